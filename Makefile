@@ -1,0 +1,58 @@
+# Every target sets up what it needs: a virtual environment in .venv with the exact versions of constraints.txt.
+# Choose another interpreter with `make setup PYTHON=/path/to/python3.12`.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+EXAMPLE := examples/shoplifting
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-all check format coverage clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv and install Augury with its development tools; does nothing when up to date
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Augury needs Python 3.11 or later, and none was found." >&2; \
+		echo "Install one, or name it: make setup PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Augury needs Python 3.11 or later; $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; exit 1; }
+	@echo "Setting up .venv (a minute or two, once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+# The build backend comes from constraints.txt like everything else, hence no build isolation.
+	@$(PIP) hatchling editables
+	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## find the thefts in a day of RFID readings of a shop
+	@echo "A shop's RFID readings of one day: which items went from a shelf to an exit past no register?"
+	@$(BIN)/augury match $(EXAMPLE)/shoplifting.augury $(EXAMPLE)/readings.jsonl --output table
+
+test: $(READY) ## run the tests and doctests, without the slow ones
+	@$(BIN)/python -m pytest -q -m "not slow"
+
+test-all: $(READY) ## run every test
+	@$(BIN)/python -m pytest -q
+
+check: $(READY) ## lint, formatting, types and import directions
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## format the code and sort its imports
+	@$(BIN)/ruff check --quiet --select I --fix
+	@$(BIN)/ruff format --quiet
+
+coverage: $(READY) ## run every test; fail if lang, bind and reference are covered below 95% of their lines
+	@$(BIN)/python -m pytest -q --cov --cov-report=term
+	@$(BIN)/coverage report --include='src/augury/lang/*,src/augury/bind/*,src/augury/reference/*' --fail-under=95
+
+clean: ## remove .venv and everything generated
+	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests examples -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,125 @@
+"""Complex event processing: find patterns in streams of events.
+
+>>> import augury
+>>> events = [{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}]
+>>> augury.match(events, "PATTERN SEQ(A a, B b) WITHIN 1 minute")
+1 match
+start  end  a            b
+-----  ---  -----------  -----------
+1      2    ts=1 type=A  ts=2 type=B
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from augury.compiler import CompiledProgram, compile_program
+from augury.errors import AuguryError, AuguryWarning, HostError, QueryError, TooManyMatches, UnsupportedPlan
+from augury.explain.text import STAGES as _STAGES
+from augury.explain.text import explain_program, unknown_stage
+from augury.hosts.local import event_schema, make_options, match, match_all, query_source
+from augury.hosts.matcher import Matcher
+from augury.hosts.matches import Match, Matches
+from augury.ir import syntax
+from augury.lang import parse as _parse
+from augury.loss import Empirical, Exponential, Gamma, LossModel, Normal, Uniform
+from augury.schema import EventSchema
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    import pyarrow as pa
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AuguryError",
+    "AuguryWarning",
+    "Empirical",
+    "EventSchema",
+    "Exponential",
+    "Gamma",
+    "HostError",
+    "LossModel",
+    "Match",
+    "Matcher",
+    "Matches",
+    "Normal",
+    "QueryError",
+    "TooManyMatches",
+    "Uniform",
+    "UnsupportedPlan",
+    "__version__",
+    "compile",
+    "explain",
+    "match",
+    "match_all",
+    "parse",
+]
+
+
+def parse(text: str | os.PathLike[str]) -> syntax.Program:
+    """The queries of a text, or of a file given as a `Path`, as a tree; only syntax is checked."""
+    return _parse(query_source(text))
+
+
+def compile(
+    query: str | os.PathLike[str],
+    schema: pa.Schema | EventSchema,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    plan: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    loss: LossModel | None = None,
+    max_matches: int = 1_000_000,
+) -> CompiledProgram:
+    """Take a query through every stage, for events of these columns."""
+    known = schema if isinstance(schema, EventSchema) else event_schema(schema, time, type, order_by, time_unit)
+    return compile_program(query_source(query), known, make_options(plan, parameters, functions, loss, max_matches))
+
+
+def explain(
+    query: str | os.PathLike[str],
+    schema: pa.Schema | EventSchema | None = None,
+    *,
+    stage: str = "plan",
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    plan: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> str:
+    """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
+
+    Only the first can be told without a schema.
+
+    >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
+    PATTERN   SEQ(A a, B b)
+    WITHIN    90 seconds
+    """
+    if stage not in _STAGES:
+        raise unknown_stage(stage)
+    if stage == "syntax":
+        return str(parse(query))
+    if schema is None:
+        raise HostError("A545", f"stage `{stage}` depends on the columns of the events", "give a schema")
+    compiled = compile(
+        query,
+        schema,
+        time=time,
+        type=type,
+        order_by=order_by,
+        time_unit=time_unit,
+        plan=plan,
+        parameters=parameters,
+        functions=functions,
+    )
+    return explain_program(compiled, stage)

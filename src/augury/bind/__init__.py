@@ -1,0 +1,85 @@
+"""From what was written to what was meant: names, types, legality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from augury.bind.clauses import check_strategy, conjuncts_of, partition_of, returns_of, window_of
+from augury.bind.legality import check_bounds, check_negated_together, check_order, check_presence
+from augury.bind.lossy import check_lossy, threshold_of
+from augury.bind.patterns import check_repeated, check_types, declarations, pattern_of, variables_of
+from augury.bind.registered import register
+from augury.bind.scope import Problems, Scope
+from augury.errors import QueryError
+from augury.ir import syntax
+from augury.ir.query import BoundQuery
+from augury.ir.terms import OutputMode, Strategy
+from augury.schema import EventSchema
+from augury.source import Source
+
+__all__ = ["bind"]
+
+_NONE: Mapping[str, Any] = {}
+
+
+def bind(
+    query: syntax.Query,
+    schema: EventSchema,
+    source: Source,
+    *,
+    parameters: Mapping[str, object] = _NONE,
+    functions: Mapping[str, Callable[..., Any]] = _NONE,
+) -> BoundQuery:
+    """Resolve and type every name of `query`; raises one `QueryError` that holds all that is wrong with it.
+
+    >>> import pyarrow as pa
+    >>> schema = EventSchema.from_arrow(pa.schema([("ts", pa.int64()), ("type", pa.string())]))
+    >>> part = syntax.Component("a", (syntax.TypeName("A"),))
+    >>> bind(syntax.Query(part), schema, Source("A a")).variables
+    (Variable(name='a', types=('A',), iterated=False, negated=False),)
+    """
+    problems = Problems([])
+    declared = list(declarations(query.pattern))
+    scope = Scope(
+        source=source,
+        schema=schema,
+        variables=variables_of(declared),
+        parameters=parameters,
+        functions=register(functions),
+        lossy=query.threshold is not None,
+        problems=problems,
+    )
+    pattern = pattern_of(query.pattern)
+    check_types(declared, schema, problems)
+    check_bounds(declared, problems)
+    check_presence(pattern, problems)
+    if check_repeated(declared, problems):
+        check_order(pattern, problems)
+
+    partition_by = partition_of(query.where, scope)
+    conjuncts = conjuncts_of(query.where, scope)
+    check_negated_together(conjuncts, declared, problems)
+    check_strategy(query, scope)
+    window = window_of(query.within, scope)
+    threshold = threshold_of(query.threshold, scope)
+    if query.threshold is not None:
+        check_lossy(query, pattern, conjuncts, scope)
+    returns = returns_of(query, scope)
+
+    if problems.found:
+        raise QueryError(problems.found, source)
+    return BoundQuery(
+        source=source,
+        schema=schema,
+        pattern=pattern,
+        variables=tuple(scope.variables.values()),
+        conjuncts=conjuncts,
+        strategy=query.strategy or Strategy.SKIP_TILL_ANY_MATCH,
+        window=window,
+        partition_by=partition_by,
+        output=query.output or OutputMode.ALL,
+        threshold=threshold,
+        returns=returns,
+        into=query.into,
+    )

@@ -1,0 +1,132 @@
+"""Aggregates: which list they read, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from augury.bind.scope import Scope
+from augury.errors import names
+from augury.ir import syntax
+from augury.schema import FLOAT, INT, NULL, ColumnType, Kind
+from augury.source import Span
+
+_TOTAL = (None, syntax.Index.ALL, syntax.Index.EACH)
+_READ = (*_TOTAL, syntax.Index.BEFORE)
+
+
+@dataclass(frozen=True, slots=True)
+class ListRead:
+    """The list that an aggregate reads; `whole_events` when it counts the events themselves."""
+
+    variable: str
+    running: bool
+    whole_events: bool
+
+
+def result_type(function: str, argument: ColumnType) -> ColumnType | None:
+    """The type of an aggregate over values of type `argument`, or None when they do not fit.
+
+    >>> str(result_type("avg", INT)), result_type("sum", ColumnType(Kind.STRING))
+    ('float', None)
+    """
+    fits = argument.numeric or argument == NULL
+    match function:
+        case "count":
+            return INT
+        case "first" | "last":
+            return argument
+        case "sum":
+            return argument if fits or argument.kind is Kind.DURATION else None
+        case "min" | "max":
+            return None if argument.kind in (Kind.BOOL, Kind.LIST, Kind.OTHER) else argument
+        case _:
+            return FLOAT if fits else None
+
+
+def check_argument(call: syntax.Call, scope: Scope) -> ListRead | None:
+    """The one iterated variable that the argument of an aggregate reads, or None when it does not read just one."""
+    if len(call.arguments) != 1:
+        _report_count(call, scope)
+        return None
+    (argument,) = call.arguments
+    bare = _events_themselves(argument, scope)
+    if bare is not None:
+        return _check_bare(call, bare, scope)
+    reads = list(_references(argument))
+    # A name that is not known is reported here once, for binding the argument is then of no use.
+    known = [scope.variable(read.variable, read.span) is not None for read in reads]
+    if not all(known):
+        return None
+    if not reads:
+        _report_argument(call, f"`{call.function}` reads no list", argument.span, scope)
+        return None
+    for read in reads:
+        if not _reads_list(call, read, scope):
+            return None
+    variables = list(dict.fromkeys(read.variable for read in reads))
+    if len(variables) > 1:
+        _report_argument(
+            call, f"`{call.function}` cannot read the lists {names(variables)} at once", argument.span, scope
+        )
+        return None
+    before = [read.index is syntax.Index.BEFORE for read in reads]
+    if any(before) and not all(before):
+        _report_argument(call, f"`{call.function}` cannot read both `[]` and `[..i-1]`", argument.span, scope)
+        return None
+    return ListRead(variables[0], before[0], whole_events=False)
+
+
+def _events_themselves(argument: syntax.Expression, scope: Scope) -> syntax.Elements | None:
+    match argument:
+        case syntax.Elements():
+            return argument
+        case syntax.Name(name) if name in scope.variables and name not in scope.parameters:
+            return syntax.Elements(name, syntax.Index.ALL, span=argument.span)
+        case _:
+            return None
+
+
+def _check_bare(call: syntax.Call, bare: syntax.Elements, scope: Scope) -> ListRead | None:
+    if scope.variable(bare.variable, bare.span) is None or not _reads_list(call, bare, scope):
+        return None
+    if call.function != "count":
+        message = f"`{call.function}` needs an attribute of `{bare.variable}`"
+        _report_argument(call, message, bare.span, scope)
+        return None
+    return ListRead(bare.variable, bare.index is syntax.Index.BEFORE, whole_events=True)
+
+
+def _reads_list(call: syntax.Call, read: syntax.Attribute | syntax.Elements, scope: Scope) -> bool:
+    if not scope.variables[read.variable].iterated:
+        help = f"use its value itself; only iterated variables, as `B+ {read.variable}[]`, hold a list"
+        message = f"`{call.function}` needs a list, but `{read.variable}` is one event"
+        scope.problems.report("A403", message, read.span, "a single event", help)
+        return False
+    length = isinstance(read, syntax.Attribute) and read.index is None and read.attribute == "len"
+    if length or read.index not in _READ:
+        _report_argument(call, f"`{call.function}` reads all elements of a list, not one", read.span, scope)
+        return False
+    return True
+
+
+def _references(e: syntax.Expression) -> Iterator[syntax.Attribute | syntax.Elements]:
+    if isinstance(e, syntax.Attribute | syntax.Elements):
+        yield e
+    for child in syntax.children(e):
+        assert not isinstance(child, syntax.Component | syntax.Group | syntax.Negation)
+        yield from _references(child)
+
+
+def _report_argument(call: syntax.Call, message: str, span: Span, scope: Scope) -> None:
+    help = f"write {call.function}(b[].x) over all elements of `b`, or {call.function}(b[..i-1].x) over those before"
+    scope.problems.report("A423", message, span, "not the elements of one list", help)
+
+
+def _report_count(call: syntax.Call, scope: Scope) -> None:
+    scalar = {"min": "least", "max": "greatest"}.get(call.function)
+    help = f"write {call.function}(b[].x)"
+    if scalar is not None and len(call.arguments) > 1:
+        help = f"write {scalar}(x, y) for the {'smaller' if scalar == 'least' else 'larger'} of several values"
+    message = f"the aggregate `{call.function}` takes one argument, not {len(call.arguments)}"
+    scope.problems.report("A316", message, call.span, "aggregate", help)

@@ -1,0 +1,330 @@
+"""Expressions: every name resolved, every operand typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import assert_never
+
+from augury.bind.aggregates import check_argument, result_type
+from augury.bind.scope import Scope
+from augury.bind.types import aligned_to_finest, comparable, compared, computed, in_range, is_condition, negated
+from augury.bind.values import coarsest, parameter_literal
+from augury.errors import names, suggestion
+from augury.ir import predicate as ir
+from augury.ir import syntax
+from augury.ir.functions import BUILTINS, INTERNAL
+from augury.ir.query import Variable
+from augury.ir.terms import AGGREGATES
+from augury.schema import BOOL, FLOAT, INT, NULL, STRING, duration
+from augury.source import Span
+
+
+class Place(Enum):
+    """What an expression stands in, which decides the references it may make."""
+
+    WHERE = auto()
+    RETURN = auto()
+    AGGREGATE = auto()
+
+
+_ELEMENTS = {
+    None: ir.Element.EACH,
+    syntax.Index.EACH: ir.Element.EACH,
+    syntax.Index.PREVIOUS: ir.Element.PREVIOUS,
+    syntax.Index.FIRST: ir.Element.FIRST,
+    syntax.Index.LAST: ir.Element.LAST,
+}
+
+
+def expression(e: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | None:
+    """The meaning of `e`, or None when it has none; the reason has then been reported."""
+    span = e.span
+    match e:
+        case syntax.Number(value):
+            return ir.Literal(value, INT if isinstance(value, int) else FLOAT, span)
+        case syntax.Text(text):
+            return ir.Literal(text, STRING, span)
+        case syntax.Boolean(truth):
+            return ir.Literal(truth, BOOL, span)
+        case syntax.Null():
+            return ir.Literal(None, NULL, span)
+        case syntax.Duration(nanoseconds):
+            ticks, unit = coarsest(nanoseconds)
+            return in_range(ticks, duration(unit), span, scope)
+        case syntax.Name(name):
+            return parameter(name, span, scope)
+        case syntax.Elements(variable):
+            _report_elements(variable, span, scope)
+            return None
+        case syntax.Attribute():
+            return attribute(e, scope, place)
+        case syntax.Unary("NOT", operand):
+            inner = condition(operand, scope, place)
+            return None if inner is None else ir.Not(inner, span=span)
+        case syntax.Unary(_, operand):
+            inner = expression(operand, scope, place)
+            return None if inner is None else negated(inner, span, scope)
+        case syntax.Binary(operator, left, right):
+            first, second = expression(left, scope, place), expression(right, scope, place)
+            if first is None or second is None:
+                return None
+            return (computed if operator in "+-*/%" else compared)(operator, first, second, span, scope)
+        case syntax.Logical(operator, operands):
+            conditions = _all([condition(o, scope, place) for o in operands])
+            if conditions is None:
+                return None
+            return ir.And(conditions, span=span) if operator == "AND" else ir.Or(conditions, span=span)
+        case syntax.In():
+            return _negated_if(e.negated, _member(e, scope, place))
+        case syntax.Between():
+            return _negated_if(e.negated, _between(e, scope, place))
+        case syntax.IsNull(operand, is_negated):
+            inner = expression(operand, scope, place)
+            return _negated_if(is_negated, None if inner is None else ir.IsNull(inner, span=span))
+        case syntax.Call(function, _) if function in AGGREGATES:
+            return _aggregate(e, scope, place)
+        case syntax.Call():
+            return _call(e, scope, place)
+        case syntax.Equivalence(name):
+            help = f"put `[{name}]` beside the other conditions, joined by AND"
+            message = f"`[{name}]` holds for the whole match, so it cannot be part of another condition"
+            scope.problems.report("A410", message, span, "not on its own", help)
+            return None
+        case _:
+            assert_never(e)
+
+
+def condition(e: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | None:
+    """The meaning of `e` where something true or false is needed."""
+    bound = expression(e, scope, place)
+    return bound if bound is not None and is_condition(bound, scope) else None
+
+
+def _all(bound: Iterable[ir.Expr | None]) -> tuple[ir.Expr, ...] | None:
+    """Every expression, or None when one has no meaning."""
+    bound = list(bound)
+    known = tuple(e for e in bound if e is not None)
+    return known if len(known) == len(bound) else None
+
+
+def _negated_if(negate: bool, e: ir.Expr | None) -> ir.Expr | None:
+    return ir.Not(e, span=e.span) if negate and e is not None else e
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def parameter(name: str, span: Span, scope: Scope) -> ir.Literal | None:
+    """The value that the caller gave the parameter `name`."""
+    if name in scope.parameters:
+        literal = parameter_literal(scope.parameters[name], span)
+        if literal is None:
+            help = "a parameter is a boolean, a number, a string, a timedelta, a datetime or a list of numbers"
+            value = repr(scope.parameters[name])
+            shown = value if len(value) <= 40 else value[:37] + "..."
+            scope.problems.report("A309", f"the parameter `{name}` cannot be {shown}", span, "parameter", help)
+        return literal
+    if name in scope.variables:
+        help = f"write `{name}.attribute`"
+        scope.problems.report("A206", f"`{name}` is an event, not a value", span, "needs an attribute", help)
+        return None
+    given = f"; given are {names(scope.parameters)}" if scope.parameters else ""
+    help = f"give its value: parameters={{{name!r}: ...}}{given}"
+    scope.problems.report("A205", f"the parameter `{name}` has no value", span, "unknown parameter", help)
+    return None
+
+
+def attribute(e: syntax.Attribute, scope: Scope, place: Place) -> ir.Expr | None:
+    """The meaning of `x.price`, `b[i].price`, `b.len` or `x.id[y.id]`."""
+    variable = scope.variable(e.variable, e.span)
+    if variable is None:
+        return None
+    if not _is_in_match(variable, e.span, scope, place):
+        return None
+    if variable.iterated and e.index is None and e.attribute == "len":
+        return ir.ListLength(variable.name, span=e.span)
+    element = _element(e, variable, scope, place)
+    type = scope.column(e.attribute, e.span)
+    if element is None or type is None:
+        return None
+    ref = ir.Ref(variable.name, e.attribute, type, element, span=e.span)
+    return ref if e.default is None else _with_default(ref, e.default, scope, place)
+
+
+def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Place) -> bool:
+    if place is not Place.RETURN or not variable.negated:
+        return True
+    help = f"return attributes of positive components; a match has no `{variable.name}`"
+    scope.problems.report("A418", f"`{variable.name}` stands inside a NOT", span, "never bound", help)
+    return False
+
+
+def _element(e: syntax.Attribute, variable: Variable, scope: Scope, place: Place) -> ir.Element | None:
+    """Which event of its variable `e` reads, or None when it may not."""
+    if not variable.iterated:
+        if e.index is None:
+            return ir.Element.SINGLE
+        _report_index(e.variable, e.attribute, e.span, scope)
+        return None
+    if place is Place.AGGREGATE:
+        return ir.Element.EACH
+    if e.index not in _ELEMENTS:
+        _report_list(e.variable, e.span, scope)
+        return None
+    element = _ELEMENTS[e.index]
+    if place is Place.RETURN and element in (ir.Element.EACH, ir.Element.PREVIOUS):
+        scope.problems.report(
+            "A419",
+            f"RETURN computes one value a match, but `{variable.name}` holds many events",
+            e.span,
+            "many values",
+            f"return `{variable.name}.{e.attribute}` alone as a list, or an aggregate such as "
+            f"avg({variable.name}[].{e.attribute})",
+        )
+        return None
+    return element
+
+
+def _report_index(variable: str, attribute: str | None, span: Span, scope: Scope) -> None:
+    help = f"write `{variable}.{attribute}`" if attribute else f"write `{variable}.attribute`"
+    scope.problems.report("A401", f"`{variable}` is one event, so it has no index", span, "index", help)
+
+
+def _report_list(variable: str, span: Span, scope: Scope) -> None:
+    help = f"write `{variable}[i].x` for each element, or an aggregate such as avg({variable}[].x)"
+    scope.problems.report("A402", "a list of elements stands only inside an aggregate", span, "many values", help)
+
+
+def _report_elements(variable: str, span: Span, scope: Scope) -> None:
+    """`b[]` with no attribute is a value only inside count, which takes it before it comes here."""
+    known = scope.variable(variable, span)
+    if known is not None:
+        if known.iterated:
+            _report_list(variable, span, scope)
+        else:
+            _report_index(variable, None, span, scope)
+
+
+def _with_default(ref: ir.Ref, default: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | None:
+    if not scope.lossy:
+        help = f"write `{ref.variable}.{ref.column}`, or add a THRESHOLD"
+        message = "a value for a missing event has a meaning only with THRESHOLD"
+        scope.problems.report("A415", message, ref.span, "no event can be missing", help)
+        return None
+    value = expression(default, scope, place)
+    if value is None:
+        return None
+    pair = comparable(ref, value, ref.span, scope)
+    if pair is None:
+        return None
+    if pair[0] != ref:
+        message = f"the value for a missing event is finer than {ref.type}"
+        help = "give a value in the unit of the attribute"
+        scope.problems.report("A314", message, ref.span, "does not fit the attribute", help)
+        return None
+    return ir.Ref(ref.variable, ref.column, ref.type, ref.element, pair[1], ref.span)
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+def _member(e: syntax.In, scope: Scope, place: Place) -> ir.Expr | None:
+    operand = expression(e.operand, scope, place)
+    items = _all([expression(item, scope, place) for item in e.items])
+    if operand is None or items is None:
+        return None
+    pairs = [comparable(operand, item, item.span, scope) for item in items]
+    known = [pair for pair in pairs if pair is not None]
+    if len(known) < len(pairs):
+        return None
+    if all(left == known[0][0] for left, _ in known):
+        return ir.Member(known[0][0], tuple(right for _, right in known), span=e.span)
+    # The items ask for different units of the operand.
+    return ir.Or(tuple(ir.Compare("=", left, right, span=e.span) for left, right in known), span=e.span)
+
+
+def _between(e: syntax.Between, scope: Scope, place: Place) -> ir.Expr | None:
+    bound = _all([expression(part, scope, place) for part in (e.operand, e.low, e.high)])
+    if bound is None:
+        return None
+    operand, low, high = bound
+    ends = _all([compared(">=", operand, low, e.span, scope), compared("<=", operand, high, e.span, scope)])
+    return None if ends is None else ir.And(ends, span=e.span)
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+def _aggregate(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
+    if place is Place.AGGREGATE:
+        help = "aggregate the elements themselves"
+        scope.problems.report("A404", "an aggregate inside an aggregate", e.span, "nested", help)
+        return None
+    read = check_argument(e, scope)
+    if read is None:
+        return None
+    if read.running and place is Place.RETURN:
+        help = f"aggregate the whole list: {e.function}({read.variable}[]...)"
+        message = "a running aggregate has a value for each element, RETURN computes one a match"
+        scope.problems.report("A422", message, e.span, "running aggregate", help)
+        return None
+    if not _is_in_match(scope.variables[read.variable], e.arguments[0].span, scope, place):
+        return None
+    if read.whole_events:
+        return ir.Aggregate(e.function, read.variable, None, read.running, INT, e.span)
+    argument = expression(e.arguments[0], scope, Place.AGGREGATE)
+    if argument is None:
+        return None
+    type = result_type(e.function, argument.type)
+    if type is None:
+        help = "sum, avg and stddev take numbers (sum also durations); min and max take what has an order"
+        message = f"`{e.function}` does not take {argument.type}"
+        scope.problems.report("A315", message, argument.span, "cannot be aggregated", help)
+        return None
+    return ir.Aggregate(e.function, read.variable, argument, read.running, type, e.span)
+
+
+def _call(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
+    arguments = _all([expression(a, scope, place) for a in e.arguments])
+    count = len(e.arguments)
+    if e.function in scope.functions:
+        registered = scope.functions[e.function]
+        if not registered.takes(count):
+            report_count(e, f"{registered.name}{registered.signature}", scope)
+            return None
+        if registered.result is None:
+            help = f"annotate it: def {registered.name}(...) -> float, or bool, int, str"
+            message = f"the result of `{registered.name}` has no known type"
+            scope.problems.report("A310", message, e.span, "registered function", help)
+            return None
+        return None if arguments is None else ir.Call(e.function, arguments, registered.result, e.span)
+    builtin = BUILTINS.get(e.function)
+    if builtin is None:
+        known = [*(f for f in BUILTINS if f not in INTERNAL), *AGGREGATES, *scope.functions]
+        help = suggestion(e.function, known)
+        place_of_name = scope.word(e.function, e.span)
+        scope.problems.report("A204", f"there is no function `{e.function}`", place_of_name, "unknown function", help)
+        return None
+    if count < builtin.least or (builtin.most is not None and count > builtin.most):
+        report_count(e, builtin.usage, scope)
+        return None
+    if arguments is None:
+        return None
+    aligned = aligned_to_finest(list(arguments), scope)
+    if aligned is None:
+        return None
+    type = builtin.result(tuple(a.type for a in aligned))
+    if type is None:
+        given = ", ".join(str(a.type) for a in aligned)
+        message = f"`{e.function}` does not take ({given})"
+        scope.problems.report("A304", message, e.span, "wrong types", f"write {builtin.usage}")
+        return None
+    return ir.Call(e.function, tuple(aligned), type, e.span)
+
+
+def report_count(e: syntax.Call, usage: str, scope: Scope) -> None:
+    """A call with too few or too many arguments."""
+    noun = "argument" if len(e.arguments) == 1 else "arguments"
+    message = f"`{e.function}` does not take {len(e.arguments)} {noun}"
+    scope.problems.report("A305", message, e.span, "wrong number of arguments", f"write {usage}")

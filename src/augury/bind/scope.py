@@ -1,0 +1,61 @@
+"""What the names of a query may stand for, and the errors found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from augury.bind.registered import Registered
+from augury.errors import Diagnostic, names, suggestion
+from augury.ir.query import Variable
+from augury.schema import ColumnType, EventSchema
+from augury.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """The errors of one query, gathered so that the user sees all of them at once."""
+
+    found: list[Diagnostic]
+
+    def report(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
+        self.found.append(Diagnostic(code, message, span, label, help))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The schema, variables, parameters and functions that expressions are bound over.
+
+    `lossy` when the query has a THRESHOLD, so that an attribute may say what it is when its event is missing.
+    """
+
+    source: Source
+    schema: EventSchema
+    variables: Mapping[str, Variable]
+    parameters: Mapping[str, object]
+    functions: Mapping[str, Registered]
+    lossy: bool
+    problems: Problems
+
+    def variable(self, name: str, span: Span) -> Variable | None:
+        """The variable that `name`, the first word of `span`, stands for."""
+        if name in self.variables:
+            return self.variables[name]
+        place = self.word(name, span)
+        help = f"bound variables are {names(self.variables)}"
+        self.problems.report("A201", f"`{name}` is not bound by PATTERN", place, "unknown variable", help)
+        return None
+
+    def column(self, name: str, span: Span) -> ColumnType | None:
+        """The type of the attribute that `name` stands for."""
+        if name in self.schema:
+            return self.schema[name]
+        help = suggestion(name, self.schema.names)
+        self.problems.report("A202", f"the events have no attribute `{name}`", span, "unknown attribute", help)
+        return None
+
+    def word(self, name: str, span: Span) -> Span:
+        """The place of `name` at the start of `span`, with its backquotes if it has any."""
+        quoted = self.source.text[span.start : span.start + 1] == "`"
+        length = len(name) + 2 + name.count("`") if quoted else len(name)
+        return Span(span.start, min(span.end, span.start + length))

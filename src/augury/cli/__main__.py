@@ -1,0 +1,5 @@
+"""`python -m augury.cli`."""
+
+from augury.cli import main
+
+main()

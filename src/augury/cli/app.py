@@ -1,0 +1,271 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+import augury
+from augury.cli.arguments import not_both_stdin, order_columns, parameter_values, read_input, read_query
+from augury.cli.output import Format, write_file, write_text
+from augury.compiler import CompiledProgram, compile_program
+from augury.errors import AuguryError
+from augury.explain.text import explain_program
+from augury.hosts.local import event_schema, make_options, run, type_warnings, types_of
+from augury.hosts.matches import Matches
+from augury.ir import syntax
+from augury.lang import parse
+from augury.options import Options
+from augury.source import Source
+
+LONG_INPUT = 20_000
+"""Events from which on a terminal shows progress."""
+
+app = typer.Typer(
+    help="Find patterns in streams of events.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Stage(StrEnum):
+    """What `explain` can show."""
+
+    SYNTAX = "syntax"
+    BOUND = "bound"
+    REWRITTEN = "rewritten"
+    PLAN = "plan"
+    KERNEL = "kernel"
+
+
+QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A query file, the text itself, or - for stdin.")]
+EventsArgument = Annotated[
+    str,
+    typer.Argument(metavar="EVENTS", help="Parquet, CSV, JSON lines or Arrow, or - for JSON lines or CSV on stdin."),
+]
+SchemaOption = Annotated[
+    str | None, typer.Option("--schema", metavar="EVENTS", help="Events to take the columns from.")
+]
+TimeOption = Annotated[str, typer.Option("--time", help="The time column.")]
+TypeOption = Annotated[str, typer.Option("--type", help="The type column.")]
+OrderOption = Annotated[list[str] | None, typer.Option("--order-by", help="Columns that order the events, time first.")]
+UnitOption = Annotated[str, typer.Option("--time-unit", help="The unit of an integer time: ns, us, ms, s or D.")]
+PlanOption = Annotated[str | None, typer.Option("--plan", help="Force an evaluator by name.")]
+ParamOption = Annotated[
+    list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the query; JSON or a string.")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"augury {augury.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Find patterns in streams of events."""
+
+
+@app.command("match")
+def match_command(
+    query: QueryArgument,
+    events: EventsArgument,
+    time: TimeOption = "ts",
+    type: TypeOption = "type",
+    order_by: OrderOption = None,
+    time_unit: UnitOption = "s",
+    plan: PlanOption = None,
+    param: ParamOption = None,
+    output: Annotated[
+        Format | None, typer.Option("--output", help="Default: table on a terminal, else jsonl, or as --out ends.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of standard output.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="Show that many matches at most.")] = None,
+    max_matches: Annotated[int, typer.Option("--max-matches", min=1, help="Refuse larger results.")] = 1_000_000,
+) -> None:
+    """Print the matches of a query, of the last one when it holds several."""
+    not_both_stdin(query, events)
+    format = output or _default_format(out)
+    if format is Format.PARQUET and out is None:
+        raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
+    parameters = parameter_values(param or [])
+    with _reporting():
+        options = make_options(plan, parameters, None, None, max_matches)
+        source, table = read_query(query), read_input(events, time)
+        matches = _run(source, table, options, time, type, order_columns(order_by or []), time_unit)
+        _warn(matches.warnings)
+        shown = matches if limit is None else matches[:limit]
+        if out is None:
+            write_text(shown.to_arrow(), format, sys.stdout)
+            sys.stdout.flush()
+        else:
+            write_file(shown.to_arrow(), format, out)
+        if len(shown) < len(matches):
+            typer.echo(f"{len(matches) - len(shown)} more matches not shown (--limit {limit})", err=True)
+
+
+@app.command("check")
+def check_command(
+    query: QueryArgument,
+    schema: SchemaOption = None,
+    time: TimeOption = "ts",
+    type: TypeOption = "type",
+    order_by: OrderOption = None,
+    time_unit: UnitOption = "s",
+    param: ParamOption = None,
+) -> None:
+    """Check a query: its syntax, and with --schema all of it."""
+    not_both_stdin(query, schema)
+    parameters = parameter_values(param or [])
+    with _reporting():
+        source = read_query(query)
+        if schema is None:
+            _summary([_written(q) for q in parse(source).queries])
+            return
+        table = read_input(schema, time)
+        options = make_options(None, parameters, None, None, 1)
+        program = _compile(source, table, options, time, type, order_columns(order_by or []), time_unit)
+        _warn(type_warnings(program, types_of(table, program.queries[0].bound.schema)))
+        _summary(
+            [
+                f"variables {_names([(v.name, v.negated) for v in q.bound.variables])}; "
+                f"key {', '.join(q.rewritten.key) or 'none'}"
+                for q in program.queries
+            ]
+        )
+
+
+@app.command("explain")
+def explain_command(
+    query: QueryArgument,
+    schema: SchemaOption = None,
+    stage: Annotated[Stage | None, typer.Option("--stage", help="Default: plan with --schema, else syntax.")] = None,
+    time: TimeOption = "ts",
+    type: TypeOption = "type",
+    order_by: OrderOption = None,
+    time_unit: UnitOption = "s",
+    plan: PlanOption = None,
+    param: ParamOption = None,
+) -> None:
+    """Show what becomes of a query."""
+    not_both_stdin(query, schema)
+    if schema is None and stage not in (None, Stage.SYNTAX):
+        raise typer.BadParameter(f"stage {stage} needs --schema EVENTS", param_hint="--stage")
+    parameters = parameter_values(param or [])
+    with _reporting():
+        source = read_query(query)
+        if schema is None:
+            typer.echo(str(parse(source)))
+            return
+        options = make_options(plan, parameters, None, None, 1)
+        table = read_input(schema, time)
+        program = _compile(source, table, options, time, type, order_columns(order_by or []), time_unit)
+        typer.echo(explain_program(program, stage or Stage.PLAN))
+
+
+def main() -> None:
+    """The program `augury`."""
+    app()
+
+
+@contextmanager
+def _reporting() -> Iterator[None]:
+    """What the user got wrong is a message and exit code 1; a reader that went away is not an error."""
+    try:
+        yield
+    except AuguryError as e:
+        typer.echo(str(e), err=True)
+        raise typer.Exit(1) from e
+    except BrokenPipeError as e:
+        # Python flushes standard output once more when it ends, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from e
+
+
+def _warn(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        typer.echo(f"warning: {text}", err=True)
+
+
+def _default_format(out: Path | None) -> Format:
+    if out is None:
+        return Format.TABLE if sys.stdout.isatty() else Format.JSONL
+    return {".parquet": Format.PARQUET, ".csv": Format.CSV}.get(out.suffix.lower(), Format.JSONL)
+
+
+def _run(
+    source: Source,
+    table: pa.Table,
+    options: Options,
+    time: str,
+    type: str,
+    order_by: list[str] | None,
+    time_unit: str,
+) -> Matches:
+    if table.num_rows <= LONG_INPUT or not sys.stderr.isatty():
+        return run(table, source, options, time=time, type=type, order_by=order_by, time_unit=time_unit)[-1]
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("matching", total=None)
+        return run(
+            table,
+            source,
+            options,
+            time=time,
+            type=type,
+            order_by=order_by,
+            time_unit=time_unit,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )[-1]
+
+
+def _compile(
+    source: Source,
+    table: pa.Table,
+    options: Options,
+    time: str,
+    type: str,
+    order_by: list[str] | None,
+    time_unit: str,
+) -> CompiledProgram:
+    return compile_program(source, event_schema(table.schema, time, type, order_by, time_unit), options)
+
+
+def _summary(queries: list[str]) -> None:
+    typer.echo("ok")
+    for number, text in enumerate(queries, start=1):
+        typer.echo(f"query {number}: {text}" if len(queries) > 1 else text)
+
+
+def _written(query: syntax.Query) -> str:
+    found: dict[str, bool] = {}
+    pending: list[tuple[syntax.Part, bool]] = [(query.pattern, False)]
+    while pending:
+        part, negated = pending.pop(0)
+        match part:
+            case syntax.Component(variable):
+                found.setdefault(variable, negated)
+            case syntax.Negation(body):
+                pending.insert(0, (body, True))
+            case syntax.Group(_, parts):
+                pending[:0] = [(p, negated) for p in parts]
+    return f"variables {_names(list(found.items()))}"
+
+
+def _names(variables: list[tuple[str, bool]]) -> str:
+    return ", ".join(f"{name} (negated)" if negated else name for name, negated in variables)

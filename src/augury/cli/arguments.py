@@ -1,0 +1,77 @@
+"""What the arguments of a command stand for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import typer
+
+from augury.errors import HostError
+from augury.hosts.events import read_events
+from augury.hosts.files import read_csv, read_json
+from augury.hosts.local import query_source
+from augury.source import Source
+
+STDIN = "-"
+
+
+def read_query(query: str) -> Source:
+    """The file of that name if there is one, standard input for `-`, else the text itself."""
+    if query == STDIN:
+        try:
+            return Source(sys.stdin.buffer.read().decode("utf-8-sig"), "stdin")
+        except UnicodeDecodeError as e:
+            raise HostError("A531", f"the query on standard input is not UTF-8 text: {e}") from e
+    if os.path.isfile(query):
+        return query_source(Path(query))
+    if "(" not in query and not re.search(r"\bpattern\b", query, re.IGNORECASE) and re.search(r"\.\w{1,10}$", query):
+        raise HostError("A530", f"there is no query file `{query}`")
+    return Source(query)
+
+
+def read_input(events: str, time: str) -> pa.Table:
+    """The events of a file, or those on standard input for `-`: JSON lines, or CSV when it begins otherwise."""
+    if events != STDIN:
+        return read_events(Path(events), time)
+    data = sys.stdin.buffer.read()
+    is_json = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return read_events(read_json(data, "stdin") if is_json else read_csv(data, "stdin"), time)
+
+
+def order_columns(given: list[str]) -> list[str] | None:
+    """Columns of `--order-by`, which may be repeated or hold several with commas between them.
+
+    >>> order_columns(["ts,seq", "n"]), order_columns([])
+    (['ts', 'seq', 'n'], None)
+    """
+    return [name.strip() for item in given for name in item.split(",") if name.strip()] or None
+
+
+def parameter_values(given: list[str]) -> dict[str, Any]:
+    """Parameters of `--param NAME=VALUE`; a value that is not JSON is a string.
+
+    >>> parameter_values(["T=5", "name=x y"])
+    {'T': 5, 'name': 'x y'}
+    """
+    values: dict[str, Any] = {}
+    for item in given:
+        name, equals, text = item.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"`{item}` is not of the form NAME=VALUE", param_hint="--param")
+        try:
+            values[name.strip()] = json.loads(text)
+        except ValueError:
+            values[name.strip()] = text
+    return values
+
+
+def not_both_stdin(query: str, events: str | None) -> None:
+    """Standard input holds one thing."""
+    if query == STDIN and events == STDIN:
+        raise typer.BadParameter("the query and the events cannot both come from standard input", param_hint="QUERY")

@@ -1,0 +1,98 @@
+"""Matches as JSON lines, CSV, Parquet or a table."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TextIO, assert_never
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from augury.errors import HostError
+from augury.hosts.render import cell, text_table
+from augury.hosts.values import to_json, to_python
+
+WIDEST = 80
+"""Characters of a table cell that are shown."""
+
+
+class Format(StrEnum):
+    """How matches are written."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    TABLE = "table"
+
+
+def write_file(table: pa.Table, format: Format, path: Path) -> None:
+    """Write matches to a file."""
+    try:
+        if format is Format.PARQUET:
+            pa.parquet.write_table(table, path)
+            return
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write_text(table, format, file)
+    except OSError as e:
+        raise HostError("A547", f"`{path}` cannot be written: {e.strerror or e}") from e
+
+
+def write_text(table: pa.Table, format: Format, file: TextIO) -> None:
+    """Write matches as text."""
+    match format:
+        case Format.JSONL:
+            for row in _records(table):
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+        case Format.CSV:
+            flat = _flat(table)
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(flat)
+            writer.writerows(zip(*([_field(v) for v in column] for column in flat.values()), strict=True))
+        case Format.TABLE:
+            file.write(_table_text(table) + "\n")
+        case Format.PARQUET:
+            raise AssertionError("Parquet is not text")
+        case _:
+            assert_never(format)
+
+
+def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
+    columns = [to_json(column.combine_chunks()) for column in table.columns]
+    for row in zip(*columns, strict=True):
+        yield dict(zip(table.column_names, row, strict=True))
+
+
+def _flat(table: pa.Table) -> dict[str, list[Any]]:
+    """The columns with the attributes of single events in columns of their own, such as `s.tag`."""
+    out: dict[str, list[Any]] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values = to_json(column.combine_chunks())
+        if pa.types.is_struct(column.type):
+            for k in range(column.type.num_fields):
+                field = column.type.field(k).name
+                out[f"{name}.{field}"] = [None if v is None else v[field] for v in values]
+        else:
+            out[name] = values
+    return out
+
+
+def _field(value: Any) -> Any:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case dict() | list():
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        case _:
+            return value
+
+
+def _table_text(table: pa.Table) -> str:
+    count = "1 match" if table.num_rows == 1 else f"{table.num_rows} matches"
+    if not table.num_rows:
+        return count
+    columns = [[cell(v, WIDEST) for v in to_python(column.combine_chunks())] for column in table.columns]
+    return text_table(table.column_names, list(zip(*columns, strict=True))) + "\n\n" + count

@@ -1,0 +1,82 @@
+"""Text -> CompiledQuery: the one place that knows the order of the stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from augury.bind import bind
+from augury.errors import HostError
+from augury.ir import syntax
+from augury.ir.query import BoundQuery
+from augury.lang import parse
+from augury.options import Options
+from augury.plan import Choice
+from augury.planner import choose
+from augury.reference import ReferenceKernel
+from augury.rewrite import rewrite
+from augury.runtime.state import Kernel
+from augury.schema import Column, EventSchema
+from augury.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """Every compile-time product of one query; picklable, holds no live kernel."""
+
+    source: Source
+    syntax: syntax.Query
+    bound: BoundQuery
+    rewritten: BoundQuery
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledProgram:
+    """The queries of one text, in the order they run; a later one sees the events an earlier one returns INTO."""
+
+    queries: tuple[CompiledQuery, ...]
+
+    @property
+    def last(self) -> CompiledQuery:
+        return self.queries[-1]
+
+
+def compile_program(source: Source, schema: EventSchema, options: Options) -> CompiledProgram:
+    """Take query text through every stage; raises `QueryError` for what its author got wrong."""
+    compiled = []
+    for query in parse(source).queries:
+        bound = bind(query, schema, source, parameters=options.parameters, functions=options.functions)
+        rewritten = rewrite(bound)
+        compiled.append(CompiledQuery(source, query, bound, rewritten, choose(rewritten, options.plan)))
+        schema = with_derived_type(schema, bound)
+    return CompiledProgram(tuple(compiled))
+
+
+def load(query: CompiledQuery, options: Options) -> Kernel:
+    """The live kernel of a compiled query."""
+    return ReferenceKernel(query.choice.plan.query, options)
+
+
+def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:
+    """The schema a later query of the program sees: RETURN's items are attributes, INTO's name is a type."""
+    if query.into is None:
+        return schema
+    if schema.type is None:
+        raise HostError(
+            "A510",
+            f"the events have no type column, so the events of INTO {query.into} could not be told from the others",
+            "add a type column and give its name as type=...",
+        )
+    columns = list(schema.columns)
+    for item in query.returns:
+        if item.name not in schema:
+            columns.append(Column(item.name, item.type))
+        elif schema[item.name] != item.type:
+            raise HostError(
+                "A511",
+                f"RETURN ... AS {item.name} is of type {item.type}, but the events have a column `{item.name}` "
+                f"of type {schema[item.name]}",
+                "choose another name with AS",
+            )
+    types = None if schema.types is None else schema.types | {query.into}
+    return replace(schema, columns=tuple(columns), types=types)

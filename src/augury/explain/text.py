@@ -1,0 +1,113 @@
+"""The products of compilation as text."""
+
+from __future__ import annotations
+
+from augury.compiler import CompiledProgram, CompiledQuery
+from augury.errors import HostError, names
+from augury.ir.predicate import Conjunct
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow, Variable
+from augury.ir.text import query_text
+from augury.ir.unbind import unbind_query
+from augury.plan import FAMILIES
+from augury.schema import UNITS
+
+STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
+"""What can be explained, in the order it comes into being."""
+
+UNIT_NAMES = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second", "D": "day"}
+
+
+def explain_program(program: CompiledProgram, stage: str) -> str:
+    """`explain_text` of every query of a program."""
+    texts = [explain_text(query, stage) for query in program.queries]
+    if len(texts) == 1:
+        return texts[0]
+    return "\n\n".join(f"-- query {k} of {len(texts)}\n{text}" for k, text in enumerate(texts, start=1))
+
+
+def explain_text(compiled: CompiledQuery, stage: str) -> str:
+    """One stage of a compiled query; nothing is computed anew."""
+    match stage:
+        case "syntax":
+            return query_text(compiled.syntax)
+        case "bound":
+            return _bound(compiled.bound)
+        case "rewritten":
+            return _bound(compiled.rewritten)
+        case "plan":
+            return _plan(compiled)
+        case "kernel":
+            return _kernel(compiled)
+        case _:
+            raise unknown_stage(stage)
+
+
+def unknown_stage(stage: str) -> HostError:
+    """A stage that there is not."""
+    return HostError("A545", f"there is no stage `{stage}`", f"stages are {names(STAGES)}")
+
+
+def _bound(query: BoundQuery) -> str:
+    out = [query_text(unbind_query(query)), "", "variables"]
+    out += _aligned([_variable(v) for v in query.variables])
+    out += [
+        "",
+        f"partition by  {', '.join(query.partition_by) or 'nothing'}",
+        f"key           {', '.join(query.key) or 'none'}",
+        f"window        {_window(query)}",
+        "",
+    ]
+    if query.conjuncts:
+        out += ["predicates", *_aligned([_conjunct(c) for c in query.conjuncts])]
+    else:
+        out.append("no predicates")
+    return "\n".join(out)
+
+
+def _variable(variable: Variable) -> list[str]:
+    kind = "list" if variable.iterated else "single"
+    return [variable.name, "|".join(variable.types) or "any type", kind + (", negated" if variable.negated else "")]
+
+
+def _window(query: BoundQuery) -> str:
+    match query.window:
+        case None:
+            return "none"
+        case CountWindow(events):
+            return f"{events} consecutive events"
+        case TimeWindow(ticks):
+            unit = UNIT_NAMES[query.schema.time_unit]
+            return f"{ticks} ticks of one {unit} ({ticks * UNITS[query.schema.time_unit] / 1e9:g} seconds)"
+
+
+def _conjunct(conjunct: Conjunct) -> list[str]:
+    """The predicate, how many variables it joins, and how it reads lists."""
+    arity = {0: "constant", 1: "unary", 2: "pairwise"}.get(len(conjunct.variables), f"{len(conjunct.variables)}-ary")
+    notes = [f"{arity} ({', '.join(conjunct.variables)})" if conjunct.variables else arity]
+    for variable in conjunct.variables:
+        if variable in conjunct.from_second:
+            notes.append(f"per element of {variable} from the second on")
+        elif variable in conjunct.each:
+            notes.append(f"per element of {variable}")
+        if variable in conjunct.whole:
+            notes.append(f"whole list of {variable}")
+    return [str(conjunct), "; ".join(notes)]
+
+
+def _plan(compiled: CompiledQuery) -> str:
+    choice = compiled.choice
+    out = [f"plan  {choice.plan.family}", f"      {type(choice.plan).__doc__}"]
+    if choice.rivals:
+        rivals = sorted(choice.rivals, key=lambda r: FAMILIES.index(r.family))
+        out += ["", "not possible", *_aligned([[r.family, r.reason] for r in rivals])]
+    return "\n".join(out)
+
+
+def _kernel(compiled: CompiledQuery) -> str:
+    family = compiled.choice.plan.family
+    return f"The {family} evaluator interprets the query: there is no generated code."
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]

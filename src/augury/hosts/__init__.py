@@ -1,0 +1,1 @@
+"""Hosts feed sorted events to compiled queries and hand back their matches."""

@@ -1,0 +1,224 @@
+"""Match a finite stream on this machine."""
+
+from __future__ import annotations
+
+import os
+import warnings as python_warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from augury.compiler import CompiledProgram, compile_program
+from augury.errors import AuguryWarning, HostError, TooManyMatches, suggestion
+from augury.hosts.events import Events, engine_schema, read_events
+from augury.hosts.matches import Matches
+from augury.hosts.reorder import Arrivals, arrive, in_order, ties
+from augury.hosts.stages import Found, stages, step
+from augury.ir.pattern import components, event_of
+from augury.ir.query import TimeWindow
+from augury.ir.terms import Strategy
+from augury.lang import parse
+from augury.loss import LossModel
+from augury.options import Options
+from augury.runtime.state import FOREVER
+from augury.schema import EventSchema
+from augury.source import Source
+
+SLICE = 5_000
+"""Events between two reports of progress."""
+
+Progress = Callable[[int, int], None]
+"""Told how many events out of how many have been matched."""
+
+
+def match(
+    events: Events,
+    query: str | os.PathLike[str],
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    plan: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    loss: LossModel | None = None,
+    max_matches: int = 1_000_000,
+) -> Matches:
+    """The matches of a query, of the last one when the text holds several.
+
+    `events` is an Arrow table, batch or reader, a pandas or polars frame, a path to Parquet, CSV, JSON lines or Arrow
+    files, or an iterable of dicts. They are sorted by `order_by` (default: `time`). `query` is the text itself, or a
+    `Path` to a file that holds it. More than `max_matches` raise `TooManyMatches`.
+
+    >>> events = [{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}, {"ts": 3, "type": "B"}]
+    >>> match(events, "PATTERN SEQ(A a, B b) WITHIN 1 minute")
+    2 matches
+    start  end  a            b
+    -----  ---  -----------  -----------
+    1      2    ts=1 type=A  ts=2 type=B
+    1      3    ts=1 type=A  ts=3 type=B
+    """
+    options = make_options(plan, parameters, functions, loss, max_matches)
+    table = read_events(events, time)
+    found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
+    return _warned(found)[-1]
+
+
+def match_all(
+    events: Events,
+    query: str | os.PathLike[str],
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    plan: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    loss: LossModel | None = None,
+    max_matches: int = 1_000_000,
+) -> list[Matches]:
+    """The matches of every query of a program, in the order the queries are written; see `match`."""
+    options = make_options(plan, parameters, functions, loss, max_matches)
+    table = read_events(events, time)
+    found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
+    return _warned(found)
+
+
+def run(
+    table: pa.Table,
+    source: Source,
+    options: Options,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    progress: Progress | None = None,
+    every: int = SLICE,
+) -> list[Matches]:
+    """The matches of every query over a table of events; `progress` is told after `every` so many of them."""
+    if table.num_columns == 0:
+        return [Matches.nothing() for _ in parse(source).queries]
+    schema = event_schema(table.schema, time, type, order_by, time_unit)
+    program = compile_program(source, schema, options)
+    chain = stages(program, table.schema, options)
+    events = in_order(arrive(table, schema, 0), schema)
+    notes = (*tie_warnings(program, ties(events, schema), schema), *type_warnings(program, types_of(table, schema)))
+    collected: list[list[Found]] = [[] for _ in program.queries]
+    next_derived = len(events)
+    done = 0
+    for part, watermark in _parts(events, program, None if progress is None else every):
+        chain, found, next_derived = step(chain, part, watermark, next_derived, options)
+        for all_of_one, new in zip(collected, found, strict=True):
+            all_of_one.append(new)
+        if progress is not None:
+            done += len(part)
+            progress(done, len(events))
+    return [_joined(pieces, options, notes) for pieces in collected]
+
+
+def _parts(events: Arrivals, program: CompiledProgram, every: int | None) -> Iterable[tuple[Arrivals, int]]:
+    """The stream in slices, when someone watches and every window lets a kernel forget what it has seen."""
+    bounded = all(isinstance(q.bound.window, TimeWindow) for q in program.queries)
+    if every is None or not bounded or len(events) <= every:
+        yield events, FOREVER
+        return
+    for start in range(0, len(events), every):
+        part = events.slice(start, min(start + every, len(events)))
+        yield part, FOREVER if start + every >= len(events) else int(part.time[-1])
+
+
+def _joined(pieces: Sequence[Found], options: Options, notes: tuple[str, ...]) -> Matches:
+    """One result from those of the slices."""
+    found, log = pieces[0].matches, pieces[0].log
+    for piece in pieces[1:]:
+        found, log = found + piece.matches, log + piece.log
+    if len(pieces) > 1:
+        _, once = np.unique(log.rows, return_index=True)
+        log = log.take(once)
+        if len(found) > options.max_matches:
+            raise TooManyMatches(f"more than {options.max_matches} matches\n = help: raise max_matches")
+    return Matches(found, log, pieces[0].query.bound, options.functions, notes)
+
+
+def make_options(
+    plan: str | None,
+    parameters: Mapping[str, Any] | None,
+    functions: Mapping[str, Callable[..., Any]] | None,
+    loss: LossModel | None,
+    max_matches: int,
+) -> Options:
+    """The options of a call, checked."""
+    if max_matches < 1:
+        raise HostError("A545", f"max_matches is a positive integer, not {max_matches!r}")
+    return Options(plan, dict(parameters or {}), dict(functions or {}), loss, max_matches)
+
+
+def query_source(query: str | os.PathLike[str]) -> Source:
+    """The query text; a path names the file that holds it."""
+    if isinstance(query, str):
+        return Source(query)
+    path = Path(query)
+    try:
+        return Source(path.read_text(encoding="utf-8-sig"), path.name)
+    except FileNotFoundError:
+        raise HostError("A530", f"there is no query file `{path}`") from None
+    except (OSError, UnicodeDecodeError) as e:
+        raise HostError("A531", f"the query file `{path}` cannot be read: {e}") from e
+
+
+def event_schema(
+    arrow: pa.Schema, time: str, type: str | None, order_by: str | Iterable[str] | None, time_unit: str
+) -> EventSchema:
+    """What the engine knows of events with these Arrow columns."""
+    order = (order_by,) if isinstance(order_by, str) else order_by
+    return EventSchema.from_arrow(engine_schema(arrow, type), time=time, type=type, order_by=order, time_unit=time_unit)
+
+
+def tie_warnings(program: CompiledProgram, tied: int, schema: EventSchema) -> tuple[str, ...]:
+    """What to say when concurrent events meet a strategy that consumes events one by one."""
+    strategies = {q.bound.strategy for q in program.queries} - {Strategy.SKIP_TILL_ANY_MATCH}
+    if not tied or not strategies:
+        return ()
+    order = "".join(f'"{name}", ' for name in schema.order_by)
+    return (
+        f"{tied} of the events {'is' if tied == 1 else 'are'} concurrent with an earlier one; "
+        f"{' and '.join(sorted(strategies))} consumes concurrent events in arrival order. "
+        f'Give a column that settles their order, such as order_by=({order}"seq")',
+    )
+
+
+def types_of(table: pa.Table, schema: EventSchema) -> frozenset[str]:
+    """The type names that occur."""
+    if schema.type is None:
+        return frozenset()
+    values = table[schema.type].unique().cast(pa.string()).to_pylist()
+    return frozenset(v for v in values if v is not None)
+
+
+def type_warnings(program: CompiledProgram, seen: frozenset[str]) -> tuple[str, ...]:
+    """What to say of type names in a query that no event has."""
+    out: dict[str, None] = {}
+    known = set(seen)
+    for query in program.queries:
+        if query.bound.schema.type is not None:
+            for component in components(query.bound.pattern):
+                for name in event_of(component).types:
+                    if name not in known:
+                        help = suggestion(name, sorted(known))
+                        out[f"no event is of type `{name}`" + (f"; {help}" if help else "")] = None
+        if query.bound.into is not None:
+            known.add(query.bound.into)
+    return tuple(out)
+
+
+def _warned(found: list[Matches]) -> list[Matches]:
+    """The results, once their warnings have been shown to whoever called `match` or `match_all`."""
+    for text in dict.fromkeys(text for matches in found for text in matches.warnings):
+        python_warnings.warn(text, AuguryWarning, stacklevel=3)
+    return found

@@ -1,0 +1,247 @@
+"""Match a stream as it comes, batch by batch."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import warnings as python_warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from augury.compiler import CompiledProgram, compile_program
+from augury.errors import AuguryWarning, HostError
+from augury.hosts.events import Events, conform, is_rows, is_text, read_events
+from augury.hosts.local import event_schema, make_options, query_source, tie_warnings, type_warnings, types_of
+from augury.hosts.matches import Matches
+from augury.hosts.reorder import Arrivals, arrive, in_order, release, split_late, ties
+from augury.hosts.stages import Stage, stages, step
+from augury.loss import LossModel
+from augury.options import Options
+from augury.runtime.batch import time_ticks
+from augury.runtime.state import FOREVER, LONG_AGO
+from augury.runtime.values import arrow_type
+from augury.schema import UNITS, EventSchema
+from augury.source import Source
+
+FIRST_DERIVED = 2**62
+"""Events derived from matches are numbered from here: after every event of a stream whose end is not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What does not change while a stream is matched."""
+
+    source: Source
+    arrow: pa.Schema
+    schema: EventSchema
+    options: Options
+    delay: int | None
+    program: CompiledProgram
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Position:
+    """How far the stream has come.
+
+    `held` wait for the watermark (with a delay only), `last` is the event consumed last (or none), `late` are those
+    that came too late, `highest` is the latest time seen.
+    """
+
+    stages: tuple[Stage, ...]
+    held: Arrivals
+    last: Arrivals
+    late: Arrivals
+    types: frozenset[str]
+    next_row: int = 0
+    next_derived: int = FIRST_DERIVED
+    watermark: int = LONG_AGO
+    highest: int = LONG_AGO
+    ties: int = 0
+    finished: bool = False
+
+
+def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, delay: int | None) -> Setting:
+    """Compile the query for a stream."""
+    return Setting(source, arrow, schema, options, delay, compile_program(source, schema, options))
+
+
+def beginning(of: Setting) -> Position:
+    """The stream before its first event."""
+    nothing = Arrivals.none(of.arrow)
+    return Position(stages(of.program, of.arrow, of.options), nothing, nothing, nothing, frozenset())
+
+
+class Matcher:
+    """A query over a stream that is pushed in batches; the matches come out as soon as they are certain.
+
+    `schema` is an Arrow schema, an `EventSchema` or an example of the events (of which only the columns count).
+
+    Without `delay` every event is consumed at once, and one that precedes what was consumed is late. With a delay (a
+    timedelta, or ticks of the time column) events are held back until one has been seen that is later by more than
+    that. Late events take no part; all of them are kept in `late_events`.
+
+    Rows count the events fed. Those that an earlier query of a program derives are numbered from 2^62 on; a later query
+    waits until the watermark says that no more of them can come, without a WITHIN until `finish`.
+
+    >>> columns = pa.schema([("ts", pa.int64()), ("type", pa.string())])
+    >>> stream = Matcher("PATTERN SEQ(A a, B b) WITHIN 1 minute", columns)
+    >>> len(stream.feed([{"ts": 1, "type": "A"}])), len(stream.feed([{"ts": 2, "type": "B"}])), len(stream.finish())
+    (0, 1, 0)
+    """
+
+    def __init__(
+        self,
+        query: str | os.PathLike[str],
+        schema: pa.Schema | EventSchema | Events,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        order_by: str | Iterable[str] | None = None,
+        time_unit: str = "s",
+        plan: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        loss: LossModel | None = None,
+        max_matches: int = 1_000_000,
+        delay: dt.timedelta | int | None = None,
+    ) -> None:
+        options = make_options(plan, parameters, functions, loss, max_matches)
+        if isinstance(schema, EventSchema):
+            arrow = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
+            known = schema
+        else:
+            arrow = schema if isinstance(schema, pa.Schema) else read_events(schema, time).schema
+            if arrow.names.count(time) == 1 and is_text(arrow.field(time).type):
+                raise HostError(
+                    "A540",
+                    f"the time column `{time}` of the schema holds strings",
+                    'give the type of the parsed times, such as pa.timestamp("us")',
+                )
+            known = event_schema(arrow, time, type, order_by, time_unit)
+        self._setting = setting(query_source(query), arrow, known, options, _delay_ticks(delay, known))
+        self._position = beginning(self._setting)
+
+    @property
+    def late(self) -> int:
+        """How many events came too late to take part."""
+        return len(self._position.late)
+
+    @property
+    def late_events(self) -> pa.Table:
+        """The events that came too late, in the order they came."""
+        return self._position.late.table
+
+    def feed(self, events: Events) -> Matches:
+        """Push events, any input that `match` takes, and get the matches that have become certain.
+
+        Columns may come in another order than in the schema; one missing or too many is an error, except that a column
+        which dicts leave out is null. An error leaves the matcher as it was.
+        """
+        self._refuse_finished()
+        at, given = self._position, self._setting
+        table = read_events(events, given.schema.time)
+        arrived = arrive(conform(table, given.arrow, fill=is_rows(events)), given.schema, at.next_row)
+        in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.delay is None)
+        highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
+        behind = 0 if given.delay is None else given.delay
+        at = replace(
+            at,
+            held=at.held + in_time,
+            late=at.late + late,
+            types=at.types | types_of(arrived.table, given.schema),
+            next_row=at.next_row + len(arrived),
+            highest=highest,
+            watermark=max(at.watermark, highest - behind),
+        )
+        return self._consume(at, everything=given.delay is None, late=len(late))
+
+    def advance(self, watermark: dt.datetime | dt.date | float) -> Matches:
+        """Promise that no event earlier than `watermark`, a value of the time column, will come."""
+        self._refuse_finished()
+        ticks = _watermark_ticks(watermark, self._setting)
+        at = replace(self._position, watermark=max(self._position.watermark, ticks))
+        return self._consume(at, everything=False)
+
+    def finish(self) -> Matches:
+        """End the stream and get the remaining matches; nothing can be fed afterwards."""
+        self._refuse_finished()
+        at = replace(self._position, watermark=FOREVER, finished=True)
+        return self._consume(at, everything=True)
+
+    def snapshot(self) -> bytes:
+        """Everything needed to go on later, in another process too, save the registered functions."""
+        from augury.hosts.snapshot import save
+
+        return save(self._setting, self._position)
+
+    @classmethod
+    def restore(cls, data: bytes, *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Matcher:
+        """The matcher as it was when `snapshot` wrote `data`; give it the same functions."""
+        from augury.hosts.snapshot import load_snapshot
+
+        matcher = cls.__new__(cls)
+        matcher._setting, matcher._position = load_snapshot(data, dict(functions or {}))
+        return matcher
+
+    def _refuse_finished(self) -> None:
+        if self._position.finished:
+            raise HostError("A541", "this stream has been finished", "make a new Matcher for another stream")
+
+    def _consume(self, at: Position, *, everything: bool, late: int = 0) -> Matches:
+        """Hand on the events whose turn has come; the matcher changes only when all went well."""
+        given = self._setting
+        ready, held = release(at.held, FOREVER if everything else at.watermark)
+        ready = in_order(ready, given.schema)
+        tied = ties(at.last + ready, given.schema)
+        chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
+        last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
+        notes = tie_warnings(given.program, tied, given.schema)
+        if at.finished:
+            notes += type_warnings(given.program, at.types)
+        self._position = replace(at, stages=chain, held=held, last=last, next_derived=next_derived, ties=at.ties + tied)
+        for text in notes:
+            python_warnings.warn(text, AuguryWarning, stacklevel=3)
+        final = found[-1]
+        return Matches(final.matches, final.log, final.query.bound, given.options.functions, notes, late)
+
+
+def _delay_ticks(delay: dt.timedelta | int | None, schema: EventSchema) -> int | None:
+    """The delay in ticks of time, rounded up: waiting longer loses nothing."""
+    match delay:
+        case None:
+            return None
+        case dt.timedelta():
+            nanoseconds = (delay // dt.timedelta(microseconds=1)) * 1_000
+            ticks = -(-nanoseconds // UNITS[schema.time_unit])
+        case bool():
+            raise HostError("A545", f"delay is a timedelta or a number of ticks, not {delay}")
+        case int():
+            ticks = delay
+        case _:
+            raise HostError("A545", f"delay is a timedelta or a number of ticks, not {delay!r}")
+    if ticks < 0:
+        raise HostError("A545", f"delay cannot be negative: {delay}")
+    return ticks
+
+
+def _watermark_ticks(watermark: dt.datetime | dt.date | float, given: Setting) -> int:
+    """A value of the time column in ticks."""
+    name = given.schema.time
+    arrow = given.arrow.field(name).type
+    try:
+        column = (
+            pa.array([watermark]).cast(arrow) if not isinstance(watermark, dt.date) else pa.array([watermark], arrow)
+        )
+        numeric = given.schema[name].numeric
+        if isinstance(watermark, dt.datetime) and (watermark.tzinfo is None) != (getattr(arrow, "tz", None) is None):
+            raise pa.ArrowTypeError("one of them has a time zone and the other has not")
+        if isinstance(watermark, bool) or numeric == isinstance(watermark, dt.date):
+            raise pa.ArrowTypeError("another kind of value")
+    except (pa.ArrowException, TypeError, OverflowError) as e:
+        raise HostError(
+            "A545", f"the watermark {watermark!r} is not a time of column `{name}`, which holds {arrow}"
+        ) from e
+    return int(time_ticks(pa.table({name: column}), given.schema)[0])

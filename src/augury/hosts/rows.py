@@ -1,0 +1,127 @@
+"""Rows given as mappings -> a table."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from augury.errors import HostError
+from augury.schema import INT_MAX, INT_MIN
+
+
+def _position(row: int) -> str:
+    return f"row {row}"
+
+
+def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _position) -> pa.Table:
+    """One column for every key, null where a row lacks it; `place` says where a row is, for messages.
+
+    Integers and floats mix to floats; any other mixture of types in a column is an error. No rows at all give a table
+    without columns.
+
+    >>> rows_to_table([{"ts": 1, "x": 2}, {"ts": 2, "x": 0.5, "y": "é"}]).to_pylist()
+    [{'ts': 1, 'x': 2.0, 'y': None}, {'ts': 2, 'x': 0.5, 'y': 'é'}]
+    """
+    columns: dict[str, list[Any]] = {}
+    count = 0
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise HostError(
+                "A532",
+                f"{place(count)} is a {type(row).__name__}, not a mapping from column names to values",
+                "give one dict per event",
+            )
+        for name, value in row.items():
+            if not isinstance(name, str):
+                raise HostError("A532", f"{place(count)} has the key {name!r}: column names are strings")
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = []
+            if len(column) < count:
+                column.extend([None] * (count - len(column)))
+            column.append(_plain(value))
+        count += 1
+    if count and not columns:
+        raise HostError("A532", f"none of the {count} events has any column", "an event has a time at least")
+    arrays = {name: _array(name, v + [None] * (count - len(v)), place) for name, v in columns.items()}
+    return pa.table(arrays)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars as the Python values they stand for; NumPy times stay, Python's cannot hold their nanoseconds."""
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        return value.item()
+    return value
+
+
+def _kind(value: Any) -> str:
+    """The family a value belongs to; one column holds one family."""
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "float"
+        case str():
+            return "string"
+        case dt.datetime():
+            return "timestamp" if value.tzinfo is None else "timestamp with a time zone"
+        case dt.date():
+            return "date"
+        case dt.timedelta():
+            return "duration"
+        case decimal.Decimal():
+            return "decimal"
+        case list() | tuple() | np.ndarray():
+            return "list"
+        case Mapping():
+            return "object"
+        case _:
+            return type(value).__name__
+
+
+def _array(name: str, values: list[Any], place: Callable[[int], str]) -> pa.Array:
+    first: dict[str, int] = {}
+    for row, value in enumerate(values):
+        if value is not None:
+            first.setdefault(_kind(value), row)
+    if first.keys() == {"integer", "float"}:
+        return pa.array([None if v is None else _float(v, name, place(row)) for row, v in enumerate(values)])
+    if len(first) > 1:
+        (kind, row), (other, other_row) = list(first.items())[:2]
+        raise HostError(
+            "A533",
+            f"column `{name}` holds values of different types: {kind} in {place(row)}, {other} in {place(other_row)}",
+            "a column has one type: convert these values, or give them columns of their own",
+        )
+    if "integer" in first:
+        for row, value in enumerate(values):
+            if value is not None and not INT_MIN <= value <= INT_MAX:
+                raise too_large(name, place(row), value)
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as e:
+        raise HostError("A533", f"column `{name}` cannot be read as values of one type: {e}") from e
+
+
+def _float(value: float, name: str, place: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise too_large(name, place, value) from None
+
+
+def too_large(column: str, place: str, value: object) -> HostError:
+    """An integer that does not fit."""
+    text = str(value) if not isinstance(value, int) or abs(value) < 10**40 else f"about 2^{value.bit_length()}"
+    return HostError(
+        "A534",
+        f"column `{column}` holds the integer {text} in {place}, which does not fit 64 bits",
+        "integers go from -2^63 to 2^63 - 1; store larger identifiers as strings",
+    )

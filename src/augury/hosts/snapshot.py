@@ -1,0 +1,201 @@
+"""A matcher as bytes, and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import pyarrow as pa
+
+from augury.errors import HostError
+from augury.hosts.matcher import Position, Setting, beginning, setting
+from augury.hosts.reorder import Arrivals
+from augury.loss import Delay, Empirical, Exponential, Gamma, LossModel, Normal, Uniform
+from augury.options import Options
+from augury.runtime.state import RunState
+from augury.schema import Column, ColumnType, EventSchema, Kind
+from augury.source import Source
+
+MAGIC = b"AUGURY01"
+VERSION = 1
+DELAYS: Mapping[str, Callable[..., Delay]] = {
+    "exponential": Exponential,
+    "uniform": Uniform,
+    "normal": Normal,
+    "gamma": Gamma,
+    "empirical": Empirical,
+}
+COUNTERS = ("next_row", "next_derived", "watermark", "highest", "ties", "finished")
+
+
+def save(given: Setting, at: Position) -> bytes:
+    """One blob: a mark, a checksum, and an Arrow stream with JSON facts."""
+    tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
+    for name in ("held", "last", "late"):
+        _put(tables, name, getattr(at, name))
+    for k, stage in enumerate(at.stages):
+        _put(tables, f"held{k}", stage.held)
+        _put(tables, f"log{k}", stage.log)
+        tables[f"state{k}"] = pa.table({"state": pa.array([stage.state.to_bytes()], pa.large_binary())})
+    facts = {
+        "source": [given.source.text, given.source.name],
+        "schema": _schema_facts(given.schema),
+        "options": _option_facts(given.options),
+        "delay": given.delay,
+        "types": sorted(at.types),
+        "counters": {name: getattr(at, name) for name in COUNTERS},
+    }
+    body = RunState("matcher", VERSION, tables, facts).to_bytes()
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def load_snapshot(data: bytes, functions: Mapping[str, Callable[..., Any]]) -> tuple[Setting, Position]:
+    """Read what `save` wrote."""
+    start = len(MAGIC) + hashlib.sha256().digest_size
+    if bytes(data[: len(MAGIC)]) != MAGIC:
+        raise HostError("A542", "these bytes are not a snapshot of a Matcher")
+    if hashlib.sha256(data[start:]).digest() != data[len(MAGIC) : start]:
+        raise HostError("A542", "the snapshot is damaged or cut off: its checksum does not agree")
+    saved = RunState.from_bytes(data[start:])
+    if (saved.family, saved.version) != ("matcher", VERSION):
+        raise HostError("A542", f"a snapshot of version {saved.version} cannot be read by this release")
+    facts, tables = saved.facts, saved.tables
+    missing = sorted(set(facts["options"]["functions"]) - functions.keys())
+    if missing:
+        raise HostError(
+            "A542",
+            f"the query calls {', '.join(missing)}, which a snapshot does not hold",
+            "give functions={...} to restore",
+        )
+    options = replace(_options(facts["options"]), functions=functions)
+    given = setting(
+        Source(*facts["source"]), tables["schema"].schema, _schema(facts["schema"]), options, facts["delay"]
+    )
+    fresh = beginning(given)
+    chain = tuple(
+        replace(
+            stage,
+            held=_get(tables, f"held{k}"),
+            log=_get(tables, f"log{k}"),
+            state=RunState.from_bytes(tables[f"state{k}"]["state"][0].as_py()),
+        )
+        for k, stage in enumerate(fresh.stages)
+    )
+    held, last, late = (_get(tables, name) for name in ("held", "last", "late"))
+    return given, Position(chain, held, last, late, frozenset(facts["types"]), **facts["counters"])
+
+
+def _put(tables: dict[str, pa.Table], name: str, events: Arrivals) -> None:
+    tables[f"{name}.events"] = events.table
+    tables[f"{name}.places"] = pa.table({"row": events.rows, "anchor": events.anchors, "time": events.time})
+
+
+def _get(tables: Mapping[str, pa.Table], name: str) -> Arrivals:
+    places = tables[f"{name}.places"]
+    columns = (places[c].to_numpy(zero_copy_only=False).copy() for c in ("row", "anchor", "time"))
+    return Arrivals(tables[f"{name}.events"], *columns)
+
+
+def _schema_facts(schema: EventSchema) -> dict[str, Any]:
+    return {
+        "columns": [[c.name, _type_facts(c.type)] for c in schema.columns],
+        "time": schema.time,
+        "type": schema.type,
+        "order_by": list(schema.order_by),
+        "time_unit": schema.time_unit,
+        "types": None if schema.types is None else sorted(schema.types),
+    }
+
+
+def _schema(facts: Mapping[str, Any]) -> EventSchema:
+    return EventSchema(
+        tuple(Column(name, _type(t)) for name, t in facts["columns"]),
+        facts["time"],
+        facts["type"],
+        tuple(facts["order_by"]),
+        facts["time_unit"],
+        None if facts["types"] is None else frozenset(facts["types"]),
+    )
+
+
+def _type_facts(type: ColumnType) -> list[Any]:
+    return [str(type.kind), type.unit, None if type.item is None else _type_facts(type.item)]
+
+
+def _type(facts: list[Any]) -> ColumnType:
+    kind, unit, item = facts
+    return ColumnType(Kind(kind), unit, None if item is None else _type(item))
+
+
+def _option_facts(options: Options) -> dict[str, Any]:
+    return {
+        "plan": options.plan,
+        "parameters": {name: _parameter_facts(name, v) for name, v in options.parameters.items()},
+        "functions": sorted(options.functions),
+        "loss": None if options.loss is None else _loss_facts(options.loss),
+        "max_matches": options.max_matches,
+        "max_partial_matches": options.max_partial_matches,
+    }
+
+
+def _options(facts: Mapping[str, Any]) -> Options:
+    return Options(
+        plan=facts["plan"],
+        parameters={name: _parameter(v) for name, v in facts["parameters"].items()},
+        loss=None if facts["loss"] is None else _loss(facts["loss"]),
+        max_matches=facts["max_matches"],
+        max_partial_matches=facts["max_partial_matches"],
+    )
+
+
+def _parameter_facts(name: str, value: Any) -> list[Any]:
+    match value:
+        case dt.datetime():
+            return ["datetime", value.isoformat()]
+        case dt.timedelta():
+            return ["timedelta", [value.days, value.seconds, value.microseconds]]
+        case list() | tuple():
+            return ["list", [_parameter_facts(name, v) for v in value]]
+        case None | bool() | int() | float() | str():
+            return ["plain", value]
+        case _:
+            raise HostError("A546", f"the parameter `{name}` of type {type(value).__name__} cannot be saved")
+
+
+def _parameter(facts: list[Any]) -> Any:
+    kind, value = facts
+    match kind:
+        case "datetime":
+            return dt.datetime.fromisoformat(value)
+        case "timedelta":
+            return dt.timedelta(*value)
+        case "list":
+            return [_parameter(v) for v in value]
+        case _:
+            return value
+
+
+def _loss_facts(loss: LossModel) -> dict[str, Any]:
+    models = {}
+    for variable, delay in loss.delays.items():
+        name = next((n for n, model in DELAYS.items() if model is type(delay)), None)
+        if name is None:
+            raise HostError(
+                "A546",
+                f"the delay of `{variable}`, a {type(delay).__name__}, cannot be saved",
+                f"use one of {', '.join(DELAYS)}",
+            )
+        assert isinstance(delay, Exponential | Uniform | Normal | Gamma | Empirical)
+        models[variable] = [name, asdict(delay)]
+    return {"rate": loss.rate, "rates": dict(loss.rates), "delays": models}
+
+
+def _loss(facts: Mapping[str, Any]) -> LossModel:
+    delays = {
+        variable: DELAYS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        for variable, (name, values) in facts["delays"].items()
+    }
+    return LossModel(facts["rate"], facts["rates"], delays)

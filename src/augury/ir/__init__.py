@@ -1,0 +1,1 @@
+"""What was written (`syntax`) and what was meant (`pattern`, `predicate`, `query`)."""

@@ -1,0 +1,120 @@
+"""A pattern as a union of branches without OR (the disjunctive normal form of paper 000, section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import product
+from typing import assert_never
+
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, variable_of
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentPart:
+    """A negated part at its place: after every event of the variables `after`, before every one of `before`."""
+
+    body: Pattern
+    after: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One way to match: components that are all bound, their order, and what must be absent.
+
+    Components are in pattern order, each variable once, every `Repeat` takes at least one event and binds a list.
+    `order` holds (u, v) iff all events of u precede all of v, and is transitive.
+    """
+
+    components: tuple[Event | Repeat, ...]
+    order: frozenset[tuple[str, str]] = frozenset()
+    absent: tuple[AbsentPart, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(map(variable_of, self.components))
+
+    @property
+    def sequential(self) -> bool:
+        """Whether the order is total, as for a SEQ of components."""
+        n = len(self.components)
+        return len(self.order) == n * (n - 1) // 2
+
+
+def branches(pattern: Pattern) -> tuple[Branch, ...]:
+    """Every branch of `pattern`, without repeats.
+
+    >>> [b.variables for b in branches(Seq((Event("a"), AnyOf((Event("b"), Event("c"))), Event("d"))))]
+    [('a', 'b', 'd'), ('a', 'c', 'd')]
+    """
+    match pattern:
+        case Event():
+            return (Branch((pattern,)),)
+        case Repeat(body, low, _, single):
+            present = Branch((body if single else replace(pattern, low=max(low, 1)),))
+            return (present,) if low > 0 else (present, Branch(()))
+        case Absent(body):
+            return (Branch((), absent=(AbsentPart(body),)),)
+        case AnyOf(parts):
+            return tuple(dict.fromkeys(b for part in parts for b in branches(part)))
+        case AllOf(parts):
+            combined = (reduce(_beside, choice) for choice in product(*map(branches, parts)))
+            return _possible(combined)
+        case Seq(parts):
+            combined = (reduce(_then, choice) for choice in product(*map(branches, parts)))
+            return _possible(combined)
+        case _:
+            assert_never(pattern)
+
+
+def branch_count(pattern: Pattern) -> int:
+    """How many branches there are at most, without building them."""
+    match pattern:
+        case Event() | Absent():
+            return 1
+        case Repeat(low=low):
+            return 1 if low > 0 else 2
+        case AnyOf(parts):
+            return sum(map(branch_count, parts))
+        case AllOf(parts) | Seq(parts):
+            return reduce(lambda n, part: n * branch_count(part), parts, 1)
+        case _:
+            assert_never(pattern)
+
+
+def _beside(left: Branch, right: Branch) -> Branch:
+    """Both branches, neither before the other; a variable of both is the same event."""
+    new = tuple(c for c in right.components if variable_of(c) not in left.variables)
+    return Branch(
+        left.components + new, _transitive(left.order | right.order), tuple(dict.fromkeys(left.absent + right.absent))
+    )
+
+
+def _then(left: Branch, right: Branch) -> Branch:
+    """`left`, and after all its events `right`."""
+    earlier, later = frozenset(left.variables), frozenset(right.variables)
+    both = _beside(left, right)
+    return Branch(
+        both.components,
+        _transitive(both.order | set(product(earlier, later))),
+        (
+            *(replace(part, before=part.before | later) for part in left.absent),
+            *(replace(part, after=part.after | earlier) for part in right.absent),
+        ),
+    )
+
+
+def _transitive(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    closed = set(order)
+    while True:
+        more = {(a, d) for a, b in closed for c, d in closed if b == c} - closed
+        if not more:
+            return frozenset(closed)
+        closed |= more
+
+
+def _possible(found: Iterable[Branch]) -> tuple[Branch, ...]:
+    """Without branches in which an event would have to precede itself."""
+    return tuple(dict.fromkeys(b for b in found if not any(u == v for u, v in b.order)))

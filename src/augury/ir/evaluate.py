@@ -1,0 +1,237 @@
+"""What an expression is worth over the events of a match."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeAlias, assert_never
+
+from augury.ir.functions import BUILTINS
+from augury.ir.predicate import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Conjunct,
+    Element,
+    Expr,
+    IsNull,
+    ListLength,
+    Literal,
+    Member,
+    Negate,
+    Not,
+    Or,
+    Ref,
+    Value,
+)
+from augury.schema import INT_MAX, INT_MIN, ColumnType, Kind
+
+Row: TypeAlias = Mapping[str, Value]
+Bindings: TypeAlias = Mapping[str, Sequence[Row]]
+"""The events of each bound variable; a single variable has one."""
+
+Functions: TypeAlias = Mapping[str, Callable[..., Any]]
+
+NONE: Mapping[str, Any] = {}
+
+
+def evaluate(
+    expr: Expr, bindings: Bindings, *, elements: Mapping[str, int] = NONE, functions: Functions = NONE
+) -> Value:
+    """The value of `expr`; null when it reads what is not bound.
+
+    `elements` says which element of an iterated variable `b[i]` means now.
+
+    >>> from augury.schema import INT
+    >>> evaluate(Arithmetic("-", Ref("a", "x", INT), Literal(1, INT), INT), {"a": [{"x": 5}]})
+    4
+    """
+
+    def value(e: Expr) -> Value:
+        return evaluate(e, bindings, elements=elements, functions=functions)
+
+    match expr:
+        case Literal(constant):
+            return constant
+        case Ref(variable, column, _, element, default):
+            rows = bindings.get(variable)
+            if rows is None:
+                return None if default is None else value(default)
+            match element:
+                case Element.SINGLE | Element.FIRST:
+                    return rows[0][column]
+                case Element.EACH:
+                    return rows[elements[variable]][column]
+                case Element.PREVIOUS:
+                    return rows[elements[variable] - 1][column]
+                case Element.LAST:
+                    return rows[-1][column]
+                case _:
+                    assert_never(element)
+        case ListLength(variable):
+            return len(bindings[variable]) if variable in bindings else None
+        case Aggregate(function, variable, argument, running):
+            if variable not in bindings:
+                return None
+            size = elements[variable] if running else len(bindings[variable])
+            if argument is None:
+                return size
+            values = [
+                evaluate(argument, bindings, elements={**elements, variable: k}, functions=functions)
+                for k in range(size)
+            ]
+            return aggregate(function, values)
+        case Arithmetic(symbol, left, right, type):
+            return _arithmetic(symbol, value(left), value(right), type)
+        case Negate(operand, type):
+            return _arithmetic("-", 0, value(operand), type)
+        case Compare(symbol, left, right):
+            return compare(symbol, value(left), value(right))
+        case And(operands):
+            return _all(map(value, operands))
+        case Or(operands):
+            return _not(_all(_not(value(o)) for o in operands))
+        case Not(operand):
+            return _not(value(operand))
+        case Member(operand, items):
+            wanted = value(operand)
+            return _not(_all(_not(compare("=", wanted, value(item))) for item in items))
+        case IsNull(operand):
+            return value(operand) is None
+        case Call(function, arguments):
+            values = [value(a) for a in arguments]
+            if function in BUILTINS:
+                return BUILTINS[function].compute(*values)
+            # As with the built-in functions, a registered one is not asked about nulls.
+            return None if None in values else _checked(functions[function](*values))
+        case _:
+            assert_never(expr)
+
+
+def holds(c: Conjunct, bindings: Bindings, *, elements: Mapping[str, int] = NONE, functions: Functions = NONE) -> bool:
+    """Whether `c` is true for every choice of elements of the iterated variables it quantifies over.
+
+    `elements` restricts some of them to one element; a conjunct that starts at the second element holds for the first.
+    """
+    variables = sorted(c.each)
+    choices: list[Iterable[int]] = []
+    for v in variables:
+        first = 1 if v in c.from_second else 0
+        wanted = range(len(bindings[v])) if v not in elements else (elements[v],)
+        choices.append([k for k in wanted if k >= first])
+    return all(
+        evaluate(c.expr, bindings, elements=dict(zip(variables, choice, strict=True)), functions=functions) is True
+        for choice in product(*choices)
+    )
+
+
+def aggregate(function: str, values: Sequence[Value]) -> Value:
+    """An aggregate over the elements of a list; nulls do not count, except for first and last.
+
+    >>> aggregate("avg", [1, None, 2])
+    1.5
+    """
+    if function in ("first", "last"):
+        return values[0 if function == "first" else -1] if values else None
+    present: list[Any] = [v for v in values if v is not None]
+    if function == "count":
+        return len(present)
+    if not present:
+        return None
+    match function:
+        case "sum":
+            return _checked(sum(present))
+        case "avg":
+            return _checked(sum(present) / len(present))
+        case "min":
+            return min(present)  # type: ignore[no-any-return]
+        case "max":
+            return max(present)  # type: ignore[no-any-return]
+        case "stddev":
+            if len(present) < 2:
+                return None
+            mean = sum(present) / len(present)
+            return _checked(math.sqrt(sum((v - mean) ** 2 for v in present) / (len(present) - 1)))
+    raise AssertionError(f"unknown aggregate {function}")
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def compare(symbol: str, left: Any, right: Any) -> bool | None:
+    """A comparison; null when either side is.
+
+    >>> compare("<", 1, 2), compare("=", 1, None)
+    (True, None)
+    """
+    if left is None or right is None:
+        return None
+    if isinstance(left, float) != isinstance(right, float):
+        # Kernels compare numbers of two kinds as floats; Python would compare them exactly.
+        left, right = float(left), float(right)
+    return COMPARISONS[symbol](left, right)
+
+
+def _arithmetic(symbol: str, left: Any, right: Any, type: ColumnType) -> Value:
+    if left is None or right is None:
+        return None
+    if symbol in "/%" and right == 0:
+        return None
+    whole = isinstance(left, int) and isinstance(right, int) and symbol != "/"
+    if not whole:
+        left, right = float(left), float(right)
+    result: int | float
+    try:
+        match symbol:
+            case "+":
+                result = left + right
+            case "-":
+                result = left - right
+            case "*":
+                result = left * right
+            case "/":
+                result = left / right
+            case "%":
+                # The sign of the dividend, as in SQL; Python's own operator takes the divisor's.
+                result = abs(left) % abs(right) * (-1 if left < 0 else 1) if whole else math.fmod(left, right)
+            case _:
+                raise AssertionError(f"unknown operator {symbol}")
+    except (OverflowError, ValueError):
+        return None
+    if isinstance(result, float) and type.kind in (Kind.DURATION, Kind.TIMESTAMP):
+        # Ticks are whole: a part of a duration is cut off towards zero.
+        result = int(result) if math.isfinite(result) else math.nan
+    return _checked(result)
+
+
+def _checked(value: Value) -> Value:
+    """Null for what is not a number or does not fit 64 bits."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        return None
+    return value
+
+
+def _all(values: Iterable[Value]) -> bool | None:
+    unknown = False
+    for v in values:
+        if v is False:
+            return False
+        unknown = unknown or v is None
+    return None if unknown else True
+
+
+def _not(value: Value) -> bool | None:
+    return None if value is None else not value

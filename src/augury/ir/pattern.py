@@ -1,0 +1,138 @@
+"""What was meant: the logical structure of a pattern.
+
+Canonical after `rewrite`: no group directly inside a group of its own kind, no group of one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+
+from augury.source import Span, span_field
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event bound to `variable`; no types means any type.
+
+    >>> str(Event("x", ("A", "B")))
+    'A|B x'
+    """
+
+    variable: str
+    types: tuple[str, ...] = ()
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """Every event of an earlier part precedes every event of a later part."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part occurs, in any order."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Exactly one part is bound."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A list of `low` to `high` events, or with `single` one event that may be left out.
+
+    >>> str(Repeat(Event("b", ("B",)), 2, None)), str(Repeat(Event("b", ("B",)), 0, 1, single=True))
+    ('B{2,} b[]', 'B? b')
+    """
+
+    body: Event
+    low: int
+    high: int | None
+    single: bool = False
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The body must not occur at this place."""
+
+    body: Pattern
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+Pattern: TypeAlias = "Event | Seq | AllOf | AnyOf | Repeat | Absent"
+
+
+def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
+    """Rebuild `p` with `f` applied to each direct child that is not the event of a `Repeat`."""
+    match p:
+        case Event() | Repeat():
+            return p
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            return replace(p, parts=tuple(map(f, parts)))
+        case Absent(body):
+            return replace(p, body=f(body))
+        case _:
+            assert_never(p)
+
+
+def components(p: Pattern, *, negated: bool = True) -> Iterator[Event | Repeat]:
+    """The leaves of `p` in pattern order; `negated=False` leaves out what stands inside a NOT."""
+    match p:
+        case Event() | Repeat():
+            yield p
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from components(part, negated=negated)
+        case Absent(body):
+            if negated:
+                yield from components(body)
+        case _:
+            assert_never(p)
+
+
+def event_of(component: Event | Repeat) -> Event:
+    """The event declaration inside a leaf."""
+    return component if isinstance(component, Event) else component.body
+
+
+def variable_of(component: Event | Repeat) -> str:
+    """The variable a leaf binds."""
+    return event_of(component).variable
+
+
+def _text(p: Pattern) -> str:
+    from augury.ir.text import part_text
+    from augury.ir.unbind import unbind_pattern
+
+    return part_text(unbind_pattern(p))

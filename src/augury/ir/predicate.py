@@ -1,0 +1,277 @@
+"""What was meant: typed expressions over the events of a match, and the conjuncts of WHERE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias, assert_never
+
+from augury.schema import BOOL, INT, ColumnType
+from augury.source import Span, span_field
+
+Value: TypeAlias = "bool | int | float | str | list[Value] | tuple[Value, ...] | None"
+"""What an expression evaluates to; times and durations are integers, counted in ticks of their type's unit."""
+
+
+class Element(StrEnum):
+    """Which event of its variable a `Ref` reads."""
+
+    SINGLE = "single"
+    EACH = "each"
+    PREVIOUS = "previous"
+    FIRST = "first"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; parameters are constants too by the time they are bound."""
+
+    value: Value
+    type: ColumnType
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An attribute of an event of the match; `default` is its value when the event is missing (lossy streams)."""
+
+    variable: str
+    column: str
+    type: ColumnType
+    element: Element = Element.SINGLE
+    default: Expr | None = None
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class ListLength:
+    """`b.len`: how many events an iterated variable holds."""
+
+    variable: str
+    type: ColumnType = INT
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`avg(b[].x)`, or with `running` `avg(b[..i-1].x)`.
+
+    The argument reads the elements as `Element.EACH`; None counts the events themselves.
+    """
+
+    function: str
+    variable: str
+    argument: Expr | None
+    running: bool
+    type: ColumnType
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`+ - * / %`. Integers stay integers except under `/`; what cannot be computed is null."""
+
+    operator: str
+    left: Expr
+    right: Expr
+    type: ColumnType
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """`-x`."""
+
+    operand: Expr
+    type: ColumnType
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`= != < <= > >=` between two values of one family; null when either is."""
+
+    operator: str
+    left: Expr
+    right: Expr
+    type: ColumnType = BOOL
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Three-valued conjunction."""
+
+    operands: tuple[Expr, ...]
+    type: ColumnType = BOOL
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Three-valued disjunction."""
+
+    operands: tuple[Expr, ...]
+    type: ColumnType = BOOL
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Three-valued negation."""
+
+    operand: Expr
+    type: ColumnType = BOOL
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`x IN (...)`."""
+
+    operand: Expr
+    items: tuple[Expr, ...]
+    type: ColumnType = BOOL
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`x IS NULL`."""
+
+    operand: Expr
+    type: ColumnType = BOOL
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A built-in function of `ir.functions`, or a Python function the caller registered."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: ColumnType
+    span: Span = span_field()
+
+
+Expr: TypeAlias = (
+    "Literal | Ref | ListLength | Aggregate | Arithmetic | Negate | Compare | And | Or | Not | Member | IsNull | Call"
+)
+
+
+def children(e: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions, in the order they were written."""
+    match e:
+        case Literal() | ListLength():
+            return ()
+        case Ref(default=default):
+            return () if default is None else (default,)
+        case Aggregate(argument=argument):
+            return () if argument is None else (argument,)
+        case Arithmetic(_, left, right) | Compare(_, left, right):
+            return (left, right)
+        case Negate(operand) | Not(operand) | IsNull(operand):
+            return (operand,)
+        case And(operands) | Or(operands):
+            return operands
+        case Member(operand, items):
+            return (operand, *items)
+        case Call(_, arguments):
+            return arguments
+        case _:
+            assert_never(e)
+
+
+def map_children(f: Callable[[Expr], Expr], e: Expr) -> Expr:
+    """Rebuild `e` with `f` applied to each direct subexpression."""
+    match e:
+        case Literal() | ListLength():
+            return e
+        case Ref(default=default):
+            return e if default is None else replace(e, default=f(default))
+        case Aggregate(argument=argument):
+            return e if argument is None else replace(e, argument=f(argument))
+        case Arithmetic(_, left, right) | Compare(_, left, right):
+            return replace(e, left=f(left), right=f(right))
+        case Negate(operand) | Not(operand) | IsNull(operand):
+            return replace(e, operand=f(operand))
+        case And(operands) | Or(operands):
+            return replace(e, operands=tuple(map(f, operands)))
+        case Member(operand, items):
+            return replace(e, operand=f(operand), items=tuple(map(f, items)))
+        case Call(_, arguments):
+            return replace(e, arguments=tuple(map(f, arguments)))
+        case _:
+            assert_never(e)
+
+
+def walk(e: Expr) -> Iterator[Expr]:
+    """`e` and everything below it, outside first."""
+    yield e
+    for child in children(e):
+        yield from walk(child)
+
+
+def variables(e: Expr) -> frozenset[str]:
+    """The variables that `e` reads; the default of a missing event does not count."""
+    match e:
+        case Ref(variable) | ListLength(variable) | Aggregate(variable=variable):
+            return frozenset((variable,))
+        case _:
+            return frozenset().union(*map(variables, children(e)))
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """One predicate of WHERE that must be true, with its variables in pattern order.
+
+    How it reads iterated variables decides when it is tested:
+    `each` are the variables it must hold for every element of, `from_second` those of them where it starts at the
+    second element (it reads the one before), `whole` those whose complete list it needs.
+    """
+
+    expr: Expr
+    variables: tuple[str, ...]
+    each: frozenset[str]
+    from_second: frozenset[str]
+    whole: frozenset[str]
+
+    @property
+    def span(self) -> Span:
+        return self.expr.span
+
+    def __str__(self) -> str:
+        from augury.ir.text import expression_text
+        from augury.ir.unbind import unbind
+
+        return expression_text(unbind(self.expr))
+
+
+def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:
+    """Classify `expr` by the variables it reads and how it reads them."""
+    used = variables(expr)
+    each, from_second, whole = set(), set(), set()
+    # Aggregates read their argument's elements themselves, so their inner references do not quantify the conjunct.
+    pending = [expr]
+    while pending:
+        e = pending.pop()
+        match e:
+            case Ref(variable, element=Element.EACH):
+                each.add(variable)
+            case Ref(variable, element=Element.PREVIOUS):
+                each.add(variable)
+                from_second.add(variable)
+            case Ref(variable, element=Element.LAST) | ListLength(variable):
+                whole.add(variable)
+            case Aggregate(variable=variable, running=running):
+                if running:
+                    each.add(variable)
+                    from_second.add(variable)
+                else:
+                    whole.add(variable)
+            case _:
+                pending += children(e)
+    ordered = tuple(sorted(used, key=pattern_order.index))
+    return Conjunct(expr, ordered, frozenset(each), frozenset(from_second), frozenset(whole))

@@ -1,0 +1,36 @@
+"""The closed vocabularies of the language."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Strategy(StrEnum):
+    """Which events a run may skip (paper 001, section 2)."""
+
+    STRICT_CONTIGUITY = "strict_contiguity"
+    PARTITION_CONTIGUITY = "partition_contiguity"
+    SKIP_TILL_NEXT_MATCH = "skip_till_next_match"
+    SKIP_TILL_ANY_MATCH = "skip_till_any_match"
+
+
+class OutputMode(StrEnum):
+    """Which of the matches are reported, and in what form."""
+
+    ALL = "ALL"
+    NONOVERLAP = "NONOVERLAP"
+    COVER = "COVER"
+    LATEST = "LATEST"
+    COUNT = "COUNT"
+
+
+class Operator(StrEnum):
+    """How the parts of a pattern stand to one another in time."""
+
+    SEQ = "SEQ"
+    AND = "AND"
+    OR = "OR"
+
+
+AGGREGATES = ("count", "sum", "avg", "min", "max", "stddev", "first", "last")
+"""Functions over the elements of an iterated variable."""

@@ -1,0 +1,179 @@
+"""From what was meant back to what could have been written, so that everything bound prints as query text."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from augury.ir import pattern as p
+from augury.ir import predicate as e
+from augury.ir import query as q
+from augury.ir import syntax as s
+from augury.ir.terms import Operator
+from augury.schema import UNITS, Kind
+from augury.source import Span
+
+_INDEX = {
+    e.Element.SINGLE: None,
+    e.Element.EACH: s.Index.EACH,
+    e.Element.PREVIOUS: s.Index.PREVIOUS,
+    e.Element.FIRST: s.Index.FIRST,
+    e.Element.LAST: s.Index.LAST,
+}
+
+
+def unbind_pattern(pattern: p.Pattern) -> s.Part:
+    """The pattern as it could have been written."""
+    match pattern:
+        case p.Event(variable, types):
+            return s.Component(variable, tuple(map(s.TypeName, types)), span=pattern.span)
+        case p.Repeat(p.Event(variable, types), low, high, single):
+            quantifier = None if single else s.Quantifier(low, high)
+            return s.Component(variable, tuple(map(s.TypeName, types)), quantifier, single, span=pattern.span)
+        case p.Seq(parts):
+            return s.Group(Operator.SEQ, tuple(map(unbind_pattern, parts)), span=pattern.span)
+        case p.AllOf(parts):
+            return s.Group(Operator.AND, tuple(map(unbind_pattern, parts)), span=pattern.span)
+        case p.AnyOf(parts):
+            return s.Group(Operator.OR, tuple(map(unbind_pattern, parts)), span=pattern.span)
+        case p.Absent(body):
+            return s.Negation(unbind_pattern(body), span=pattern.span)
+        case _:
+            assert_never(pattern)
+
+
+def unbind(expr: e.Expr) -> s.Expression:
+    """The expression as it could have been written."""
+    return _expression(expr, s.Index.EACH)
+
+
+def unbind_query(query: q.BoundQuery) -> s.Query:
+    """The query as it could have been written, with every default spelt out."""
+    conditions = [*map(s.Equivalence, query.partition_by), *(unbind(c.expr) for c in query.conjuncts)]
+    where: s.Expression | None
+    match conditions:
+        case []:
+            where = None
+        case [one]:
+            where = one
+        case _:
+            where = s.Logical("AND", tuple(conditions))
+    return s.Query(
+        unbind_pattern(query.pattern),
+        strategy=query.strategy,
+        where=where,
+        within=_window(query),
+        threshold=None if query.threshold is None else s.Number(query.threshold),
+        output=query.output,
+        returns=tuple(s.ReturnItem(unbind(r.expr), r.name) for r in query.returns),
+        into=query.into,
+    )
+
+
+def _window(query: q.BoundQuery) -> s.Duration | s.CountWindow | None:
+    match query.window:
+        case None:
+            return None
+        case q.TimeWindow(ticks):
+            return s.Duration(ticks * UNITS[query.schema.time_unit])
+        case q.CountWindow(events):
+            return s.CountWindow(events)
+        case _:
+            assert_never(query.window)
+
+
+def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
+    """`each` is how references to every element are spelt here: differently inside an aggregate."""
+
+    def below(child: e.Expr) -> s.Expression:
+        return _expression(child, each)
+
+    span = expr.span
+    match expr:
+        case e.Literal():
+            return _literal(expr)
+        case e.Ref(variable, column, _, element, default):
+            index = each if element is e.Element.EACH else _INDEX[element]
+            return s.Attribute(variable, column, index, None if default is None else below(default), span=span)
+        case e.ListLength(variable):
+            return s.Attribute(variable, "len", span=span)
+        case e.Aggregate(function, variable, argument, running):
+            inner = s.Index.BEFORE if running else s.Index.ALL
+            read = s.Elements(variable, inner) if argument is None else _expression(argument, inner)
+            return s.Call(function, (read,), span=span)
+        case e.Arithmetic(operator, left, right) | e.Compare(operator, left, right):
+            return s.Binary(operator, below(left), below(right), span=span)
+        case e.Negate(operand):
+            return s.Unary("-", below(operand), span=span)
+        case e.And((e.Compare(">=", left, low), e.Compare("<=", again, high))) if left == again:
+            return s.Between(below(left), below(low), below(high), span=span)
+        case e.And(operands):
+            return s.Logical("AND", tuple(map(below, operands)), span=span)
+        case e.Or(operands):
+            return s.Logical("OR", tuple(map(below, operands)), span=span)
+        case e.Not(operand):
+            return _negated(below(operand), span)
+        case e.Member(operand, items):
+            return s.In(below(operand), tuple(map(below, items)), span=span)
+        case e.IsNull(operand):
+            return s.IsNull(below(operand), span=span)
+        case e.Call(function, arguments):
+            return s.Call(function, tuple(map(below, arguments)), span=span)
+        case _:
+            assert_never(expr)
+
+
+def _negated(operand: s.Expression, span: Span) -> s.Expression:
+    match operand:
+        case s.In(inner, items, False):
+            return s.In(inner, items, True, span=span)
+        case s.Between(inner, low, high, False):
+            return s.Between(inner, low, high, True, span=span)
+        case s.IsNull(inner, False):
+            return s.IsNull(inner, True, span=span)
+        case _:
+            return s.Unary("NOT", operand, span=span)
+
+
+def _literal(literal: e.Literal) -> s.Expression:
+    value, span = literal.value, literal.span
+    match value:
+        case None:
+            return s.Null(span=span)
+        case bool():
+            return s.Boolean(value, span=span)
+        case str():
+            return s.Text(value, span=span)
+        case list() | tuple():
+            # The language has no list literal: the text names a parameter that tells what it held.
+            return s.Name(str(list(value)), span=span)
+        case int() if literal.type.kind is Kind.TIMESTAMP:
+            return s.Text(iso(value * UNITS[literal.type.unit or "ns"]), span=span)
+        case int() if literal.type.kind is Kind.DURATION:
+            length = s.Duration(abs(value) * UNITS[literal.type.unit or "ns"], span=span)
+            return length if value >= 0 else s.Unary("-", length, span=span)
+        case float() if math.isinf(value):
+            # No literal reads as infinity, but an overflowing exponential is just that.
+            infinity = s.Call("exp", (s.Number(1000),), span=span)
+            return infinity if value > 0 else s.Unary("-", infinity, span=span)
+        case int() | float():
+            return s.Number(value, span=span)
+        case _:
+            assert_never(value)
+
+
+def iso(nanoseconds: int) -> str:
+    """A time, in nanoseconds since 1970, as ISO 8601.
+
+    >>> iso(1_500_000_000), iso(-86_400_000_000_000), iso(1)
+    ('1970-01-01T00:00:01.500', '1969-12-31', '1970-01-01T00:00:00.000000001')
+    """
+    seconds, fraction = divmod(nanoseconds, UNITS["s"])
+    moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+    if not fraction:
+        return moment.date().isoformat() if seconds % 86_400 == 0 else moment.isoformat()
+    digits = f"{fraction:09d}"
+    while digits.endswith("000"):
+        digits = digits[:-3]
+    return f"{moment.isoformat()}.{digits}"

@@ -1,0 +1,16 @@
+"""The planner's decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from augury.plan.reference import ReferencePlan
+from augury.plan.unsupported import Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The plan to run, and why each rival is not."""
+
+    plan: ReferencePlan
+    rivals: tuple[Unsupported, ...]

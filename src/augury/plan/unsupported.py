@@ -1,0 +1,16 @@
+"""Cannot is a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from augury.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Why a plan family cannot run a query."""
+
+    family: str
+    reason: str
+    span: Span | None = None

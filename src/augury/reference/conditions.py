@@ -1,0 +1,159 @@
+"""When an event may join a match: type, order, window, partition and predicates."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from augury.errors import TooManyMatches
+from augury.ir.evaluate import Bindings as Rows
+from augury.ir.evaluate import holds
+from augury.ir.normal_form import normal_conjuncts
+from augury.ir.pattern import Event, Repeat, event_of
+from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, walk
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.options import Options
+from augury.reference.stream import Bindings, Partition, StreamEvent
+
+
+@dataclass(slots=True)
+class Budget:
+    """Counts partial matches, and stops an explosion with an error."""
+
+    options: Options
+    partial: int = 0
+
+    def spend(self) -> None:
+        self.partial += 1
+        if self.partial > self.options.max_partial_matches:
+            raise TooManyMatches(
+                f"stopped after {self.options.max_partial_matches} partial matches: the pattern explodes on this "
+                "stream\n = help: shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter "
+                "strategy, or raise max_partial_matches"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of one query over one stretch of its stream."""
+
+    query: BoundQuery
+    events: Sequence[StreamEvent]
+    conjuncts: tuple[Conjunct, ...]
+    options: Options
+    budget: Budget
+    _candidates: dict[Event | Repeat, dict[Partition, list[StreamEvent]]] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def of(cls, query: BoundQuery, events: Sequence[StreamEvent], options: Options) -> Conditions:
+        return cls(query, events, normal_conjuncts(query.conjuncts, query.pattern_order), options, Budget(options))
+
+    def fits(self, component: Event | Repeat, e: StreamEvent) -> bool:
+        """Whether `e` has a type of the component; without a type column every type name means every event."""
+        types = event_of(component).types
+        return not types or self.query.schema.type is None or e.type in types
+
+    def within(self, bindings: Bindings, e: StreamEvent) -> bool:
+        """Whether `e` and the bound events lie in one window."""
+        match self.query.window:
+            case None:
+                return True
+            case TimeWindow(ticks):
+                return all(abs(e.time - f.time) <= ticks for f in bound(bindings))
+            case CountWindow(n):
+                return all(abs(e.place - f.place) < n for f in bound(bindings))
+
+    def agrees(self, bindings: Bindings, e: StreamEvent) -> bool:
+        """Whether `e` is of the partition of the bound events."""
+        return e.partition is not None and all(e.partition == f.partition for f in bound(bindings))
+
+    def joins(
+        self, bindings: Bindings, variable: str, e: StreamEvent, *, open_lists: Collection[str] = ()
+    ) -> Bindings | None:
+        """`bindings` with `e` added to `variable`, if the window, the partition and the predicates allow it.
+
+        Tested is every conjunct that can be decided now: all its variables are bound, and it does not need the whole
+        of a list that may still grow (`variable` itself, and `open_lists`).
+        """
+        self.budget.spend()
+        if not (self.agrees(bindings, e) and self.within(bindings, e)):
+            return None
+        earlier = bindings.get(variable, ())
+        joined = {**bindings, variable: (*earlier, e)}
+        growing = {variable, *open_lists}
+        for c in self.conjuncts:
+            if variable not in c.variables or not set(c.variables) <= joined.keys() or c.whole & growing:
+                continue
+            if variable in c.each:
+                if not self.holds(c, joined, element=(variable, len(earlier))):
+                    return None
+            elif not earlier and not self.holds(c, joined):
+                # A conjunct over the single event, or the first one, of its variable.
+                return None
+        return joined
+
+    def complete(self, bindings: Bindings, variables: Collection[str], *, open_lists: Collection[str] = ()) -> bool:
+        """Whether the conjuncts hold that waited for the lists of `variables` to be whole."""
+        return all(
+            self.holds(c, bindings)
+            for c in self.conjuncts
+            if c.whole & set(variables) and set(c.variables) <= bindings.keys() and not c.whole & set(open_lists)
+        )
+
+    def holds(self, c: Conjunct, bindings: Bindings, element: tuple[str, int] | None = None) -> bool:
+        rows: Rows = {v: [e.values for e in bindings[v]] for v in c.variables}
+        elements = {} if element is None else dict([element])
+        return holds(c, rows, elements=elements, functions=self.options.functions)
+
+    def relevant(self, component: Event | Repeat, e: StreamEvent) -> bool:
+        """Whether `e` may be bound to the component as far as type and predicates over it alone can tell."""
+        v = event_of(component).variable
+        return self.fits(component, e) and all(
+            self.holds(c, {v: (e,)}) for c in self.conjuncts if c.variables == (v,) and _one_event(c)
+        )
+
+    def candidates(self, component: Event | Repeat, bindings: Bindings) -> Sequence[StreamEvent]:
+        """The events that may still be bound to the component: relevant, of the partition, inside the window."""
+        if component not in self._candidates:
+            groups: defaultdict[Partition, list[StreamEvent]] = defaultdict(list)
+            for e in self.events:
+                if e.partition is not None and self.relevant(component, e):
+                    groups[e.partition].append(e)
+            self._candidates[component] = dict(groups)
+        groups_of = self._candidates[component]
+        present = list(bound(bindings))
+        if not present:
+            return sorted((e for group in groups_of.values() for e in group), key=lambda e: e.index)
+        group = groups_of.get(present[0].partition, [])
+        if not isinstance(self.query.window, TimeWindow):
+            return group
+        earliest = max(f.time for f in present) - self.query.window.ticks
+        latest = min(f.time for f in present) + self.query.window.ticks
+        first = bisect_left(group, earliest, key=lambda e: e.time)
+        return group[first : bisect_right(group, latest, key=lambda e: e.time)]
+
+
+def _one_event(c: Conjunct) -> bool:
+    """Whether `c` reads a single event, or each element of a list by itself."""
+    return all(
+        e.element in (Element.SINGLE, Element.EACH) if isinstance(e, Ref) else not isinstance(e, Aggregate | ListLength)
+        for e in walk(c.expr)
+    )
+
+
+def bound(bindings: Bindings) -> Iterator[StreamEvent]:
+    """All events of a match."""
+    for events in bindings.values():
+        yield from events
+
+
+def ordered(order: Iterable[tuple[str, str]], bindings: Bindings, variable: str, e: StreamEvent) -> bool:
+    """Whether `e`, bound to `variable`, stands where SEQ wants it."""
+    for u, v in order:
+        if v == variable and not all(f.precedes(e) for f in bindings.get(u, ())):
+            return False
+        if u == variable and not all(e.precedes(f) for f in bindings.get(v, ())):
+            return False
+    return True

@@ -1,0 +1,110 @@
+"""Every match of a query over the events so far, and whether it is certain (SEMANTICS section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from augury.errors import TooManyMatches
+from augury.ir.branches import Branch, branches
+from augury.ir.equality import close_equalities
+from augury.ir.query import CountWindow, TimeWindow
+from augury.ir.terms import Strategy
+from augury.reference.any_match import any_matches, rejected
+from augury.reference.conditions import Conditions, bound
+from augury.reference.event_sets import Instances
+from augury.reference.lossy import check_model, lossy_matches
+from augury.reference.runs import run_matches
+from augury.reference.stream import Bindings, StreamEvent, by_partition
+from augury.runtime.state import FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A match of the positive pattern; `certain` when no later event can change whether it is `accepted`."""
+
+    bindings: Bindings
+    probability: float | None
+    certain: bool
+    accepted: bool
+
+    @property
+    def first(self) -> StreamEvent:
+        return min(bound(self.bindings), key=lambda e: e.index)
+
+    @property
+    def last(self) -> StreamEvent:
+        """The event that completes the match."""
+        return max(bound(self.bindings), key=lambda e: e.index)
+
+    def rows(self, variables: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(e.row for e in self.bindings.get(v, ())) for v in variables)
+
+
+def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[Candidate]:
+    """The set of candidates: the same bindings found through two branches are one."""
+    found: dict[tuple[tuple[int, ...], ...], Candidate] = {}
+    for branch in branches(given.query.pattern):
+        for bindings, probability, ended in _positive(given, branch, watermark):
+            certain = ended and _certain(given, branch, bindings, watermark)
+            # An open negation is not looked at before it is certain: a NOT inside it may still undo it.
+            accepted = certain and not rejected(given, branch.absent, bindings)
+            candidate = Candidate(bindings, probability, certain, accepted)
+            rows = candidate.rows(variables)
+            found[rows] = _either(found[rows], candidate) if rows in found else candidate
+            if len(found) > given.options.max_matches:
+                raise TooManyMatches(
+                    f"more than {given.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COUNT "
+                    "or NONOVERLAP, shorten WITHIN, or add predicates"
+                )
+    return list(found.values())
+
+
+def _either(a: Candidate, b: Candidate) -> Candidate:
+    """One of two branches suffices; they have failed only when both certainly have."""
+    if a.accepted or b.accepted:
+        return a if a.accepted else b
+    return replace(a, certain=a.certain and b.certain)
+
+
+def _positive(given: Conditions, branch: Branch, watermark: int) -> Iterator[tuple[Bindings, float | None, bool]]:
+    """Matches of the positive components, each with its probability and whether it can grow no more."""
+    if not branch.components:
+        return
+    query = given.query
+    if query.threshold is not None:
+        for match, probability in lossy_matches(given, branch, check_model(query, given.options.loss)):
+            yield match, probability, True
+    elif query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+        for match in any_matches(given, branch):
+            yield match, None, True
+    else:
+        strict = query.strategy is Strategy.STRICT_CONTIGUITY
+        # Only strict contiguity lets the events of one partition disturb another.
+        for events in [given.events] if strict else by_partition(given.events):
+            if branch.sequential:
+                for match in run_matches(given, branch, events):
+                    yield match, None, True
+            else:
+                closed = close_equalities(given.conjuncts, branch.variables, query.pattern_order)
+                for match, ended in Instances(replace(given, conjuncts=closed), branch).execute(events):
+                    yield match, None, ended or _window_closed(given, match, watermark)
+
+
+def _certain(given: Conditions, branch: Branch, match: Bindings, watermark: int) -> bool:
+    """Whether no later event can bring about a negated part: each ends before a bound event, or the window closed."""
+    return all(part.before & match.keys() for part in branch.absent) or _window_closed(given, match, watermark)
+
+
+def _window_closed(given: Conditions, match: Bindings, watermark: int) -> bool:
+    """Whether no event still to come can lie in one window with the match."""
+    if watermark == FOREVER:
+        return True
+    first = min(bound(match), key=lambda e: e.index)
+    match given.query.window:
+        case None:
+            return False
+        case TimeWindow(ticks):
+            return watermark > first.time + ticks
+        case CountWindow(n):
+            return any(e.partition == first.partition and e.place >= first.place + n - 1 for e in given.events)

@@ -1,0 +1,1 @@
+"""Columnar data that kernels read and write."""

@@ -1,0 +1,76 @@
+"""Events as columns, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.errors import HostError
+from augury.schema import UNITS, Kind
+
+if TYPE_CHECKING:
+    from augury.schema import EventSchema
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventBatch:
+    """Events sorted by their order key, concurrent ones by arrival.
+
+    `rows` are the positions at which the events arrived, counted from 0 over the whole stream; `time` is in ticks of
+    the schema's time unit and has no nulls.
+    """
+
+    table: pa.Table
+    rows: Integers
+    time: Integers
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Integers:
+    """The time column in ticks; a null, NaN or out-of-range time is rejected with its row.
+
+    >>> from augury.schema import EventSchema
+    >>> events = pa.table({"ts": [1.5, 2.0]})
+    >>> time_ticks(events, EventSchema.from_arrow(events.schema)).tolist()
+    [1500000000, 2000000000]
+    """
+    column = table.column(schema.time)
+    kind = schema[schema.time].kind
+    if kind is Kind.FLOAT:
+        values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+        scaled = np.round(values * UNITS["s"])
+        bad = ~(np.abs(scaled) < 2.0**63)
+        ticks = np.where(bad, 0, scaled).astype(np.int64)
+    else:
+        bad = column.is_null().to_numpy(zero_copy_only=False)
+        try:
+            ticks = _as_int64(column).fill_null(0).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid as e:
+            raise HostError("A508", f"a time in column `{schema.time}` does not fit 64 bits: {e}") from e
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise HostError(
+            "A509",
+            f"{int(bad.sum())} of {len(bad)} events have no time: the first is row {first_row + row}, "
+            f"where `{schema.time}` is {column[row].as_py()}",
+            "drop or repair these rows: an event without a time has no place in the stream",
+        )
+    return ticks
+
+
+def _as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Integers, timestamps and dates as 64-bit ticks."""
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32()).cast(pa.int64())
+    if pa.types.is_date64(column.type):
+        return column.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+    return column.cast(pa.int64())

@@ -1,0 +1,111 @@
+"""Matches as columns of row positions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.runtime.batch import Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One match: the rows bound to each positive variable in pattern order, none for one left out.
+
+    `start` and `end` are the times of its earliest and latest event, in ticks. With no rows it stands for the `count`
+    matches that the event of row `completed_by` completes at `end` (OUTPUT COUNT).
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    start: int
+    end: int
+    probability: float | None = None
+    count: int = 1
+    completed_by: int = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchSet:
+    """Matches in the order they are reported: by end, start, then rows.
+
+    Two sets are equal when they hold the same matches, in whatever order.
+
+    >>> a = MatchSet.of(("x",), [Found(((1,),), 5, 5), Found(((2,),), 6, 6)])
+    >>> b = MatchSet.of(("x",), [Found(((2,),), 6, 6), Found(((1,),), 5, 5)])
+    >>> len(a), a == b
+    (2, True)
+    """
+
+    variables: tuple[str, ...]
+    rows: tuple[pa.ListArray, ...]
+    start: Integers
+    end: Integers
+    probability: npt.NDArray[np.float64] | None
+    count: Integers
+    completed_by: Integers
+
+    @classmethod
+    def of(cls, variables: tuple[str, ...], matches: Iterable[Found]) -> MatchSet:
+        """Columns from single matches."""
+        found = list(matches)
+        rows = tuple(
+            pa.array([m.rows[i] if m.rows else () for m in found], type=pa.list_(pa.int64()))
+            for i in range(len(variables))
+        )
+        scored = any(m.probability is not None for m in found)
+        return cls(
+            variables,
+            rows,
+            np.array([m.start for m in found], dtype=np.int64),
+            np.array([m.end for m in found], dtype=np.int64),
+            np.array([m.probability for m in found], dtype=np.float64) if scored else None,
+            np.array([m.count for m in found], dtype=np.int64),
+            np.array([m.completed_by for m in found], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __iter__(self) -> Iterator[Found]:
+        for k in range(len(self)):
+            yield self[k]
+
+    def __getitem__(self, k: int) -> Found:
+        rows = tuple(tuple(column[k].as_py()) for column in self.rows)
+        return Found(
+            rows if any(rows) else (),
+            int(self.start[k]),
+            int(self.end[k]),
+            None if self.probability is None else float(self.probability[k]),
+            int(self.count[k]),
+            int(self.completed_by[k]),
+        )
+
+    def take(self, positions: Integers) -> MatchSet:
+        """The matches at `positions`, in that order."""
+        return MatchSet(
+            self.variables,
+            tuple(column.take(pa.array(positions, pa.int64())) for column in self.rows),
+            self.start[positions],
+            self.end[positions],
+            None if self.probability is None else self.probability[positions],
+            self.count[positions],
+            self.completed_by[positions],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MatchSet):
+            return NotImplemented
+        return self.variables == other.variables and Counter(self) == Counter(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: MatchSet) -> MatchSet:
+        """The matches of both, those of `self` first."""
+        assert self.variables == other.variables
+        return MatchSet.of(self.variables, [*self, *other])

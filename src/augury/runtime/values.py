@@ -1,0 +1,70 @@
+"""Arrow columns as the plain values expressions compute with, and back."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import pyarrow as pa
+
+from augury.ir.predicate import Value
+from augury.schema import ColumnType, Kind, column_type
+
+
+def to_values(column: pa.ChunkedArray | pa.Array) -> list[Value]:
+    """One value a row: times and durations in ticks, decimals as floats, NaN as null.
+
+    >>> to_values(pa.array([1.5, float("nan"), None]))
+    [1.5, None, None]
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    match column_type(column.type).kind:
+        case Kind.TIMESTAMP | Kind.DURATION:
+            if pa.types.is_date(column.type):
+                column = column.cast(pa.date32()).cast(pa.int32())
+            return cast("list[Value]", column.cast(pa.int64()).to_pylist())
+        case Kind.FLOAT:
+            return [_number(v) for v in column.cast(pa.float64()).to_pylist()]
+        case Kind.LIST:
+            return [None if v is None else [_number(x) for x in v] for v in column.to_pylist()]
+        case _:
+            return cast("list[Value]", column.to_pylist())
+
+
+def _number(value: Value) -> Value:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def arrow_type(type: ColumnType) -> pa.DataType:
+    """The Arrow type that holds the values of an expression."""
+    match type.kind:
+        case Kind.BOOL:
+            return pa.bool_()
+        case Kind.INT:
+            return pa.int64()
+        case Kind.FLOAT:
+            return pa.float64()
+        case Kind.STRING:
+            return pa.string()
+        case Kind.TIMESTAMP:
+            return pa.date32() if type.unit == "D" else pa.timestamp(type.unit)
+        case Kind.DURATION:
+            return pa.int64() if type.unit == "D" else pa.duration(type.unit)
+        case Kind.LIST:
+            assert type.item is not None
+            return pa.list_(arrow_type(type.item))
+        case Kind.NULL | Kind.OTHER:
+            return pa.null()
+
+
+def from_values(values: list[Value], type: ColumnType) -> pa.Array:
+    """The column of an expression's values.
+
+    >>> from_values([0, None], ColumnType(Kind.TIMESTAMP, "s")).type
+    TimestampType(timestamp[s])
+    """
+    target = arrow_type(type)
+    if target == pa.date32():
+        return pa.array(values, type=pa.int32()).cast(target)
+    return pa.array(values, type=target)

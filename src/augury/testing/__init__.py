@@ -1,0 +1,1 @@
+"""Hypothesis strategies for queries and streams, and what tests compare matches with."""

@@ -1,0 +1,54 @@
+"""Random small streams, with everything in them that makes matching hard: ties, nulls, repeated values."""
+
+from __future__ import annotations
+
+import itertools
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+TYPES = ("A", "B", "C")
+
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.int64()),
+        ("type", pa.string()),
+        ("k", pa.string()),
+        ("x", pa.int64()),
+        ("y", pa.float64()),
+        ("h", pa.list_(pa.float64())),
+    ]
+)
+"""Of every random stream: a key `k`, an integer `x`, a float `y` and a short list `h`, all of them nullable."""
+
+
+@st.composite
+def streams(draw: st.DrawFn, *, max_size: int = 8) -> pa.Table:
+    """A stream in order of time, in which neighbours are often concurrent."""
+    size = draw(st.sampled_from([0, 1, *range(3, max_size + 1), max_size, max_size]))
+    steps = [draw(st.sampled_from([0, 1, 1, 1, 2])) for _ in range(size)]
+    rows = []
+    time = 0
+    for step in steps:
+        time += step
+        rows.append(
+            {
+                "ts": time,
+                "type": draw(st.sampled_from(TYPES)),
+                "k": draw(st.sampled_from(["p", "p", "p", "p", "q", "q", None])),
+                "x": draw(st.sampled_from([0, 1, 1, 2, 2, 3, None])),
+                "y": draw(st.sampled_from([-1.5, 0.0, 0.5, 2.0, 2.0, None])),
+                "h": draw(st.sampled_from([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [1.0, 1.0, 1.0], [2.0, 4.0, 7.0], None])),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def cuts(table: pa.Table) -> st.SearchStrategy[list[pa.Table]]:
+    """The same stream in batches, some of them empty."""
+
+    def slices(ends: list[int]) -> list[pa.Table]:
+        edges = [0, *sorted(ends), table.num_rows]
+        return [table.slice(a, b - a) for a, b in itertools.pairwise(edges)]
+
+    return st.lists(st.integers(0, table.num_rows), max_size=3).map(slices)

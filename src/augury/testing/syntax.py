@@ -1,0 +1,173 @@
+"""Random queries as they may be written: every node of `augury.ir.syntax`, names and values of every kind."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from augury.ir.syntax import (
+    Attribute,
+    Between,
+    Binary,
+    Boolean,
+    Call,
+    Component,
+    CountWindow,
+    Duration,
+    Elements,
+    Equivalence,
+    Expression,
+    Group,
+    In,
+    Index,
+    IsNull,
+    ListedVariable,
+    Logical,
+    Name,
+    Negation,
+    Null,
+    Number,
+    Part,
+    Program,
+    Quantifier,
+    Query,
+    ReturnItem,
+    Text,
+    TypeName,
+    Unary,
+)
+from augury.ir.terms import Operator, OutputMode, Strategy
+from augury.ir.text import RESERVED
+from augury.schema import INT_MAX, INT_MIN
+
+_ORDINARY = (
+    "a",
+    "b",
+    "Stock",
+    "i",
+    "len",
+    "first",
+    "last",
+    "events",
+    "all",
+    "count",
+    "day",
+    "s",
+    "seq",
+    "größe",
+    "速度",
+)
+_AWKWARD = (
+    *RESERVED,
+    *map(str, Strategy),
+    "Within",
+    "low-speed",
+    "tag id",
+    "`",
+    "``x",
+    "1st",
+    "'",
+    "--",
+    "is\u0301",
+    "a²",
+    "\n",
+)
+
+
+def names() -> SearchStrategy[str]:
+    """Names of variables, types, attributes and parameters; some of them need backquotes."""
+    return st.sampled_from(_ORDINARY) | st.sampled_from(_AWKWARD) | st.text(min_size=1, max_size=6)
+
+
+def parts(max_leaves: int = 8) -> SearchStrategy[Part]:
+    """Patterns as written, at most `max_leaves` components large."""
+    return st.recursive(
+        _components(),
+        lambda inner: st.one_of(
+            st.builds(Group, st.sampled_from(Operator), st.lists(inner, min_size=1, max_size=4).map(tuple)),
+            st.builds(Negation, inner),
+        ),
+        max_leaves=max_leaves,
+    )
+
+
+def expressions(max_leaves: int = 12) -> SearchStrategy[Expression]:
+    """Expressions as written, sensible or not: what fits together is for the binder to say."""
+    return st.recursive(_atoms(), _compounds, max_leaves=max_leaves)
+
+
+def queries() -> SearchStrategy[Query]:
+    """Queries as written, with every clause there or not."""
+    return _queries()
+
+
+def programs() -> SearchStrategy[Program]:
+    """One to three queries."""
+    return st.builds(Program, st.lists(_queries(), min_size=1, max_size=3).map(tuple))
+
+
+@st.composite
+def _queries(draw: st.DrawFn) -> Query:
+    strategy = draw(st.none() | st.sampled_from(Strategy))
+    listed = st.lists(st.builds(ListedVariable, names(), st.booleans()), max_size=3).map(tuple)
+    returns = draw(st.just(()) | st.lists(_return_items(), min_size=1, max_size=3).map(tuple))
+    return Query(
+        draw(parts()),
+        strategy,
+        draw(st.none() | listed) if strategy else None,
+        draw(st.none() | expressions()),
+        draw(st.none() | _durations() | st.builds(CountWindow, st.integers(0, INT_MAX)) | st.builds(Name, names())),
+        draw(st.none() | st.builds(Number, st.floats(0, 1) | st.integers(0, 1)) | st.builds(Name, names())),
+        draw(st.none() | st.sampled_from(OutputMode)),
+        returns,
+        draw(st.none() | names()) if returns else None,
+    )
+
+
+def _return_items() -> SearchStrategy[ReturnItem]:
+    return st.builds(ReturnItem, expressions(max_leaves=4), st.none() | names())
+
+
+def _components() -> SearchStrategy[Component]:
+    types = st.lists(st.builds(TypeName, names()), max_size=3).map(tuple)
+    bounds = st.integers(0, 3) | st.integers(0, INT_MAX)
+    quantifiers = st.builds(Quantifier, bounds, st.none() | bounds)
+    single = st.builds(Component, names(), types, st.none(), st.booleans())
+    return single | st.builds(Component, names(), types, quantifiers)
+
+
+def _durations() -> SearchStrategy[Duration]:
+    unit = st.sampled_from((1, 1_000, 1_000_000_000, 60_000_000_000, 604_800_000_000_000))
+    whole = st.builds(lambda count, size: Duration(count * size), st.integers(0, 10_000), unit)
+    return whole | st.builds(Duration, st.integers(0, INT_MAX))
+
+
+def _atoms() -> SearchStrategy[Expression]:
+    return st.one_of(
+        st.builds(Attribute, names(), names(), st.none() | st.sampled_from(Index)),
+        st.builds(Number, st.integers(-10, 10) | st.integers(INT_MIN, INT_MAX)),
+        st.builds(Number, st.floats(allow_nan=False, allow_infinity=False)),
+        st.builds(Text, st.text(max_size=8) | st.sampled_from(("'", '"', "--", "/*", "a {", "`"))),
+        st.builds(Boolean, st.booleans()),
+        st.builds(Null),
+        _durations(),
+        st.builds(Name, names()),
+        st.builds(Elements, names(), st.sampled_from(Index)),
+        st.builds(Equivalence, names()),
+    )
+
+
+def _compounds(inner: SearchStrategy[Expression]) -> SearchStrategy[Expression]:
+    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    # A function's name is kept in lower case, and some characters have no stable one.
+    functions = names().map(str.lower).filter(lambda name: name == name.lower())
+    return st.one_of(
+        st.builds(Attribute, names(), names(), st.none() | st.sampled_from(Index), inner),
+        st.builds(Unary, st.sampled_from(("-", "NOT")), inner),
+        st.builds(Binary, st.sampled_from(("+", "-", "*", "/", "%", "=", "!=", "<", "<=", ">", ">=")), inner, inner),
+        st.builds(Logical, st.sampled_from(("AND", "OR")), st.lists(inner, min_size=2, max_size=4).map(tuple)),
+        st.builds(In, inner, several, st.booleans()),
+        st.builds(Between, inner, inner, inner, st.booleans()),
+        st.builds(IsNull, inner, st.booleans()),
+        st.builds(Call, functions, st.just(()) | several),
+    )

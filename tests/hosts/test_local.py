@@ -1,0 +1,304 @@
+"""`match` and `match_all` over whole streams."""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import augury
+from augury import AuguryWarning, Exponential, HostError, LossModel, QueryError, TooManyMatches, UnsupportedPlan
+from augury.hosts import local
+from augury.source import Source
+
+
+def stream(text: str) -> list[dict[str, Any]]:
+    """`a1 b2` as events: type by letter, time by number."""
+    return [{"ts": int(e[1:]), "type": e[0].upper(), "x": int(e[1:]) * 10} for e in text.split()]
+
+
+def found(matches: augury.Matches) -> list[dict[str, Any]]:
+    return [m.rows for m in matches]
+
+
+def test_unsorted_events_are_sorted_and_rows_are_those_of_the_input() -> None:
+    matches = augury.match(stream("c5 b2 a1 b4"), "PATTERN SEQ(A a, B+ b[], C c) WITHIN 1 hour")
+    assert found(matches) == [
+        {"a": 2, "b": [1], "c": 0},
+        {"a": 2, "b": [1, 3], "c": 0},
+        {"a": 2, "b": [3], "c": 0},
+    ]
+    assert [e["ts"] for e in matches[1].events["b"]] == [2, 4]
+
+
+def test_concurrent_events_do_not_follow_one_another_until_a_column_orders_them() -> None:
+    events = [{"ts": 1, "seq": 2, "type": "B"}, {"ts": 1, "seq": 1, "type": "A"}]
+    query = "PATTERN SEQ(A a, B b) WITHIN 1 hour"
+    assert len(augury.match(events, query)) == 0
+    assert found(augury.match(events, query, order_by=("ts", "seq"))) == [{"a": 1, "b": 0}]
+
+
+def test_ties_are_a_warning_only_where_arrival_counts() -> None:
+    events = stream("a1 b2 b2 b2 c3")
+    with pytest.warns(AuguryWarning, match=r'2 of the events are concurrent.*order_by=\("ts", "seq"\)') as record:
+        matches = augury.match(events, "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { } WITHIN 1 hour")
+    assert [str(w.message) for w in record] == list(matches.warnings)
+    assert record[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert augury.match(events, "PATTERN SEQ(A a, B b) WITHIN 1 hour").warnings == ()
+
+
+def test_a_type_that_no_event_has_is_a_warning_with_a_suggestion() -> None:
+    events = [{"ts": 1, "type": "Shelf"}]
+    with pytest.warns(AuguryWarning, match="no event is of type `Shelv`; did you mean `Shelf`"):
+        matches = augury.match(events, "PATTERN Shelv s")
+    assert len(matches) == 0
+
+
+@pytest.mark.parametrize(
+    "events, options, code, message",
+    [
+        (stream("a1"), {"time": "when"}, "A502", "no time column `when`"),
+        (stream("a1"), {"type": "kind"}, "A503", "no type column `kind`"),
+        (stream("a1"), {"order_by": ("ts", "n")}, "A504", "no column `n` to order by"),
+        (stream("a1"), {"order_by": "x"}, "A505", "order_by must start with the time column"),
+        (stream("a1"), {"time_unit": "h"}, "A506", "unknown time unit"),
+        (stream("a1"), {"max_matches": 0}, "A545", "max_matches"),
+        ([{"ts": 1, "type": "A"}, {"ts": None, "type": "A"}], {}, "A509", "the first is row 1"),
+        ([{"ts": 1, "n": None}], {"order_by": ("ts", "n")}, "A536", "row 0 has no value in `n`"),
+        ([{"ts": 1.0, "n": float("nan")}], {"order_by": ("ts", "n")}, "A536", "row 0 has no value in `n`"),
+        ([{"ts": 1, "n": [1]}, {"ts": 1, "n": [0]}], {"order_by": ("ts", "n")}, "A537", "cannot be ordered by `n`"),
+        ([{"ts": True}], {}, "A507", "holds values of type boolean"),
+    ],
+)
+def test_bad_events(events: Any, options: dict[str, Any], code: str, message: str) -> None:
+    with pytest.raises(HostError) as raised:
+        augury.match(events, "PATTERN a", **options)
+    assert raised.value.code == code
+    assert message in str(raised.value)
+
+
+def test_no_events_at_all_only_check_the_syntax() -> None:
+    matches = augury.match([], "PATTERN SEQ(A a, B b) WHERE a.whatever > 3")
+    assert (len(matches), list(matches), matches.to_pylist(), repr(matches)) == (0, [], [], "0 matches")
+    assert matches.to_arrow().column_names == ["start", "end"]
+    assert len(augury.match_all([], "PATTERN A a; PATTERN B b")) == 2
+    with pytest.raises(QueryError):
+        augury.match([], "PATTERN SEQ(")
+
+
+def test_no_events_of_a_known_schema() -> None:
+    empty = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.float32())]).empty_table()
+    query = "PATTERN SEQ(A a, B+ b[]) WITHIN 1 hour"
+    with pytest.warns(AuguryWarning, match="no event is of type"):
+        table = augury.match(empty, query).to_arrow()
+    event = pa.struct(list(empty.schema))
+    assert table.schema == pa.schema([("start", pa.int64()), ("end", pa.int64()), ("a", event), ("b", pa.list_(event))])
+    with pytest.raises(QueryError, match="`y`"):
+        augury.match(empty, "PATTERN A a WHERE a.y > 3")
+
+
+def test_the_events_may_have_no_type_column() -> None:
+    matches = augury.match([{"ts": 1, "x": 1}, {"ts": 2, "x": 5}], "PATTERN SEQ(a, b) WHERE a.x < b.x WITHIN 1 hour")
+    assert found(matches) == [{"a": 0, "b": 1}]
+
+
+def test_a_type_column_of_numbers_and_null_types() -> None:
+    events = pa.table({"ts": [1, 2, 3], "kind": pa.array([7, None, 7], pa.uint8())})
+    assert found(augury.match(events, "PATTERN `7` a", type="kind")) == [{"a": 0}, {"a": 2}]
+    assert found(augury.match(events, "PATTERN a", type="kind")) == [{"a": 0}, {"a": 1}, {"a": 2}]
+
+
+def test_non_ascii_names() -> None:
+    events = [{"zeit": 1, "größe": 3, "type": "Tür"}]
+    matches = augury.match(events, "PATTERN Tür türe WHERE türe.größe > 2 RETURN türe.größe AS größe", time="zeit")
+    assert matches.to_pylist() == [{"start": 1, "end": 1, "größe": 3}]
+
+
+def test_the_query_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "q.augury").write_text("PATTERN A a -- é\n", encoding="utf-8")
+    assert len(augury.match(stream("a1"), tmp_path / "q.augury")) == 1
+    with pytest.raises(HostError, match="no query file"):
+        augury.match(stream("a1"), tmp_path / "none.augury")
+    (tmp_path / "bad.augury").write_text("PATTERN SEQ(A a,")
+    with pytest.raises(QueryError, match=r"bad\.augury:1:"):
+        augury.match(stream("a1"), tmp_path / "bad.augury")
+
+
+def test_plans_by_name() -> None:
+    assert len(augury.match(stream("a1"), "PATTERN A a", plan="reference")) == 1
+    with pytest.raises(UnsupportedPlan, match="no such evaluator"):
+        augury.match(stream("a1"), "PATTERN A a", plan="lazy-chain")
+    with pytest.raises(UnsupportedPlan, match="there is no plan `fast`"):
+        augury.match(stream("a1"), "PATTERN A a", plan="fast")
+
+
+def test_parameters_and_functions() -> None:
+    query = "PATTERN SEQ(A a, B b) WHERE b.x > T AND near(a.x, b.x) WITHIN 1 hour RETURN near(a.x, b.x) AS n"
+
+    def near(a: int, b: int) -> bool:
+        return abs(a - b) < 15
+
+    matches = augury.match(stream("a1 b2 b3"), query, parameters={"T": 5}, functions={"near": near})
+    assert matches.to_pylist() == [{"start": 1, "end": 2, "n": True}]
+
+
+def test_an_explosion_is_refused() -> None:
+    with pytest.raises(TooManyMatches):
+        augury.match(stream(" ".join(f"b{i}" for i in range(12))), "PATTERN B+ b[] WITHIN 1 hour", max_matches=100)
+
+
+def test_threshold_needs_a_loss_model() -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 1 minute THRESHOLD 0.01"
+    with pytest.raises(HostError, match="A543"):
+        augury.match(stream("a1 b2"), query)
+    loss = LossModel(rate=0.1, delays={"a": Exponential(10.0), "b": Exponential(10.0)})
+    matches = augury.match(stream("a1 b2"), query, loss=loss)
+    assert matches.to_arrow().schema.field("probability").type == pa.float64()
+    assert {"a": 0, "b": 1} in found(matches)
+    complete = next(m for m in matches if m.rows == {"a": 0, "b": 1})
+    assert complete.probability == 1.0
+    missing = next(m for m in matches if m.rows == {"a": None, "b": 1})
+    assert missing.events["a"] is None
+    assert missing.probability is not None
+    assert 0 < missing.probability < 0.1
+
+
+def test_a_reader_that_fails() -> None:
+    def batches() -> Any:
+        yield pa.record_batch({"ts": [1]})
+        raise pa.ArrowInvalid("the disk is gone")
+
+    with pytest.raises(HostError, match="the disk is gone"):
+        augury.match(pa.RecordBatchReader.from_batches(pa.schema([("ts", pa.int64())]), batches()), "PATTERN a")
+
+
+def test_parse_and_compile() -> None:
+    assert str(augury.parse("pattern a; pattern b")) == "PATTERN   a;\n\nPATTERN   b"
+    compiled = augury.compile("PATTERN A a", pa.schema([("at", pa.int64()), ("type", pa.string())]), time="at")
+    assert compiled.last.bound.schema.time == "at"
+    again = augury.compile("PATTERN A a", compiled.last.bound.schema)
+    assert again.last.bound.pattern == compiled.last.bound.pattern
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+RISE_THEN_FALL = """
+PATTERN SEQ(A a, B b) WITHIN 1 minute RETURN a.x AS first, b.x - a.x AS gain INTO Rise;
+PATTERN SEQ(Rise r, C c) WHERE c.x > r.gain WITHIN 1 minute RETURN r.gain AS gain, c.ts AS at
+"""
+
+
+def test_matches_of_one_query_are_events_of_the_next() -> None:
+    rises, falls = augury.match_all(stream("a1 b2 b4 c5 c30"), RISE_THEN_FALL)
+    assert rises.to_pylist() == [
+        {"start": 1, "end": 2, "first": 10, "gain": 10},
+        {"start": 1, "end": 4, "first": 10, "gain": 30},
+    ]
+    assert sorted((r["gain"], r["at"]) for r in falls.to_pylist()) == [(10, 5), (10, 30), (30, 5), (30, 30)]
+    # Derived events are numbered after the five events of the input.
+    assert {m.rows["r"] for m in falls} == {5, 6}
+    assert falls[0].events["r"] == {"ts": 2, "type": "Rise", "x": None, "first": 10, "gain": 10}
+    assert augury.match(stream("a1 b2 b4 c5 c30"), RISE_THEN_FALL) == falls
+
+
+def test_a_derived_event_is_concurrent_with_the_last_event_of_its_match() -> None:
+    program = "PATTERN A a RETURN a.x AS v INTO D; PATTERN SEQ(D d, A a) WITHIN 1 minute"
+    assert found(augury.match(stream("a1 a2"), program)) == [{"d": 2, "a": 1}]
+    follow = "PATTERN A a RETURN a.x AS v INTO D; PATTERN SEQ(A a, D d) WHERE strict_contiguity { }"
+    # In arrival order the derived event comes right after its own, which it does not follow in time.
+    assert found(augury.match(stream("a1 a5"), follow)) == []
+
+
+def test_derived_types_may_be_chained() -> None:
+    program = (
+        "PATTERN SEQ(A a, B b) WITHIN 9 seconds RETURN a.x AS v INTO D; "
+        "PATTERN SEQ(D d, C c) WITHIN 9 seconds RETURN d.v AS w INTO E; "
+        "PATTERN SEQ(E e, A a) WITHIN 9 seconds RETURN e.w AS w, a.x AS x"
+    )
+    last = augury.match_all(stream("a1 b2 c3 a4"), program)[-1]
+    assert last.to_pylist() == [{"start": 3, "end": 4, "w": 10, "x": 40}]
+
+
+def test_derived_columns_share_a_column_of_the_input() -> None:
+    table = pa.table({"ts": [1, 2], "type": ["A", "B"], "n": pa.array([1, 2], pa.int16())})
+    program = "PATTERN A a RETURN a.n + 70000 AS n INTO D; PATTERN OR(D d, B b)"
+    matches = augury.match(table, program)
+    assert [row["d"] and row["d"]["n"] for row in matches.to_pylist()] == [70001, None]
+    assert [row["b"] and row["b"]["n"] for row in matches.to_pylist()] == [None, 2]
+
+
+def test_a_number_type_column_takes_derived_types() -> None:
+    table = pa.table({"ts": [1, 2], "kind": [7, 8]})
+    program = "PATTERN `7` a RETURN a.ts AS since INTO D; PATTERN SEQ(D d, `8` b) WITHIN 1 hour"
+    assert found(augury.match(table, program, type="kind")) == [{"d": 2, "b": 1}]
+
+
+@pytest.mark.parametrize("name", ["ts", "type"])
+def test_a_derived_event_cannot_name_its_own_time_or_type(name: str) -> None:
+    with pytest.raises(HostError, match=f"A544.*AS {name}"):
+        augury.match(stream("a1"), f"PATTERN A a RETURN a.{name} AS {name} INTO D; PATTERN D d")
+
+
+def test_into_needs_a_type_column() -> None:
+    with pytest.raises(HostError, match="A510"):
+        augury.match([{"ts": 1}], "PATTERN a RETURN a.ts AS x INTO D; PATTERN d")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN SEQ(A a, B b) WITHIN 3 seconds",
+        "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 seconds",
+        "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 seconds RETURN a.x AS x INTO D; PATTERN SEQ(D d, A a) WITHIN 5 s",
+    ],
+)
+def test_slices_for_the_progress_bar_change_nothing(query: str) -> None:
+    table = pa.Table.from_pylist(stream(" ".join(f"{'abacab'[i % 6]}{i}" for i in range(60))))
+    options = local.make_options(None, None, None, None, 1000)
+    whole = local.run(table, Source(query), options)
+    told: list[tuple[int, int]] = []
+    sliced = local.run(table, Source(query), options, progress=lambda done, total: told.append((done, total)), every=7)
+    assert told[0] == (7, 60)
+    assert told[-1] == (60, 60)
+    assert [len(m) for m in sliced] == [len(m) for m in whole]
+    assert [sorted(map(str, m.to_pylist())) for m in sliced] == [sorted(map(str, m.to_pylist())) for m in whole]
+    assert len(whole[-1]) > 0
+
+
+EPOCH = dt.datetime(1970, 1, 1)
+UTC_EPOCH = EPOCH.replace(tzinfo=dt.UTC)
+
+# -- times -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "times, expected",
+    [
+        (pa.array([1, 2], pa.int32()), (1, 2)),
+        (pa.array([0.1, 1700000000.3]), (0.1, 1700000000.3)),
+        (pa.array([1, 2], pa.timestamp("ms")), (EPOCH.replace(microsecond=1000), EPOCH.replace(microsecond=2000))),
+        (pa.array([0, 1500], pa.timestamp("ns", "UTC")), (UTC_EPOCH, UTC_EPOCH.replace(microsecond=1))),
+        (pa.array([0, 1], pa.int32()).cast(pa.date32()), (dt.date(1970, 1, 1), dt.date(1970, 1, 2))),
+        (pa.array([dt.date(1970, 1, 1), dt.date(1970, 1, 2)], pa.date64()), (dt.date(1970, 1, 1), dt.date(1970, 1, 2))),
+    ],
+    ids=str,
+)
+def test_start_and_end_are_values_of_the_time_column(times: pa.Array, expected: tuple[Any, Any]) -> None:
+    table = pa.table({"ts": times})
+    matches = augury.match(table, "PATTERN SEQ(a, b)")
+    (only,) = matches
+    assert (only.start, only.end) == expected
+    assert matches.to_arrow().schema.field("start").type == times.type
+
+
+def test_slices_together_respect_max_matches() -> None:
+    table = pa.Table.from_pylist(stream(" ".join(f"a{i}" for i in range(20))))
+    options = local.make_options(None, None, None, None, 12)
+    with pytest.raises(TooManyMatches, match="more than 12 matches"):
+        local.run(table, Source("PATTERN A a WITHIN 1 second"), options, progress=lambda done, total: None, every=5)

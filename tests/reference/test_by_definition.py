@@ -1,0 +1,87 @@
+"""skip_till_any_match against the five rules of SEMANTICS section 3, tested on every assignment there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import pyarrow as pa
+from hypothesis import given, settings
+
+from augury.ir.branches import AbsentPart, Branch, branches
+from augury.ir.evaluate import holds
+from augury.ir.normal_form import normal_conjuncts
+from augury.ir.pattern import Event, variable_of
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.ir.terms import OutputMode, Strategy
+from augury.reference.stream import Bindings, StreamEvent, stream
+from augury.testing.evaluate import compiled, reference_matches
+from augury.testing.queries import queries
+from augury.testing.streams import streams
+
+
+def assignments(branch: Branch, events: list[StreamEvent]) -> Iterator[Bindings]:
+    """Every way to give each component one event, or a list of them."""
+    choices = []
+    for c in branch.components:
+        low, high = (1, 1) if isinstance(c, Event) else (c.low, c.high or len(events))
+        choices.append([xs for n in range(low, high + 1) for xs in combinations(events, n)])
+    for choice in product(*choices):
+        yield dict(zip(branch.variables, choice, strict=True))
+
+
+def satisfies(query: BoundQuery, branch: Branch, order: set[tuple[str, str]], match: Bindings) -> bool:
+    events = [e for es in match.values() for e in es]
+    if len(set(events)) < len(events):
+        return False
+    for c in branch.components:
+        types = c.types if isinstance(c, Event) else c.body.types
+        if types and not all(e.type in types for e in match[variable_of(c)]):
+            return False
+        if not all(e.precedes(f) for e, f in combinations(match[variable_of(c)], 2)):
+            return False
+    for u, v in order:
+        if not all(e.precedes(f) for e in match.get(u, ()) for f in match.get(v, ())):
+            return False
+    if (
+        isinstance(query.window, TimeWindow)
+        and max(e.time for e in events) - min(e.time for e in events) > query.window.ticks
+    ):
+        return False
+    if any(e.partition is None or e.partition != events[0].partition for e in events):
+        return False
+    if (
+        isinstance(query.window, CountWindow)
+        and max(e.place for e in events) - min(e.place for e in events) >= query.window.events
+    ):
+        return False
+    conjuncts = [c for c in normal_conjuncts(query.conjuncts, query.pattern_order) if set(c.variables) <= match.keys()]
+    return all(holds(c, {v: [e.values for e in match[v]] for v in c.variables}) for c in conjuncts)
+
+
+def occurs(query: BoundQuery, part: AbsentPart, match: Bindings, events: list[StreamEvent]) -> bool:
+    for branch in branches(part.body):
+        order = set(branch.order)
+        order |= set(product(part.after, branch.variables)) | set(product(branch.variables, part.before))
+        for own in assignments(branch, events):
+            if satisfies(query, branch, order, {**match, **own}):
+                return True
+    return False
+
+
+@settings(max_examples=300, deadline=None)
+@given(queries(strategies=[Strategy.SKIP_TILL_ANY_MATCH], outputs=[OutputMode.ALL]), streams(max_size=5))
+def test_the_reference_finds_what_the_definition_says(text: str, events: pa.Table) -> None:
+    query = compiled(text, events).bound
+    sequence = stream(query, events, range(events.num_rows))
+    variables = [v.name for v in query.variables if not v.negated]
+    expected = set()
+    for branch in branches(query.pattern):
+        for match in assignments(branch, sequence):
+            if (
+                match
+                and satisfies(query, branch, set(branch.order), match)
+                and not any(occurs(query, part, match, sequence) for part in branch.absent)
+            ):
+                expected.add(tuple(tuple(e.row for e in match.get(v, ())) for v in variables))
+    assert {m.rows for m in reference_matches(query, events)} == expected

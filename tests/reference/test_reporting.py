@@ -1,0 +1,145 @@
+"""When a match is reported (SEMANTICS section 6), and what stops an explosion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from augury.errors import HostError, TooManyMatches
+from augury.options import Options
+from augury.runtime.batch import EventBatch, time_ticks
+from augury.runtime.state import FOREVER, Kernel, RunState
+from augury.schema import EventSchema
+from augury.testing.evaluate import kernel_of
+
+
+class Feed:
+    """A kernel fed event by event: `feed("a1")` is an event of type A at time 1."""
+
+    def __init__(self, text: str, options: Options | None = None) -> None:
+        empty = pa.table({"ts": pa.array([], pa.int64()), "type": pa.array([], pa.string())})
+        self.kernel: Kernel
+        self.schema: EventSchema
+        self.kernel, self.schema = kernel_of(text, empty, options)
+        self.state: RunState = self.kernel.start()
+        self.names: list[str] = []
+
+    def feed(self, *names: str, watermark: int | None = None) -> list[str]:
+        table = pa.table(
+            {
+                "ts": pa.array([int(n[1:]) for n in names], pa.int64()),
+                "type": pa.array([n[0].upper() for n in names], pa.string()),
+            }
+        )
+        rows = np.arange(len(self.names), len(self.names) + len(names))
+        self.names += names
+        time = time_ticks(table, self.schema)
+        if watermark is None:
+            watermark = int(time.max())
+        self.state, found = self.kernel.step(self.state, EventBatch(table, rows, time), watermark)
+        return [" ".join(self.names[r] for part in m.rows for r in part) or f"{m.count}" for m in found]
+
+    def advance(self, watermark: int) -> list[str]:
+        return self.feed(watermark=watermark)
+
+
+def test_a_match_is_reported_with_its_last_event() -> None:
+    f = Feed("PATTERN SEQ(A a, B b) WITHIN 10 seconds")
+    assert [f.feed("a1"), f.feed("b2"), f.feed("b3"), f.advance(FOREVER)] == [[], ["a1 b2"], ["a1 b3"], []]
+
+
+def test_a_trailing_not_waits_for_its_window() -> None:
+    f = Feed("PATTERN SEQ(A a, NOT(B b)) WITHIN 10 seconds")
+    assert f.feed("a1") == []
+    assert f.advance(11) == [], "an event at 11 would still be inside"
+    assert f.advance(12) == ["a1"]
+    assert f.feed("a20", "b25") == []
+    assert f.advance(FOREVER) == []
+
+
+def test_without_a_window_a_trailing_not_waits_for_the_end() -> None:
+    f = Feed("PATTERN SEQ(A a, NOT(B b))")
+    assert [f.feed("a1"), f.advance(10**9), f.advance(FOREVER)] == [[], [], ["a1"]]
+
+
+def test_a_trailing_not_in_a_count_window_waits_for_so_many_events() -> None:
+    f = Feed("PATTERN SEQ(A a, NOT(B b)) WITHIN 3 EVENTS")
+    assert [f.feed("a1"), f.feed("c2"), f.feed("c3")] == [[], [], ["a1"]]
+
+
+def test_a_not_inside_a_trailing_not_may_still_undo_it() -> None:
+    f = Feed("PATTERN SEQ(A a, NOT(SEQ(B b, NOT(C c)))) WITHIN 10 seconds")
+    assert [f.feed("a1", "b2"), f.feed("c3"), f.advance(12)] == [[], [], ["a1"]]
+
+
+def test_event_sets_are_reported_when_they_can_grow_no_more() -> None:
+    f = Feed("PATTERN AND(A+ a[], B b) WHERE skip_till_next_match {} WITHIN 5 seconds")
+    assert [f.feed("b1", "a2"), f.feed("a4"), f.advance(6), f.advance(7)] == [[], [], [], ["a2 a4 b1"]]
+
+
+def test_non_overlap_waits_for_every_earlier_match() -> None:
+    f = Feed("PATTERN OR(SEQ(A a, NOT(X x)), SEQ(B b, C c)) WITHIN 10 seconds OUTPUT NONOVERLAP")
+    assert f.feed("a1", "b2", "c3", "d5") == [], "a1 ends first but is not certain before 12"
+    assert f.advance(12) == ["a1", "b2 c3"]
+
+
+def test_non_overlap_remembers_where_the_last_match_ended() -> None:
+    f = Feed("PATTERN SEQ(A a, B b) WITHIN 10 seconds OUTPUT NONOVERLAP")
+    assert [f.feed("a1", "a2", "b3"), f.feed("b4"), f.feed("a5"), f.feed("b60")] == [[], ["a1 b3"], [], []]
+    assert f.feed("a61", "b62") == []
+    assert f.advance(FOREVER) == ["a61 b62"]
+
+
+def test_covers_wait_for_their_chains_to_end() -> None:
+    f = Feed("PATTERN SEQ(A a, B b) OUTPUT COVER")
+    assert f.feed("a1", "a2", "b3") == []
+    assert f.feed("b4") == []
+    assert f.feed("a5") == ["a2 b4"]
+    assert f.advance(FOREVER) == []
+
+
+def test_count_and_latest_speak_when_the_event_arrives() -> None:
+    f = Feed("PATTERN SEQ(A a, B b) OUTPUT COUNT")
+    assert [f.feed("a1", "a2"), f.feed("b3"), f.feed("b4")] == [[], ["2"], ["2"]]
+    f = Feed("PATTERN SEQ(A a, B b) OUTPUT LATEST")
+    assert [f.feed("a1", "a2"), f.feed("b3"), f.feed("b4")] == [[], ["a2 b3"], ["a2 b4"]]
+
+
+def test_old_events_are_forgotten() -> None:
+    f = Feed("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 10 seconds")
+    for t in range(0, 1000, 10):
+        f.feed(f"a{t}", f"b{t + 1}")
+    assert f.state.tables["events"].num_rows <= 8
+    assert f.state.oldest_row >= 190
+    assert len(f.state.facts["seen"]) <= 8
+
+
+def test_forgetting_what_rejected_a_match_does_not_bring_it_back() -> None:
+    f = Feed("PATTERN SEQ(NOT(C c), A a) WITHIN 10 seconds")
+    assert f.feed("c1", "a5") == []
+    assert [f.feed(f"d{t}") for t in range(6, 60)] == [[]] * 54
+
+
+def test_too_many_matches_is_an_error() -> None:
+    f = Feed("PATTERN SEQ(A+ a[], B b)", Options(max_matches=100))
+    with pytest.raises(TooManyMatches, match="more than 100 matches"):
+        f.feed(*[f"a{i}" for i in range(12)], "b20")
+
+
+def test_too_much_work_is_an_error_too() -> None:
+    f = Feed("PATTERN SEQ(A+ a[], B b) WHERE a.len > 40", Options(max_partial_matches=1000))
+    with pytest.raises(TooManyMatches, match="stopped after 1000 partial matches"):
+        f.feed(*[f"a{i}" for i in range(30)], "b40")
+
+
+def test_a_state_of_another_family_is_refused() -> None:
+    f = Feed("PATTERN A a")
+    f.state = RunState("lazy-chain", 1, {}, {})
+    with pytest.raises(HostError, match="cannot be continued"):
+        f.feed("a1")
+
+
+def test_bytes_that_are_no_state_are_refused() -> None:
+    with pytest.raises(HostError, match="not a saved state"):
+        RunState.from_bytes(b"nonsense")
