@@ -17,6 +17,7 @@ def test_there_are_examples_in_python() -> None:
     assert len(WITH_PYTHON) >= 5
 
 
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
 def test_examples(page: Path) -> None:
     examples = []

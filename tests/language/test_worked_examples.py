@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_the_strategies_differ_in_what_they_skip(strategy: str, expected: list[s
 
 # -- paper 002, Figure 1: events of chemotherapy treatments ------------------------------------------------------------
 
-FIGURE_1 = [
+FIGURE_1: list[dict[str, Any]] = [
     {"e": e, "ID": patient, "L": kind, "V": value, "U": unit, "T": datetime(2010, 7, day, hour)}
     for e, patient, kind, value, unit, hour, day in [
         ("e1", 1, "C", 1672.5, "mg", 9, 3),
