@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from augury.bind.clauses import check_strategy, conjuncts_of, partition_of, returns_of, window_of
-from augury.bind.legality import check_bounds, check_negated_together, check_order, check_presence
+from augury.bind.legality import check_bounds, check_branches, check_negated_together, check_order, check_presence
 from augury.bind.lossy import check_lossy, threshold_of
 from augury.bind.patterns import check_repeated, check_types, declarations, pattern_of, variables_of
 from augury.bind.registered import register
@@ -54,7 +54,7 @@ def bind(
     check_types(declared, schema, problems)
     check_bounds(declared, problems)
     check_presence(pattern, problems)
-    if check_repeated(declared, problems):
+    if check_repeated(declared, problems) and check_branches(pattern, problems):
         check_order(pattern, problems)
 
     partition_by = partition_of(query.where, scope)

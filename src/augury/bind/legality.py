@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice, product
+from itertools import product
 from typing import TypeAlias, assert_never
 
 from augury.bind.patterns import Declaration, parting
 from augury.bind.scope import Problems
 from augury.errors import names
+from augury.ir.branches import MOST_BRANCHES, branch_count
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, components, variable_of
 from augury.ir.predicate import Conjunct
 from augury.ir.terms import Operator
 
 Order: TypeAlias = "frozenset[tuple[str, str]]"
 """Pairs of variables of which the first must precede the second."""
-
-_ALTERNATIVES = 2_000
-"""Choices of OR branches multiply; past this many a pattern is let through: it is not wrong, only without matches."""
 
 
 def check_bounds(declared: Iterable[Declaration], problems: Problems) -> None:
@@ -30,6 +28,38 @@ def check_bounds(declared: Iterable[Declaration], problems: Problems) -> None:
         help = "write {l,m} with 0 <= l <= m and m >= 1"
         span = declaration.component.span
         problems.report("A405", f"the bounds of `{declaration.component.variable}` can never be met", span, label, help)
+
+
+def check_branches(pattern: Pattern, problems: Problems) -> bool:
+    """Whether the choices that OR, `?` and `*` leave open multiply to few enough, in the pattern and in each NOT."""
+    before = len(problems.found)
+    for root in (pattern, *(absent.body for absent in _negations(pattern))):
+        count = branch_count(root)
+        if count > MOST_BRANCHES:
+            problems.report(
+                "A424",
+                f"this pattern stands for {count if count < 10**12 else 'more than 10^12'} patterns without choices, "
+                f"more than {MOST_BRANCHES}",
+                root.span,
+                "too many combinations of OR, `?` and `*`",
+                "split it into several queries, or replace alternatives by types, as in `A|B x`",
+            )
+            break
+    return len(problems.found) == before
+
+
+def _negations(pattern: Pattern) -> Iterator[Absent]:
+    match pattern:
+        case Event() | Repeat():
+            pass
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _negations(part)
+        case Absent(body):
+            yield pattern
+            yield from _negations(body)
+        case _:
+            assert_never(pattern)
 
 
 def always_binds(pattern: Pattern) -> bool:
@@ -98,8 +128,8 @@ def check_order(pattern: Pattern, problems: Problems) -> None:
     if len(set(bound)) == len(bound):
         return
     contradiction: Order | None = None
-    for count, (_, order) in enumerate(_alternatives(pattern)):
-        if count == _ALTERNATIVES or not _cyclic(order):
+    for _, order in _alternatives(pattern):
+        if not _cyclic(order):
             return
         contradiction = contradiction or order
     assert contradiction is not None
@@ -124,7 +154,7 @@ def _alternatives(pattern: Pattern) -> Iterator[tuple[frozenset[str], Order]]:
             for part in parts:
                 yield from _alternatives(part)
         case AllOf(parts) | Seq(parts):
-            for choice in product(*(list(islice(_alternatives(part), _ALTERNATIVES + 1)) for part in parts)):
+            for choice in product(*map(_alternatives, parts)):
                 bound = frozenset[str]().union(*(variables for variables, _ in choice))
                 order = frozenset[tuple[str, str]]().union(*(pairs for _, pairs in choice))
                 if isinstance(pattern, Seq):

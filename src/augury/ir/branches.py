@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import product
 from typing import assert_never
 
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, variable_of
+
+MOST_BRANCHES = 4_096
+"""A pattern with more branches is refused: each is evaluated on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,10 @@ def branches(pattern: Pattern) -> tuple[Branch, ...]:
         case AnyOf(parts):
             return tuple(dict.fromkeys(b for part in parts for b in branches(part)))
         case AllOf(parts):
-            combined = (reduce(_beside, choice) for choice in product(*map(branches, parts)))
+            combined = (_folded(_beside, choice) for choice in product(*map(branches, parts)))
             return _possible(combined)
         case Seq(parts):
-            combined = (reduce(_then, choice) for choice in product(*map(branches, parts)))
+            combined = (_folded(_then, choice) for choice in product(*map(branches, parts)))
             return _possible(combined)
         case _:
             assert_never(pattern)
@@ -79,26 +82,37 @@ def branch_count(pattern: Pattern) -> int:
         case AnyOf(parts):
             return sum(map(branch_count, parts))
         case AllOf(parts) | Seq(parts):
-            return reduce(lambda n, part: n * branch_count(part), parts, 1)
+            return math.prod(map(branch_count, parts))
         case _:
             assert_never(pattern)
 
 
+def _folded(combine: Callable[[Branch, Branch], Branch], parts: Sequence[Branch]) -> Branch:
+    """The parts combined in their order, by halves: an order of n variables has n^2 pairs, best not copied n times."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return combine(_folded(combine, parts[:half]), _folded(combine, parts[half:]))
+
+
 def _beside(left: Branch, right: Branch) -> Branch:
     """Both branches, neither before the other; a variable of both is the same event."""
-    new = tuple(c for c in right.components if variable_of(c) not in left.variables)
-    return Branch(
-        left.components + new, _transitive(left.order | right.order), tuple(dict.fromkeys(left.absent + right.absent))
-    )
+    known = set(left.variables)
+    new = tuple(c for c in right.components if variable_of(c) not in known)
+    order = left.order | right.order
+    if len(new) < len(right.components):
+        order = _transitive(order)
+    return Branch(left.components + new, order, tuple(dict.fromkeys(left.absent + right.absent)))
 
 
 def _then(left: Branch, right: Branch) -> Branch:
     """`left`, and after all its events `right`."""
     earlier, later = frozenset(left.variables), frozenset(right.variables)
     both = _beside(left, right)
+    order = both.order | set(product(earlier, later))
     return Branch(
         both.components,
-        _transitive(both.order | set(product(earlier, later))),
+        _transitive(order) if earlier & later else order,
         (
             *(replace(part, before=part.before | later) for part in left.absent),
             *(replace(part, after=part.after | earlier) for part in right.absent),
