@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+LONGEST_LINE = 160
+"""Characters of a source line that a message shows, those around the place."""
+
+
 class AuguryError(Exception):
     """Everything Augury raises for its users derives from this."""
 
@@ -37,12 +41,16 @@ class Diagnostic:
     def render(self, source: Source) -> str:
         """The message with its source line and a caret under the place."""
         line, column = source.position(self.span.start)
-        text = source.line(line)
+        whole, at = source.line(line), column - 1
+        first = 0 if len(whole) <= LONGEST_LINE else max(0, min(at - LONGEST_LINE // 2, len(whole) - LONGEST_LINE))
+        shown = whole[first : first + LONGEST_LINE]
+        cut_before, cut_after = "…" if first else "", "…" if first + LONGEST_LINE < len(whole) else ""
+        text, at = f"{cut_before}{shown}{cut_after}", at - first + len(cut_before)
         gutter = " " * len(str(line))
-        length = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
-        carets = "^" * max(1, _width(text[column - 1 : column - 1 + length]))
+        length = max(1, min(self.span.end - self.span.start, len(text) - at))
+        carets = "^" * max(1, _width(text[at : at + length]))
         # A tab before the caret is repeated, so that both lines are indented alike whatever its width.
-        lead = "".join("\t" if c == "\t" else " " * _width(c) for c in text[: column - 1])
+        lead = "".join("\t" if c == "\t" else " " * _width(c) for c in text[:at])
         out = [
             f"error[{self.code}]: {self.message}",
             f"{gutter}--> {source.name}:{line}:{column}",

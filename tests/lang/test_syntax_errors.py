@@ -434,3 +434,15 @@ def test_parentheses_alone_are_no_levels() -> None:
 
 def test_a_long_conjunction_is_one_level() -> None:
     assert str(parse(Source("PATTERN a WHERE " + " AND ".join(["a.x"] * 10_000)))).count("AND") == 9_999
+
+
+@pytest.mark.parametrize("before, after", [(0, 5_000), (5_000, 5_000), (5_000, 0), (0, 0)])
+def test_a_long_line_is_shown_around_the_mistake(before: int, after: int) -> None:
+    text = "PATTERN a WHERE " + "a.x AND " * before + "* a.x" + " AND a.x" * after
+    with pytest.raises(QueryError) as caught:
+        parse(Source(text))
+    _, _, line, carets, *_ = str(caught.value).splitlines()
+    place = carets.index("^")
+    assert line[place : place + 5] == "* a.x"
+    assert len(line) < 200
+    assert ("…" in line[:place], "…" in line[place:]) == (before > 0, after > 0)
