@@ -110,7 +110,7 @@ def explain(
     if stage == "syntax":
         return str(parse(query))
     if schema is None:
-        raise HostError("A545", f"stage `{stage}` depends on the columns of the events", "give a schema")
+        raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema")
     compiled = compile(
         query,
         schema,

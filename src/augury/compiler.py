@@ -15,6 +15,7 @@ from augury.planner import choose
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
 from augury.runtime.state import Kernel
+from augury.runtime.values import stored_type
 from augury.schema import Column, EventSchema
 from augury.source import Source
 
@@ -69,12 +70,13 @@ def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:
         )
     columns = list(schema.columns)
     for item in query.returns:
+        type = stored_type(item.type)
         if item.name not in schema:
-            columns.append(Column(item.name, item.type))
-        elif schema[item.name] != item.type:
+            columns.append(Column(item.name, type))
+        elif schema[item.name] != type:
             raise HostError(
                 "A511",
-                f"RETURN ... AS {item.name} is of type {item.type}, but the events have a column `{item.name}` "
+                f"RETURN ... AS {item.name} is of type {type}, but the events have a column `{item.name}` "
                 f"of type {schema[item.name]}",
                 "choose another name with AS",
             )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Protocol
 
-from scipy import special
+from augury.errors import HostError, names
 
 
 class Delay(Protocol):
@@ -98,7 +98,10 @@ class Gamma:
         return math.exp((self.shape - 1) * math.log(x) - x - math.lgamma(self.shape)) / self.scale
 
     def distribution(self, t: float) -> float:
-        return float(special.gammainc(self.shape, t / self.scale)) if t > 0 else 0.0
+        # SciPy takes longer to import than everything else together, and only this needs it.
+        from scipy.special import gammainc
+
+        return float(gammainc(self.shape, t / self.scale)) if t > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ class Empirical:
     counts: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (*self.edges, *self.counts))):
+            raise ValueError("the edges and counts of a histogram are numbers")
         if len(self.edges) != len(self.counts) + 1 or sum(self.counts) <= 0 or min(self.counts) < 0:
             raise ValueError("a histogram needs one more edge than counts, and a count above zero")
         if self.edges[0] < 0 or any(a >= b for a, b in zip(self.edges, self.edges[1:], strict=False)):
@@ -126,6 +131,16 @@ class Empirical:
             for low, high, count in zip(self.edges, self.edges[1:], self.counts, strict=False)
         )
         return covered / sum(self.counts)
+
+
+DELAYS: Mapping[str, Callable[..., Delay]] = {
+    "exponential": Exponential,
+    "uniform": Uniform,
+    "normal": Normal,
+    "gamma": Gamma,
+    "empirical": Empirical,
+}
+"""The delays that have a name in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +162,95 @@ class LossModel:
 
     def rate_of(self, variable: str) -> float:
         return self.rates.get(variable, self.rate)
+
+    def to_json(self) -> dict[str, Any]:
+        """The model as JSON can hold it; a delay of one's own cannot be.
+
+        >>> LossModel(0.1, {"z": 0.0}, {"y": Exponential(3600.0)}).to_json()
+        {'rate': 0.1, 'rates': {'z': 0.0}, 'delays': {'y': {'exponential': {'mean': 3600.0}}}}
+        """
+        return {
+            "rate": self.rate,
+            "rates": dict(self.rates),
+            "delays": {variable: _stated(variable, delay) for variable, delay in self.delays.items()},
+        }
+
+    @classmethod
+    def from_json(cls, stated: object) -> LossModel:
+        """The model that `to_json` stated; what is left out is not lost, and has no delay.
+
+        >>> LossModel.from_json({"rate": 0.1, "delays": {"y": {"uniform": {"low": 0, "high": 5}}}}).delays
+        {'y': Uniform(low=0, high=5)}
+        """
+        parts = _object(stated, "a loss model", ("rate", "rates", "delays"))
+        rates = {v: _number(rate, f"the rate of `{v}`") for v, rate in _object(parts.get("rates", {}), "rates").items()}
+        delays = {v: _delay(v, delay) for v, delay in _object(parts.get("delays", {}), "delays").items()}
+        try:
+            return cls(_number(parts.get("rate", 0.0), "rate"), rates, delays)
+        except ValueError as e:
+            raise _malformed(str(e)) from e
+
+
+def _stated(variable: str, delay: Delay) -> dict[str, Any]:
+    name = next((n for n, model in DELAYS.items() if model is type(delay)), None)
+    if name is None:
+        raise HostError(
+            "A553",
+            f"the delay of `{variable}`, a {type(delay).__name__}, cannot be saved",
+            f"use one of {', '.join(DELAYS)}",
+        )
+    assert isinstance(delay, Exponential | Uniform | Normal | Gamma | Empirical)
+    return {name: asdict(delay)}
+
+
+def _delay(variable: str, stated: object) -> Delay:
+    what = f"the delay of `{variable}`"
+    named = _object(stated, what, DELAYS)
+    if len(named) != 1:
+        raise _malformed(f"{what} has to be one of {names(DELAYS)}")
+    ((name, parameters),) = named.items()
+    model: Any = DELAYS[name]
+    needed = [f.name for f in fields(model)]
+    given = _object(parameters, f"the {name} delay of `{variable}`", needed)
+    missing = [n for n in needed if n not in given]
+    if missing:
+        raise _malformed(f"the {name} delay of `{variable}` lacks {names(missing)}")
+    lists = model is Empirical
+    values = {n: (_numbers if lists else _number)(v, f"`{n}` of the delay of `{variable}`") for n, v in given.items()}
+    try:
+        delay: Delay = model(**values)
+    except ValueError as e:
+        raise _malformed(f"{what}: {e}") from e
+    return delay
+
+
+def _object(stated: object, what: str, known: Collection[str] | None = None) -> Mapping[str, Any]:
+    if not isinstance(stated, Mapping):
+        raise _malformed(f"{what} has to be an object, not {stated!r}")
+    unknown = [] if known is None else [key for key in stated if key not in known]
+    if unknown:
+        raise _malformed(f"{what} has no {names(unknown)}, only {names(known or ())}")
+    return stated
+
+
+def _number(stated: object, what: str) -> float:
+    if isinstance(stated, bool) or not isinstance(stated, int | float):
+        raise _malformed(f"{what} has to be a number, not {stated!r}")
+    return stated
+
+
+def _numbers(stated: object, what: str) -> tuple[float, ...]:
+    if not isinstance(stated, list | tuple):
+        raise _malformed(f"{what} has to be a list of numbers, not {stated!r}")
+    return tuple(_number(n, what) for n in stated)
+
+
+def _malformed(reason: str) -> HostError:
+    return HostError(
+        "A552",
+        f"this is not a loss model: {reason}",
+        'write {"rate": 0.1, "rates": {"z": 0}, "delays": {"y": {"exponential": {"mean": 3600}}}}',
+    )
 
 
 def _positive(**values: float) -> None:

@@ -23,3 +23,12 @@ class Options:
     loss: LossModel | None = None
     max_matches: int = 1_000_000
     max_partial_matches: int = 20_000_000
+
+    @property
+    def callables(self) -> dict[str, Callable[..., Any]]:
+        """The functions by the names that bound queries call them by, which are in lower case.
+
+        >>> Options(functions={"Score": abs}).callables
+        {'score': <built-in function abs>}
+        """
+        return {name.lower(): function for name, function in self.functions.items()}

@@ -28,6 +28,8 @@ READINGS = [
 ]
 THEFT = "PATTERN SEQ(Shelf s, NOT(Register r), Exit e) WHERE [tag] WITHIN 1 hour"
 
+LOSSY = "PATTERN SEQ(Shelf s, Exit e) WHERE s.tag[e.tag] = e.tag WITHIN 1 hour THRESHOLD 0.5"
+
 
 @pytest.fixture
 def readings(tmp_path: Path) -> str:
@@ -115,7 +117,7 @@ def test_out_writes_text_too(readings: str, tmp_path: Path) -> None:
     assert out.read_text().splitlines()[0] == "start,end,tag"
     failed = augury_cli("match", THEFT, readings, "--out", str(tmp_path / "no" / "m.csv"))
     assert failed.exit_code == 1
-    assert "error[A547]" in failed.stderr
+    assert "error[A529]" in failed.stderr
 
 
 def test_limit_says_what_it_leaves_out(readings: str) -> None:
@@ -139,6 +141,44 @@ def test_options_reach_the_query(tmp_path: Path) -> None:
             "end": 1,
             "x": 7,
         }
+
+
+def test_events_may_have_no_types_although_a_column_is_called_type(readings: str) -> None:
+    query = "PATTERN SEQ(Reading a, Reading b) WHERE a.type = 'Shelf' AND b.type = 'Exit' AND [tag] WITHIN 1 hour"
+    untyped = augury_cli("match", query + " RETURN a.tag AS tag", readings, "--no-type")
+    assert [json.loads(line)["tag"] for line in untyped.stdout.splitlines()] == ["y", "x"]
+    assert augury_cli("match", query, readings).stdout == ""
+    assert augury_cli("check", query, "--schema", readings, "--no-type").exit_code == 0
+    assert augury_cli("explain", query, "--schema", readings, "--no-type").exit_code == 0
+
+
+def test_a_loss_model_from_a_file(readings: str, tmp_path: Path) -> None:
+    model = tmp_path / "loss.json"
+    model.write_text('{"rate": 0.6, "rates": {"e": 0}, "delays": {"s": {"exponential": {"mean": 1}}}}')
+    result = augury_cli("match", LOSSY, readings, "--loss", str(model))
+    assert result.exit_code == 0
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(m["s"] and m["s"]["tag"], m["e"]["tag"], round(m["probability"], 6)) for m in found] == [
+        ("y", "y", 1.0),
+        (None, "y", 0.6),
+        ("x", "x", 1.0),
+        (None, "x", 0.6),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("{", "error[A554]"),
+        ("[]", "error[A552]: this is not a loss model: a loss model has to be an object, not []"),
+        ('{"rate": 2}', "a loss rate lies between 0 and 1, not 2"),
+    ],
+)
+def test_a_bad_loss_model(readings: str, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "loss.json").write_text(text)
+    result = augury_cli("match", LOSSY, readings, "--loss", str(tmp_path / "loss.json"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
 
 
 def test_a_program_prints_its_last_query(readings: str) -> None:
@@ -174,12 +214,16 @@ def test_numbers_json_cannot_hold_are_null(tmp_path: Path) -> None:
     [
         (["match", "PATTERN SEQ(Shelf s, Exit e", "EVENTS"], "error[A101]"),
         (["match", "PATTERN Shelf s WHERE s.rsi > 1", "EVENTS"], "did you mean `rssi`?"),
-        (["match", "thefts.augury", "EVENTS"], "error[A530]: there is no query file `thefts.augury`"),
+        (["match", "thefts.augury", "EVENTS"], "error[A527]: there is no query file `thefts.augury`"),
         (["match", THEFT, "none.jsonl"], "error[A530]: there is no file `none.jsonl`"),
         (["match", THEFT, "EVENTS", "--time", "when"], "error[A502]"),
         (["match", THEFT, "EVENTS", "--plan", "lazy-chain"], "plan `lazy-chain` cannot run this query"),
         (["match", "PATTERN a", "EVENTS", "--max-matches", "3"], "more than 3 matches"),
-        (["match", "PATTERN SEQ(Shelf s, Exit e) WITHIN 1 hour THRESHOLD 0.5", "EVENTS"], "error[A543]"),
+        (["match", "PATTERN SEQ(Shelf s, Exit e) WITHIN 1 hour THRESHOLD 0.5", "EVENTS"], "error[A550]"),
+        (
+            ["match", LOSSY, "EVENTS", "--loss", "none.json"],
+            "error[A554]: the loss model of `none.json` cannot be",
+        ),
         (["check", "PATTERN SEQ("], "error[A1"),
         (["check", "PATTERN Shelf s WHERE s.no = 1", "--schema", "EVENTS"], "error[A2"),
         (["explain", "PATTERN"], "error[A1"),

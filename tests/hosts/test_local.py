@@ -68,7 +68,7 @@ def test_a_type_that_no_event_has_is_a_warning_with_a_suggestion() -> None:
         (stream("a1"), {"order_by": ("ts", "n")}, "A504", "no column `n` to order by"),
         (stream("a1"), {"order_by": "x"}, "A505", "order_by must start with the time column"),
         (stream("a1"), {"time_unit": "h"}, "A506", "unknown time unit"),
-        (stream("a1"), {"max_matches": 0}, "A545", "max_matches"),
+        (stream("a1"), {"max_matches": 0}, "A522", "max_matches"),
         ([{"ts": 1, "type": "A"}, {"ts": None, "type": "A"}], {}, "A509", "the first is row 1"),
         ([{"ts": 1, "n": None}], {"order_by": ("ts", "n")}, "A536", "row 0 has no value in `n`"),
         ([{"ts": 1.0, "n": float("nan")}], {"order_by": ("ts", "n")}, "A536", "row 0 has no value in `n`"),
@@ -148,6 +148,37 @@ def test_parameters_and_functions() -> None:
     assert matches.to_pylist() == [{"start": 1, "end": 2, "n": True}]
 
 
+@pytest.mark.parametrize("spelling", ["score", "Score", "SCORE"])
+def test_names_of_functions_do_not_distinguish_case(spelling: str) -> None:
+    def score(x: int) -> float:
+        return x / 10
+
+    query = f"PATTERN A a WHERE {spelling}(a.x) > 1 RETURN {spelling}(a.x) AS s"
+    assert augury.match(stream("a1 a2"), query, functions={"Score": score}).to_pylist() == [
+        {"start": 2, "end": 2, "s": 2.0}
+    ]
+
+
+def test_a_derived_number_of_days_is_a_duration_to_the_next_query() -> None:
+    days = [{"ts": i, "type": t, "day": dt.date(2026, 3, d)} for i, (t, d) in enumerate([("A", 1), ("B", 4), ("B", 6)])]
+    first = "PATTERN SEQ(A a, B b) RETURN b.day - a.day AS days INTO Gap;"
+    three, five = augury.match(days, first + "PATTERN Gap g RETURN g.days, g.days * 2 AS twice")
+    assert (three.values, five.values) == (
+        {"days": dt.timedelta(days=3), "twice": dt.timedelta(days=6)},
+        {"days": dt.timedelta(days=5), "twice": dt.timedelta(days=10)},
+    )
+    assert len(augury.match(days, first + "PATTERN Gap g WHERE g.days = 3 days")) == 1
+    assert len(augury.match(days, first + "PATTERN SEQ(Gap g, Gap h) WHERE h.days - g.days = 48 hours")) == 1
+    columns = augury.match(days, first + "PATTERN Gap g").to_arrow().schema.field("g").type
+    assert columns.field("days").type == pa.duration("s")
+
+
+def test_a_derived_duration_that_does_not_fit_is_null() -> None:
+    days = [{"ts": i, "type": t, "day": dt.date(2026, 3, i + 1)} for i, t in enumerate("AB")]
+    query = "PATTERN SEQ(A a, B b) RETURN (b.day - a.day) * 1000000000000000 AS days"
+    assert augury.match(days, query)[0].values == {"days": None}
+
+
 def test_an_explosion_is_refused() -> None:
     with pytest.raises(TooManyMatches):
         augury.match(stream(" ".join(f"b{i}" for i in range(12))), "PATTERN B+ b[] WITHIN 1 hour", max_matches=100)
@@ -155,7 +186,7 @@ def test_an_explosion_is_refused() -> None:
 
 def test_threshold_needs_a_loss_model() -> None:
     query = "PATTERN SEQ(A a, B b) WITHIN 1 minute THRESHOLD 0.01"
-    with pytest.raises(HostError, match="A543"):
+    with pytest.raises(HostError, match="A550"):
         augury.match(stream("a1 b2"), query)
     loss = LossModel(rate=0.1, delays={"a": Exponential(10.0), "b": Exponential(10.0)})
     matches = augury.match(stream("a1 b2"), query, loss=loss)
@@ -241,7 +272,7 @@ def test_a_number_type_column_takes_derived_types() -> None:
 
 @pytest.mark.parametrize("name", ["ts", "type"])
 def test_a_derived_event_cannot_name_its_own_time_or_type(name: str) -> None:
-    with pytest.raises(HostError, match=f"A544.*AS {name}"):
+    with pytest.raises(HostError, match=f"A512.*AS {name}"):
         augury.match(stream("a1"), f"PATTERN A a RETURN a.{name} AS {name} INTO D; PATTERN D d")
 
 

@@ -137,7 +137,7 @@ def test_count_has_an_end_and_a_count() -> None:
     matches = augury.match(EVENTS, "PATTERN SEQ(A a, B+ b[]) WITHIN 1 hour OUTPUT COUNT")
     assert matches.to_arrow().column_names == ["end", "count"]
     assert [r["count"] for r in matches.to_pylist()] == [1, 2]
-    assert [m.count for m in matches] == [1, 2]
+    assert [(m.count, m.completed_by) for m in matches] == [(1, 1), (2, 2)]
     assert matches[0].rows == {}
     assert matches[0].end == dt.datetime(1970, 1, 1, 0, 0, 2, tzinfo=dt.UTC)
 
@@ -194,4 +194,4 @@ def test_terminal_controls_are_escaped_in_text() -> None:
 def test_match_equality() -> None:
     assert Match({"a": 1}, 1, 2) == Match({"a": 1}, 1, 2)
     assert Match({"a": 1}, 1, 2, probability=0.25).__repr__() == "Match(a=1, start=1, end=2, probability=0.25)"
-    assert repr(Match({}, 1, 2, count=7)) == "Match(start=1, end=2, count=7)"
+    assert repr(Match({}, 1, 2, count=7, completed_by=3)) == "Match(start=1, end=2, count=7, completed_by=3)"

@@ -167,7 +167,7 @@ def test_a_missing_shelf_reading_is_looked_for_in_the_whole_window() -> None:
 
 def test_without_a_model_or_a_delay_there_is_no_score() -> None:
     events = readings((0, "A", "t"), (600, "C", "t"))
-    with pytest.raises(HostError, match="A521"):
+    with pytest.raises(HostError, match="A550"):
         found(0.5, events, None)
     with pytest.raises(HostError, match="no delay for component `y`"):
         found(0.5, events, LossModel(rate=0.1, delays={"x": Exponential(1.0)}))

@@ -16,7 +16,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 import augury
-from augury.cli.arguments import not_both_stdin, order_columns, parameter_values, read_input, read_query
+from augury.cli.arguments import (
+    Roles,
+    not_both_stdin,
+    order_columns,
+    parameter_values,
+    read_input,
+    read_loss,
+    read_query,
+)
 from augury.cli.output import Format, write_file, write_text
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryError
@@ -59,11 +67,15 @@ SchemaOption = Annotated[
 ]
 TimeOption = Annotated[str, typer.Option("--time", help="The time column.")]
 TypeOption = Annotated[str, typer.Option("--type", help="The type column.")]
+NoTypeOption = Annotated[bool, typer.Option("--no-type", help="The events have no types, whatever their columns.")]
 OrderOption = Annotated[list[str] | None, typer.Option("--order-by", help="Columns that order the events, time first.")]
 UnitOption = Annotated[str, typer.Option("--time-unit", help="The unit of an integer time: ns, us, ms, s or D.")]
 PlanOption = Annotated[str | None, typer.Option("--plan", help="Force an evaluator by name.")]
 ParamOption = Annotated[
     list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the query; JSON or a string.")
+]
+LossOption = Annotated[
+    Path | None, typer.Option("--loss", metavar="FILE", help="How events get lost, as JSON, for THRESHOLD.")
 ]
 
 
@@ -88,10 +100,12 @@ def match_command(
     events: EventsArgument,
     time: TimeOption = "ts",
     type: TypeOption = "type",
+    no_type: NoTypeOption = False,
     order_by: OrderOption = None,
     time_unit: UnitOption = "s",
     plan: PlanOption = None,
     param: ParamOption = None,
+    loss: LossOption = None,
     output: Annotated[
         Format | None, typer.Option("--output", help="Default: table on a terminal, else jsonl, or as --out ends.")
     ] = None,
@@ -105,10 +119,12 @@ def match_command(
     if format is Format.PARQUET and out is None:
         raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
     parameters = parameter_values(param or [])
+    roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
     with _reporting():
-        options = make_options(plan, parameters, None, None, max_matches)
+        model = None if loss is None else read_loss(loss)
+        options = make_options(plan, parameters, None, model, max_matches)
         source, table = read_query(query), read_input(events, time)
-        matches = _run(source, table, options, time, type, order_columns(order_by or []), time_unit)
+        matches = _run(source, table, options, roles)
         _warn(matches.warnings)
         shown = matches if limit is None else matches[:limit]
         if out is None:
@@ -126,6 +142,7 @@ def check_command(
     schema: SchemaOption = None,
     time: TimeOption = "ts",
     type: TypeOption = "type",
+    no_type: NoTypeOption = False,
     order_by: OrderOption = None,
     time_unit: UnitOption = "s",
     param: ParamOption = None,
@@ -139,8 +156,8 @@ def check_command(
             _summary([_written(q) for q in parse(source).queries])
             return
         table = read_input(schema, time)
-        options = make_options(None, parameters, None, None, 1)
-        program = _compile(source, table, options, time, type, order_columns(order_by or []), time_unit)
+        roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
+        program = _compile(source, table, make_options(None, parameters, None, None, 1), roles)
         _warn(type_warnings(program, types_of(table, program.queries[0].bound.schema)))
         _summary(
             [
@@ -158,6 +175,7 @@ def explain_command(
     stage: Annotated[Stage | None, typer.Option("--stage", help="Default: plan with --schema, else syntax.")] = None,
     time: TimeOption = "ts",
     type: TypeOption = "type",
+    no_type: NoTypeOption = False,
     order_by: OrderOption = None,
     time_unit: UnitOption = "s",
     plan: PlanOption = None,
@@ -173,9 +191,9 @@ def explain_command(
         if schema is None:
             typer.echo(str(parse(source)))
             return
-        options = make_options(plan, parameters, None, None, 1)
         table = read_input(schema, time)
-        program = _compile(source, table, options, time, type, order_columns(order_by or []), time_unit)
+        roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
+        program = _compile(source, table, make_options(plan, parameters, None, None, 1), roles)
         typer.echo(explain_program(program, stage or Stage.PLAN))
 
 
@@ -209,41 +227,20 @@ def _default_format(out: Path | None) -> Format:
     return {".parquet": Format.PARQUET, ".csv": Format.CSV}.get(out.suffix.lower(), Format.JSONL)
 
 
-def _run(
-    source: Source,
-    table: pa.Table,
-    options: Options,
-    time: str,
-    type: str,
-    order_by: list[str] | None,
-    time_unit: str,
-) -> Matches:
+def _run(source: Source, table: pa.Table, options: Options, roles: Roles) -> Matches:
     if table.num_rows <= LONG_INPUT or not sys.stderr.isatty():
-        return run(table, source, options, time=time, type=type, order_by=order_by, time_unit=time_unit)[-1]
+        return run(table, source, options, **roles._asdict())[-1]
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("matching", total=None)
-        return run(
-            table,
-            source,
-            options,
-            time=time,
-            type=type,
-            order_by=order_by,
-            time_unit=time_unit,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )[-1]
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        return run(table, source, options, **roles._asdict(), progress=progress)[-1]
 
 
-def _compile(
-    source: Source,
-    table: pa.Table,
-    options: Options,
-    time: str,
-    type: str,
-    order_by: list[str] | None,
-    time_unit: str,
-) -> CompiledProgram:
-    return compile_program(source, event_schema(table.schema, time, type, order_by, time_unit), options)
+def _compile(source: Source, table: pa.Table, options: Options, roles: Roles) -> CompiledProgram:
+    return compile_program(source, event_schema(table.schema, *roles), options)
 
 
 def _summary(queries: list[str]) -> None:

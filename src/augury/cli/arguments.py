@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import typer
@@ -16,9 +16,19 @@ from augury.errors import HostError
 from augury.hosts.events import read_events
 from augury.hosts.files import read_csv, read_json
 from augury.hosts.local import query_source
+from augury.loss import LossModel
 from augury.source import Source
 
 STDIN = "-"
+
+
+class Roles(NamedTuple):
+    """Which columns hold time, type and order."""
+
+    time: str
+    type: str | None
+    order_by: list[str] | None
+    time_unit: str
 
 
 def read_query(query: str) -> Source:
@@ -27,11 +37,11 @@ def read_query(query: str) -> Source:
         try:
             return Source(sys.stdin.buffer.read().decode("utf-8-sig"), "stdin")
         except UnicodeDecodeError as e:
-            raise HostError("A531", f"the query on standard input is not UTF-8 text: {e}") from e
+            raise HostError("A528", f"the query of `stdin` cannot be read: {e}") from e
     if os.path.isfile(query):
         return query_source(Path(query))
     if "(" not in query and not re.search(r"\bpattern\b", query, re.IGNORECASE) and re.search(r"\.\w{1,10}$", query):
-        raise HostError("A530", f"there is no query file `{query}`")
+        raise HostError("A527", f"there is no query file `{query}`")
     return Source(query)
 
 
@@ -42,6 +52,15 @@ def read_input(events: str, time: str) -> pa.Table:
     data = sys.stdin.buffer.read()
     is_json = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     return read_events(read_json(data, "stdin") if is_json else read_csv(data, "stdin"), time)
+
+
+def read_loss(path: Path) -> LossModel:
+    """The loss model that a JSON file states."""
+    try:
+        stated = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as e:
+        raise HostError("A554", f"the loss model of `{path}` cannot be read: {e}") from e
+    return LossModel.from_json(stated)
 
 
 def order_columns(given: list[str]) -> list[str] | None:

@@ -44,7 +44,7 @@ def explain_text(compiled: CompiledQuery, stage: str) -> str:
 
 def unknown_stage(stage: str) -> HostError:
     """A stage that there is not."""
-    return HostError("A545", f"there is no stage `{stage}`", f"stages are {names(STAGES)}")
+    return HostError("A523", f"there is no stage `{stage}`", f"stages are {names(STAGES)}")
 
 
 def _bound(query: BoundQuery) -> str:

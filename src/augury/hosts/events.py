@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.errors import HostError, names
-from augury.hosts.files import read_path
-from augury.hosts.rows import rows_to_table, too_large
+from augury.hosts.files import read_path, unreadable
+from augury.hosts.rows import mixed_types, rows_to_table, too_large
 
 Events: TypeAlias = (
     "pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any"
@@ -57,21 +57,21 @@ def _table(events: Events) -> pa.Table:
             try:
                 return events.read_all()
             except pa.ArrowException as e:
-                raise HostError("A531", f"the reader of the events failed: {e}") from e
+                raise unreadable("the reader of the events", e) from e
         case str() | os.PathLike():
             return read_path(Path(events))
     if _is_frame(events, "pandas"):
         try:
             table = pa.Table.from_pandas(events, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
-            raise HostError("A533", f"the data frame has a column of mixed types: {e}") from e
+            raise mixed_types(f"the data frame has a column of mixed types: {e}") from e
         return table.replace_schema_metadata(None)
     if _is_frame(events, "polars"):
         frame: Any = events
         return (frame.collect() if type(events).__name__ == "LazyFrame" else frame).to_arrow()
     if isinstance(events, Mapping | bytes) or not isinstance(events, Iterable):
         raise HostError(
-            "A538",
+            "A539",
             f"events cannot be read from a {type(events).__name__}",
             "give an Arrow table, a pandas or polars frame, a path, or an iterable of dicts",
         )
@@ -95,7 +95,7 @@ def _one_schema(items: list[Any]) -> pa.Table:
         if not item.schema.equals(first):
             different = sorted({*_fields(first)} ^ {*_fields(item.schema)})
             raise HostError(
-                "A533",
+                "A514",
                 f"batch {position} has another schema than batch 0: they differ in "
                 + (", ".join(different) or "the order of their columns"),
                 "give every batch the same columns",
@@ -144,7 +144,7 @@ def parse_times(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             time = time.astimezone(dt.UTC)
         if zoned is not None and naive is not None:
             raise HostError(
-                "A535",
+                "A538",
                 f"times of column `{name}` have a time zone in row {zoned} and none in row {naive}",
                 "give all of them a zone, or none",
             )
@@ -192,7 +192,7 @@ def engine_table(table: pa.Table, type: str | None, first_row: int = 0) -> pa.Ta
                 bad = pc.index(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64())), True).as_py()
                 raise too_large(field.name, f"row {first_row + bad}", column[bad].as_py()) from e
             role = "used as the type column" if field.name == type else f"read as {field.type}"
-            raise HostError("A537", f"column `{field.name}` of type {column.type} cannot be {role}: {e}") from e
+            raise HostError("A513", f"column `{field.name}` of type {column.type} cannot be {role}: {e}") from e
     return pa.table(columns, schema=wanted)
 
 
@@ -219,6 +219,7 @@ def conform(table: pa.Table, schema: pa.Schema, *, fill: bool = False) -> pa.Tab
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
             raise HostError(
                 "A540",
-                f"column `{field.name}` is of type {column.type}, but the schema has it as {field.type}: {e}",
+                f"these events do not fit the schema: column `{field.name}` is of type {column.type}, "
+                f"but the schema has it as {field.type}: {e}",
             ) from e
     return pa.table(columns, schema=schema)

@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from augury.errors import HostError
-from augury.hosts.rows import rows_to_table, too_large
+from augury.hosts.rows import not_an_event, rows_to_table, too_large
 from augury.schema import INT_MAX, INT_MIN
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -42,8 +42,13 @@ def read_path(path: Path) -> pa.Table:
         if name.endswith((*JSON_SUFFIXES, *(s + ".gz" for s in JSON_SUFFIXES))):
             return read_json(_contents(path), path.name)
     except (pa.ArrowException, OSError, EOFError, zlib.error) as e:
-        raise HostError("A531", f"`{path}` cannot be read: {e}") from e
-    raise HostError("A531", f"`{path}` is of an unknown format", f"events are read from {', '.join(SUFFIXES)}")
+        raise unreadable(f"`{path}`", e) from e
+    raise HostError("A539", f"events cannot be read from a file such as `{path}`", f"give one of {', '.join(SUFFIXES)}")
+
+
+def unreadable(what: str, reason: object) -> HostError:
+    """Events of which not even the bytes make sense."""
+    return HostError("A531", f"{what} cannot be read: {reason}")
 
 
 def _contents(path: Path) -> bytes:
@@ -75,7 +80,7 @@ def read_csv(data: bytes, name: str) -> pa.Table:
     try:
         table = pa.csv.read_csv(pa.BufferReader(data), read, parse, convert)
     except pa.ArrowInvalid as e:
-        raise HostError("A531", f"`{name}` is not a table of comma-separated values: {e}") from e
+        raise unreadable(f"`{name}`", f"it is not a table of comma-separated values: {e}") from e
     for field in table.schema:
         if pa.types.is_float64(field.type) and (pc.max(pc.abs(table[field.name])).as_py() or 0) >= 2.0**63:
             convert = pa.csv.ConvertOptions(include_columns=[field.name], column_types={field.name: pa.string()})
@@ -111,7 +116,7 @@ def read_json(data: bytes, name: str) -> pa.Table:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
-        raise HostError("A531", f"`{name}` is not UTF-8 text: {e}") from e
+        raise unreadable(f"`{name}`", f"it is not UTF-8 text: {e}") from e
     if text.lstrip()[:1] == "[":
         items = _json(text, f"`{name}`")
         return rows_to_table(items, lambda row: f"item {row} of `{name}`")
@@ -127,7 +132,7 @@ def _json_lines(text: str, name: str, lines: list[int]) -> Iterator[Any]:
         lines.append(number)
         value = _json(line, f"line {number} of `{name}`")
         if not isinstance(value, dict):
-            raise HostError("A532", f"line {number} of `{name}` is not a JSON object", "give one object per line")
+            raise not_an_event(f"line {number} of `{name}` is not a JSON object", "give one object per line")
         yield value
 
 
@@ -135,6 +140,6 @@ def _json(text: str, place: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as e:
-        raise HostError("A532", f"{place} is not a JSON object: {e}", "give one object per line") from e
+        raise not_an_event(f"{place} is not a JSON object: {e}", "give one object per line") from e
     except (ValueError, RecursionError) as e:
-        raise HostError("A532", f"{place} cannot be read: {e}") from e
+        raise not_an_event(f"{place} cannot be read: {e}") from e

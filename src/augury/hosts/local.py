@@ -143,7 +143,7 @@ def _joined(pieces: Sequence[Found], options: Options, notes: tuple[str, ...]) -
         log = log.take(once)
         if len(found) > options.max_matches:
             raise TooManyMatches(f"more than {options.max_matches} matches\n = help: raise max_matches")
-    return Matches(found, log, pieces[0].query.bound, options.functions, notes)
+    return Matches(found, log, pieces[0].query.bound, options.callables, notes)
 
 
 def make_options(
@@ -155,7 +155,7 @@ def make_options(
 ) -> Options:
     """The options of a call, checked."""
     if max_matches < 1:
-        raise HostError("A545", f"max_matches is a positive integer, not {max_matches!r}")
+        raise HostError("A522", f"max_matches is a positive integer, not {max_matches!r}")
     return Options(plan, dict(parameters or {}), dict(functions or {}), loss, max_matches)
 
 
@@ -167,9 +167,9 @@ def query_source(query: str | os.PathLike[str]) -> Source:
     try:
         return Source(path.read_text(encoding="utf-8-sig"), path.name)
     except FileNotFoundError:
-        raise HostError("A530", f"there is no query file `{path}`") from None
+        raise HostError("A527", f"there is no query file `{path}`") from None
     except (OSError, UnicodeDecodeError) as e:
-        raise HostError("A531", f"the query file `{path}` cannot be read: {e}") from e
+        raise HostError("A528", f"the query of `{path}` cannot be read: {e}") from e
 
 
 def event_schema(

@@ -116,7 +116,7 @@ class Matcher:
             arrow = schema if isinstance(schema, pa.Schema) else read_events(schema, time).schema
             if arrow.names.count(time) == 1 and is_text(arrow.field(time).type):
                 raise HostError(
-                    "A540",
+                    "A549",
                     f"the time column `{time}` of the schema holds strings",
                     'give the type of the parsed times, such as pa.timestamp("us")',
                 )
@@ -205,7 +205,7 @@ class Matcher:
         for text in notes:
             python_warnings.warn(text, AuguryWarning, stacklevel=3)
         final = found[-1]
-        return Matches(final.matches, final.log, final.query.bound, given.options.functions, notes, late)
+        return Matches(final.matches, final.log, final.query.bound, given.options.callables, notes, late)
 
 
 def _delay_ticks(delay: dt.timedelta | int | None, schema: EventSchema) -> int | None:
@@ -213,18 +213,15 @@ def _delay_ticks(delay: dt.timedelta | int | None, schema: EventSchema) -> int |
     match delay:
         case None:
             return None
-        case dt.timedelta():
+        case dt.timedelta() if delay >= dt.timedelta():
             nanoseconds = (delay // dt.timedelta(microseconds=1)) * 1_000
-            ticks = -(-nanoseconds // UNITS[schema.time_unit])
-        case bool():
-            raise HostError("A545", f"delay is a timedelta or a number of ticks, not {delay}")
-        case int():
-            ticks = delay
+            return -(-nanoseconds // UNITS[schema.time_unit])
+        case int() if not isinstance(delay, bool) and delay >= 0:
+            return delay
         case _:
-            raise HostError("A545", f"delay is a timedelta or a number of ticks, not {delay!r}")
-    if ticks < 0:
-        raise HostError("A545", f"delay cannot be negative: {delay}")
-    return ticks
+            raise HostError(
+                "A525", f"delay is a timedelta or a whole number of ticks, neither of them negative, not {delay!r}"
+            )
 
 
 def _watermark_ticks(watermark: dt.datetime | dt.date | float, given: Setting) -> int:
@@ -242,6 +239,6 @@ def _watermark_ticks(watermark: dt.datetime | dt.date | float, given: Setting) -
             raise pa.ArrowTypeError("another kind of value")
     except (pa.ArrowException, TypeError, OverflowError) as e:
         raise HostError(
-            "A545", f"the watermark {watermark!r} is not a time of column `{name}`, which holds {arrow}"
+            "A526", f"the watermark {watermark!r} is not a time of column `{name}`, which holds {arrow}"
         ) from e
     return int(time_ticks(pa.table({name: column}), given.schema)[0])

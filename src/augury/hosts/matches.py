@@ -36,8 +36,8 @@ class Match:
     `rows` maps each positive variable, in pattern order, to the position of its event in the input: a list for an
     iterated variable, None for one that is not bound. Events derived from matches of an earlier query of the program
     are numbered after all events of the input. `start` and `end` are values of the time column; `events` the events
-    themselves; `values` the items of RETURN, or None without one; `count` is set by OUTPUT COUNT only, where a match
-    stands for that many and binds nothing.
+    themselves; `values` the items of RETURN, or None without one. `count` and `completed_by` are set by OUTPUT COUNT
+    only, where a match stands for the `count` ones that the event at row `completed_by` completes, and binds nothing.
     """
 
     rows: dict[str, int | list[int] | None]
@@ -47,12 +47,13 @@ class Match:
     count: int | None = None
     events: dict[str, Any] = field(default_factory=dict, repr=False)
     values: dict[str, Any] | None = None
+    completed_by: int | None = None
 
     def __repr__(self) -> str:
         parts = [f"{name}={rows}" for name, rows in self.rows.items()]
         parts += [f"start={cell(self.start)}", f"end={cell(self.end)}"]
         parts += [f"probability={self.probability:.4g}"] if self.probability is not None else []
-        parts += [f"count={self.count}"] if self.count is not None else []
+        parts += [f"count={self.count}", f"completed_by={self.completed_by}"] if self.count is not None else []
         parts += [f"values={self.values}"] if self.values is not None else []
         return f"Match({', '.join(parts)})"
 
@@ -157,7 +158,10 @@ def _objects(matches: Matches) -> list[Match]:
         return []
     starts, ends = to_python(times(found.start, log, query)), to_python(times(found.end, log, query))
     if query.output is OutputMode.COUNT:
-        return [Match({}, start, end, count=int(n)) for start, end, n in zip(starts, ends, found.count, strict=True)]
+        return [
+            Match({}, start, end, count=int(n), completed_by=int(row))
+            for start, end, n, row in zip(starts, ends, found.count, found.completed_by, strict=True)
+        ]
     events = {v: to_python(variable_column(found, log, query, v)) for v in found.variables}
     returned = {
         name: to_python(column) for name, column in return_columns(found, log, query, matches.functions).items()

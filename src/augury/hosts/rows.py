@@ -31,14 +31,13 @@ def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _positio
     count = 0
     for row in rows:
         if not isinstance(row, Mapping):
-            raise HostError(
-                "A532",
+            raise not_an_event(
                 f"{place(count)} is a {type(row).__name__}, not a mapping from column names to values",
                 "give one dict per event",
             )
         for name, value in row.items():
             if not isinstance(name, str):
-                raise HostError("A532", f"{place(count)} has the key {name!r}: column names are strings")
+                raise not_an_event(f"{place(count)} has the key {name!r}: column names are strings")
             column = columns.get(name)
             if column is None:
                 column = columns[name] = []
@@ -47,7 +46,7 @@ def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _positio
             column.append(_plain(value))
         count += 1
     if count and not columns:
-        raise HostError("A532", f"none of the {count} events has any column", "an event has a time at least")
+        raise not_an_event(f"none of the {count} events has any column", "an event has a time at least")
     arrays = {name: _array(name, v + [None] * (count - len(v)), place) for name, v in columns.items()}
     return pa.table(arrays)
 
@@ -95,8 +94,7 @@ def _array(name: str, values: list[Any], place: Callable[[int], str]) -> pa.Arra
         return pa.array([None if v is None else _float(v, name, place(row)) for row, v in enumerate(values)])
     if len(first) > 1:
         (kind, row), (other, other_row) = list(first.items())[:2]
-        raise HostError(
-            "A533",
+        raise mixed_types(
             f"column `{name}` holds values of different types: {kind} in {place(row)}, {other} in {place(other_row)}",
             "a column has one type: convert these values, or give them columns of their own",
         )
@@ -107,7 +105,7 @@ def _array(name: str, values: list[Any], place: Callable[[int], str]) -> pa.Arra
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as e:
-        raise HostError("A533", f"column `{name}` cannot be read as values of one type: {e}") from e
+        raise mixed_types(f"column `{name}` cannot be read as values of one type: {e}") from e
 
 
 def _float(value: float, name: str, place: str) -> float:
@@ -115,6 +113,16 @@ def _float(value: float, name: str, place: str) -> float:
         return float(value)
     except OverflowError:
         raise too_large(name, place, value) from None
+
+
+def not_an_event(message: str, help: str = "") -> HostError:
+    """Something that is no mapping from column names to values."""
+    return HostError("A532", message, help)
+
+
+def mixed_types(message: str, help: str = "") -> HostError:
+    """A column whose values have no type in common."""
+    return HostError("A533", message, help)
 
 
 def too_large(column: str, place: str, value: object) -> HostError:

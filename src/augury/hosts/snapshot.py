@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow as pa
 from augury.errors import HostError
 from augury.hosts.matcher import Position, Setting, beginning, setting
 from augury.hosts.reorder import Arrivals
-from augury.loss import Delay, Empirical, Exponential, Gamma, LossModel, Normal, Uniform
+from augury.loss import LossModel
 from augury.options import Options
 from augury.runtime.state import RunState
 from augury.schema import Column, ColumnType, EventSchema, Kind
@@ -21,13 +21,6 @@ from augury.source import Source
 
 MAGIC = b"AUGURY01"
 VERSION = 1
-DELAYS: Mapping[str, Callable[..., Delay]] = {
-    "exponential": Exponential,
-    "uniform": Uniform,
-    "normal": Normal,
-    "gamma": Gamma,
-    "empirical": Empirical,
-}
 COUNTERS = ("next_row", "next_derived", "watermark", "highest", "ties", "finished")
 
 
@@ -58,15 +51,15 @@ def load_snapshot(data: bytes, functions: Mapping[str, Callable[..., Any]]) -> t
     if bytes(data[: len(MAGIC)]) != MAGIC:
         raise HostError("A542", "these bytes are not a snapshot of a Matcher")
     if hashlib.sha256(data[start:]).digest() != data[len(MAGIC) : start]:
-        raise HostError("A542", "the snapshot is damaged or cut off: its checksum does not agree")
+        raise HostError("A543", "the snapshot is damaged or cut off: its checksum does not agree")
     saved = RunState.from_bytes(data[start:])
     if (saved.family, saved.version) != ("matcher", VERSION):
-        raise HostError("A542", f"a snapshot of version {saved.version} cannot be read by this release")
+        raise HostError("A544", f"a snapshot of version {saved.version} cannot be read by this release")
     facts, tables = saved.facts, saved.tables
-    missing = sorted(set(facts["options"]["functions"]) - functions.keys())
+    missing = sorted(set(facts["options"]["functions"]) - {name.lower() for name in functions})
     if missing:
         raise HostError(
-            "A542",
+            "A545",
             f"the query calls {', '.join(missing)}, which a snapshot does not hold",
             "give functions={...} to restore",
         )
@@ -134,8 +127,8 @@ def _option_facts(options: Options) -> dict[str, Any]:
     return {
         "plan": options.plan,
         "parameters": {name: _parameter_facts(name, v) for name, v in options.parameters.items()},
-        "functions": sorted(options.functions),
-        "loss": None if options.loss is None else _loss_facts(options.loss),
+        "functions": sorted(options.callables),
+        "loss": None if options.loss is None else options.loss.to_json(),
         "max_matches": options.max_matches,
         "max_partial_matches": options.max_partial_matches,
     }
@@ -145,7 +138,7 @@ def _options(facts: Mapping[str, Any]) -> Options:
     return Options(
         plan=facts["plan"],
         parameters={name: _parameter(v) for name, v in facts["parameters"].items()},
-        loss=None if facts["loss"] is None else _loss(facts["loss"]),
+        loss=None if facts["loss"] is None else LossModel.from_json(facts["loss"]),
         max_matches=facts["max_matches"],
         max_partial_matches=facts["max_partial_matches"],
     )
@@ -176,26 +169,3 @@ def _parameter(facts: list[Any]) -> Any:
             return [_parameter(v) for v in value]
         case _:
             return value
-
-
-def _loss_facts(loss: LossModel) -> dict[str, Any]:
-    models = {}
-    for variable, delay in loss.delays.items():
-        name = next((n for n, model in DELAYS.items() if model is type(delay)), None)
-        if name is None:
-            raise HostError(
-                "A546",
-                f"the delay of `{variable}`, a {type(delay).__name__}, cannot be saved",
-                f"use one of {', '.join(DELAYS)}",
-            )
-        assert isinstance(delay, Exponential | Uniform | Normal | Gamma | Empirical)
-        models[variable] = [name, asdict(delay)]
-    return {"rate": loss.rate, "rates": dict(loss.rates), "delays": models}
-
-
-def _loss(facts: Mapping[str, Any]) -> LossModel:
-    delays = {
-        variable: DELAYS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-        for variable, (name, values) in facts["delays"].items()
-    }
-    return LossModel(facts["rate"], facts["rates"], delays)

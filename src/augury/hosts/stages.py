@@ -52,12 +52,6 @@ def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tupl
     built: list[Stage] = []
     lag: int | None = 0
     for query in program.queries:
-        if query.bound.threshold is not None and options.loss is None:
-            raise HostError(
-                "A543",
-                "THRESHOLD needs to know how events get lost",
-                "give loss=LossModel(rate=..., delays={...})",
-            )
         kernel = load(query, options)
         nothing = Arrivals.none(arrow)
         built.append(Stage(query, kernel, arrow, lag, kernel.start(), nothing, nothing))
@@ -121,7 +115,7 @@ def _with_derived(query: CompiledQuery, arrow: pa.Schema) -> pa.Schema:
     for item in query.bound.returns:
         if item.name in taken:
             raise HostError(
-                "A544",
+                "A512",
                 f"RETURN ... AS {item.name} of INTO {query.bound.into} would replace the "
                 + ("type" if item.name == schema.type else "time or order")
                 + " of the derived event",
@@ -157,7 +151,7 @@ def _derive(stage: Stage, found: MatchSet, log: Arrivals, first_row: int, option
     arrow = _with_derived(stage.query, stage.arrow)
     columns = {name: last.table[name] for name in query.schema.order_by}
     columns[query.schema.type] = pa.array([query.into] * len(found), pa.string())
-    columns |= return_columns(found, log, query, options.functions)
+    columns |= return_columns(found, log, query, options.callables)
     table = conform(pa.table(columns), arrow, fill=True)
     rows = np.arange(first_row, first_row + len(found), dtype=np.int64)
     return Arrivals(table, rows, last.anchors, last.time)

@@ -105,7 +105,7 @@ class Conditions:
     def holds(self, c: Conjunct, bindings: Bindings, element: tuple[str, int] | None = None) -> bool:
         rows: Rows = {v: [e.values for e in bindings[v]] for v in c.variables}
         elements = {} if element is None else dict([element])
-        return holds(c, rows, elements=elements, functions=self.options.functions)
+        return holds(c, rows, elements=elements, functions=self.options.callables)
 
     def relevant(self, component: Event | Repeat, e: StreamEvent) -> bool:
         """Whether `e` may be bound to the component as far as type and predicates over it alone can tell."""

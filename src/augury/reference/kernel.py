@@ -49,7 +49,7 @@ class ReferenceKernel:
     def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
         if (state.family, state.version) != ("reference", VERSION):
             raise HostError(
-                "A523", f"a state of `{state.family}` version {state.version} cannot be continued by the reference"
+                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by the reference"
             )
         table, rows = _with_earlier(state, batch)
         given = Conditions.of(self.query, stream(self.query, table, rows.tolist()), self.options)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from scipy import integrate
-
 from augury.errors import HostError
 from augury.ir.branches import Branch
 from augury.ir.pattern import Absent, Event, Pattern, Seq, components, variable_of
@@ -98,7 +96,7 @@ def check_model(query: BoundQuery, model: LossModel | None) -> LossModel:
     """The loss model, if it says all that the query needs."""
     if model is None:
         raise HostError(
-            "A521",
+            "A550",
             "a query with THRESHOLD needs to know how events are lost",
             "give loss=LossModel(rate=..., delays={...})",
         )
@@ -106,7 +104,7 @@ def check_model(query: BoundQuery, model: LossModel | None) -> LossModel:
     for step in steps[:-1]:
         if step.variable not in model.delays and (step.negated or model.rate_of(step.variable) > 0):
             raise HostError(
-                "A522",
+                "A551",
                 f"the loss model has no delay for component `{step.variable}`",
                 f'delays={{"{step.variable}": Exponential(mean=...)}}',
             )
@@ -179,10 +177,13 @@ def _integral(
     """The integral of a density over a stretch, with the negations `after` not happening in the rest of it."""
     if length <= 0:
         return 0.0
+    # As in `augury.loss`: SciPy takes long to import, and few queries need it.
+    from scipy.integrate import quad
+
     # Where a density jumps, the integrand is not smooth: integrate from jump to jump.
     ends = [0.0, *(x for x in points if x < length), length]
     return math.fsum(
-        integrate.quad(
+        quad(
             lambda t: density(t) * _absent(after, length - t, model), low, high, epsabs=1e-13, epsrel=1e-12, limit=200
         )[0]
         for low, high in pairwise(ends)

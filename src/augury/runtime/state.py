@@ -55,7 +55,7 @@ class RunState:
             tables = {n: _read_table(b) for n, b in zip(header["tables"], blobs[1:], strict=True)}
             return cls(header["family"], header["version"], tables, header["facts"], header["oldest_row"])
         except (pa.ArrowInvalid, KeyError, ValueError, IndexError, UnicodeDecodeError, TypeError) as e:
-            raise HostError("A520", f"these bytes are not a saved state: {e}") from e
+            raise HostError("A547", f"these bytes are not a saved state: {e}") from e
 
 
 class Kernel(Protocol):

@@ -8,7 +8,10 @@ from typing import cast
 import pyarrow as pa
 
 from augury.ir.predicate import Value
-from augury.schema import ColumnType, Kind, column_type
+from augury.schema import INT_MAX, INT_MIN, UNITS, ColumnType, Kind, column_type, duration
+
+DAY = UNITS["D"] // UNITS["s"]
+"""Seconds in a day."""
 
 
 def to_values(column: pa.ChunkedArray | pa.Array) -> list[Value]:
@@ -36,6 +39,15 @@ def _number(value: Value) -> Value:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def stored_type(type: ColumnType) -> ColumnType:
+    """The type of an expression once its values stand in a column: Arrow counts no durations in days.
+
+    >>> str(stored_type(duration("D"))), str(stored_type(duration("ms")))
+    ('duration[s]', 'duration[ms]')
+    """
+    return duration("s") if type == duration("D") else type
+
+
 def arrow_type(type: ColumnType) -> pa.DataType:
     """The Arrow type that holds the values of an expression."""
     match type.kind:
@@ -50,7 +62,7 @@ def arrow_type(type: ColumnType) -> pa.DataType:
         case Kind.TIMESTAMP:
             return pa.date32() if type.unit == "D" else pa.timestamp(type.unit)
         case Kind.DURATION:
-            return pa.int64() if type.unit == "D" else pa.duration(type.unit)
+            return pa.duration(stored_type(type).unit)
         case Kind.LIST:
             assert type.item is not None
             return pa.list_(arrow_type(type.item))
@@ -67,4 +79,11 @@ def from_values(values: list[Value], type: ColumnType) -> pa.Array:
     target = arrow_type(type)
     if target == pa.date32():
         return pa.array(values, type=pa.int32()).cast(target)
+    if type != stored_type(type):
+        values = [_seconds(cast("int | None", v)) for v in values]
     return pa.array(values, type=target)
+
+
+def _seconds(days: int | None) -> int | None:
+    """Days as seconds, null where they do not fit 64 bits."""
+    return days * DAY if days is not None and INT_MIN <= days * DAY <= INT_MAX else None

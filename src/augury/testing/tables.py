@@ -7,19 +7,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from augury.hosts.matches import Match
-from augury.loss import Delay, Empirical, Exponential, Gamma, LossModel, Normal, Uniform
+from augury.loss import LossModel
 
 Attribute: TypeAlias = "int | float | str | bool | None"
 
 _TOKEN = re.compile(r"(?P<id>(?P<type>[^\W\d_]+)\w*)(?:@(?P<time>-?\d+))?(?:\((?P<attributes>[^()]*)\))?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORDS: Mapping[str, Attribute] = {"null": None, "true": True, "false": False}
-_DELAYS: Mapping[str, type[Any]] = {c.__name__.lower(): c for c in (Exponential, Uniform, Normal, Gamma, Empirical)}
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -186,17 +185,8 @@ def loss_model(markdown: Path) -> LossModel | None:
     """The loss model that a page states in a block of JSON, for the queries of its tables."""
     for block in blocks(markdown):
         if block.language == "json":
-            stated = json.loads(block.text)
-            return LossModel(
-                stated["rate"], stated["rates"], {variable: _delay(d) for variable, d in stated["delays"].items()}
-            )
+            return LossModel.from_json(json.loads(block.text))
     return None
-
-
-def _delay(stated: dict[str, dict[str, Any]]) -> Delay:
-    ((name, parameters),) = stated.items()
-    delay: Delay = _DELAYS[name](**parameters)
-    return delay
 
 
 def _prose(markdown: Path) -> Iterator[tuple[int, str]]:
