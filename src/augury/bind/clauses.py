@@ -11,13 +11,10 @@ from augury.bind.types import in_range, nanoseconds_of
 from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
-from augury.ir.query import CountWindow, Returned, TimeWindow, Window
+from augury.ir.query import RESULT_COLUMNS, CountWindow, Returned, TimeWindow, Window
 from augury.ir.terms import OutputMode, Strategy
 from augury.schema import INT, UNITS, Kind, duration, list_of
 from augury.source import Span
-
-_OWN_COLUMNS = ("start", "end", "probability", "count")
-
 
 # -- WHERE -------------------------------------------------------------------------------------------------------------
 
@@ -170,8 +167,8 @@ def _item_name(item: syntax.ReturnItem, scope: Scope) -> str | None:
     else:
         scope.problems.report("A211", "this item of RETURN has no name", item.span, "unnamed", "add AS and a name")
         return None
-    if name in _OWN_COLUMNS:
-        help = f"choose another name with AS; the result's own columns are {names(_OWN_COLUMNS)}"
+    if name in RESULT_COLUMNS:
+        help = f"choose another name with AS; the result's own columns are {names(RESULT_COLUMNS)}"
         scope.problems.report("A212", f"`{name}` is a column of every result", item.span, "name is taken", help)
         return None
     return name

@@ -12,15 +12,12 @@ from augury.hosts.events import engine_table
 from augury.hosts.reorder import Arrivals
 from augury.ir.evaluate import evaluate
 from augury.ir.predicate import Element, Expr, Ref, variables, walk
-from augury.ir.query import BoundQuery, Returned
+from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.values import arrow_type, from_values, to_values
 from augury.schema import Kind
-
-OWN = ("start", "end", "probability", "count")
-"""Columns of the result itself; a variable of such a name gets an underscore after it."""
 
 
 def match_columns(
@@ -41,12 +38,12 @@ def match_columns(
 
 
 def column_name(variable: str) -> str:
-    """The column of a variable.
+    """The column of a variable; one named like a column of the result itself gets an underscore.
 
     >>> column_name("a"), column_name("end")
     ('a', 'end_')
     """
-    return variable + "_" if variable in OWN else variable
+    return variable + "_" if variable in RESULT_COLUMNS else variable
 
 
 def times(ticks: Integers, log: Arrivals, query: BoundQuery) -> pa.Array:

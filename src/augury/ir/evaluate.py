@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeAlias, assert_never
 
-from augury.ir.functions import BUILTINS
+from augury.ir.functions import BUILTINS, representable
 from augury.ir.predicate import (
     Aggregate,
     And,
@@ -28,7 +28,7 @@ from augury.ir.predicate import (
     Ref,
     Value,
 )
-from augury.schema import INT_MAX, INT_MIN, ColumnType, Kind
+from augury.schema import ColumnType, Kind
 
 Row: TypeAlias = Mapping[str, Value]
 Bindings: TypeAlias = Mapping[str, Sequence[Row]]
@@ -107,7 +107,7 @@ def evaluate(
             if function in BUILTINS:
                 return BUILTINS[function].compute(*values)
             # As with the built-in functions, a registered one is not asked about nulls.
-            return None if None in values else _checked(functions[function](*values))
+            return None if None in values else representable(functions[function](*values))
         case _:
             assert_never(expr)
 
@@ -144,9 +144,9 @@ def aggregate(function: str, values: Sequence[Value]) -> Value:
         return None
     match function:
         case "sum":
-            return _checked(sum(present))
+            return representable(sum(present))
         case "avg":
-            return _checked(sum(present) / len(present))
+            return representable(sum(present) / len(present))
         case "min":
             return min(present)  # type: ignore[no-any-return]
         case "max":
@@ -155,7 +155,7 @@ def aggregate(function: str, values: Sequence[Value]) -> Value:
             if len(present) < 2:
                 return None
             mean = sum(present) / len(present)
-            return _checked(math.sqrt(sum((v - mean) ** 2 for v in present) / (len(present) - 1)))
+            return representable(math.sqrt(sum((v - mean) ** 2 for v in present) / (len(present) - 1)))
     raise AssertionError(f"unknown aggregate {function}")
 
 
@@ -212,16 +212,7 @@ def _arithmetic(symbol: str, left: Any, right: Any, type: ColumnType) -> Value:
     if isinstance(result, float) and type.kind in (Kind.DURATION, Kind.TIMESTAMP):
         # Ticks are whole: a part of a duration is cut off towards zero.
         result = int(result) if math.isfinite(result) else math.nan
-    return _checked(result)
-
-
-def _checked(value: Value) -> Value:
-    """Null for what is not a number or does not fit 64 bits."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
-        return None
-    return value
+    return representable(result)
 
 
 def _all(values: Iterable[Value]) -> bool | None:

@@ -37,10 +37,11 @@ class Function:
         """
         if not self.skips_null and any(a is None for a in arguments):
             return None
-        return _representable(self.body(*arguments))
+        return representable(self.body(*arguments))
 
 
-def _representable(value: Value) -> Value:
+def representable(value: Value) -> Value:
+    """Null for what is not a number or does not fit 64 bits."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:

@@ -26,6 +26,9 @@ class CountWindow:
     events: int
 
 
+RESULT_COLUMNS = ("start", "end", "probability", "count")
+"""Columns of every result, whatever the query binds or returns."""
+
 Window: TypeAlias = "TimeWindow | CountWindow"
 
 

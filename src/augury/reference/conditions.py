@@ -14,6 +14,7 @@ from augury.ir.normal_form import normal_conjuncts
 from augury.ir.pattern import Event, Repeat, event_of
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.ir.terms import Strategy
 from augury.options import Options
 from augury.reference.stream import Bindings, Partition, StreamEvent
 
@@ -30,8 +31,8 @@ class Budget:
         if self.partial > self.options.max_partial_matches:
             raise TooManyMatches(
                 f"stopped after {self.options.max_partial_matches} partial matches: the pattern explodes on this "
-                "stream\n = help: shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter "
-                "strategy, or raise max_partial_matches"
+                "stream\n = help: shorten WITHIN, add predicates, bound the iteration (`{1,5}`), or use a stricter "
+                "strategy"
             )
 
 
@@ -93,6 +94,18 @@ class Conditions:
                 # A conjunct over the single event, or the first one, of its variable.
                 return None
         return joined
+
+    def may_ignore(self, bindings: Bindings, e: StreamEvent, *, taken: bool) -> bool:
+        """The ignore edge, which is all that the strategies differ in; `taken` when `e` can also be bound."""
+        match self.query.strategy:
+            case Strategy.STRICT_CONTIGUITY:
+                return False
+            case Strategy.PARTITION_CONTIGUITY:
+                return e.partition != next(bound(bindings)).partition
+            case Strategy.SKIP_TILL_NEXT_MATCH:
+                return not taken
+            case Strategy.SKIP_TILL_ANY_MATCH:
+                return True
 
     def complete(self, bindings: Bindings, variables: Collection[str], *, open_lists: Collection[str] = ()) -> bool:
         """Whether the conjuncts hold that waited for the lists of `variables` to be whole."""

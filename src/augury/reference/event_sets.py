@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from augury.ir.branches import Branch
 from augury.ir.pattern import Event, Repeat, variable_of
-from augury.ir.terms import Strategy
-from augury.reference.conditions import Conditions, bound, ordered
+from augury.reference.conditions import Conditions, ordered
 from augury.reference.stream import Bindings, StreamEvent
 
 
@@ -46,8 +45,8 @@ class Instances:
     def consume(self, instance: Bindings, e: StreamEvent) -> list[Bindings]:
         """The instances that `instance` becomes on reading `e`: one for each transition that fires."""
         fired = [joined for c in self.branch.components if (joined := self.transition(instance, c, e)) is not None]
-        if not fired and instance and self.may_ignore(instance, e):
-            return [instance]
+        if instance and self.given.may_ignore(instance, e, taken=bool(fired)):
+            return [*fired, instance]
         return fired
 
     def transition(self, instance: Bindings, component: Event | Repeat, e: StreamEvent) -> Bindings | None:
@@ -72,15 +71,6 @@ class Instances:
         return all(self.enough(instance, v) for v in self.branch.variables) and self.given.complete(
             instance, self.branch.variables
         )
-
-    def may_ignore(self, instance: Bindings, e: StreamEvent) -> bool:
-        match self.given.query.strategy:
-            case Strategy.STRICT_CONTIGUITY:
-                return False
-            case Strategy.PARTITION_CONTIGUITY:
-                return e.partition != next(bound(instance)).partition
-            case Strategy.SKIP_TILL_NEXT_MATCH | Strategy.SKIP_TILL_ANY_MATCH:
-                return True
 
     def before(self, variable: str) -> set[str]:
         return {u for u, v in self.branch.order if v == variable}

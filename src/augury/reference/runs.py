@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from augury.ir.branches import Branch
 from augury.ir.pattern import Event, Repeat, variable_of
-from augury.ir.terms import Strategy
-from augury.reference.conditions import Conditions, bound, ordered
+from augury.reference.conditions import Conditions, ordered
 from augury.reference.stream import Bindings, StreamEvent
 
 
@@ -48,7 +47,7 @@ class Automaton:
             return [], []
         taken = self.take(run.at, run.bindings, e)
         moved, matched = ([], []) if taken is None else self.after_take(run.at, taken)
-        if run.bindings and self.may_ignore(run, e, taken is not None):
+        if run.bindings and self.given.may_ignore(run.bindings, e, taken=taken is not None):
             moved.append(run)
         # The proceed edge, constrained: it is followed only when the next component can begin with this event. Moving
         # on when neither take nor ignore is possible cannot save the run: whoever may not ignore the event here may
@@ -92,18 +91,6 @@ class Automaton:
 
     def may_proceed(self, run: Run) -> bool:
         return run.at + 1 < len(self.components) and self.is_whole(run.at, run.bindings)
-
-    def may_ignore(self, run: Run, e: StreamEvent, taken: bool) -> bool:
-        """The ignore edge, which is all that the strategies differ in."""
-        match self.given.query.strategy:
-            case Strategy.STRICT_CONTIGUITY:
-                return False
-            case Strategy.PARTITION_CONTIGUITY:
-                return e.partition != next(bound(run.bindings)).partition
-            case Strategy.SKIP_TILL_NEXT_MATCH:
-                return not taken
-            case Strategy.SKIP_TILL_ANY_MATCH:
-                return True
 
 
 def _in_order(branch: Branch) -> tuple[Event | Repeat, ...]:
