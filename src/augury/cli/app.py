@@ -122,7 +122,7 @@ def match_command(
     roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
     with _reporting():
         model = None if loss is None else read_loss(loss)
-        options = make_options(plan, parameters, None, model, max_matches)
+        options = make_options(plan=plan, parameters=parameters, functions=None, loss=model, max_matches=max_matches)
         source, table = read_query(query), read_input(events, time)
         matches = _run(source, table, options, roles)
         _warn(matches.warnings)
@@ -157,7 +157,12 @@ def check_command(
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
-        program = _compile(source, table, make_options(None, parameters, None, None, 1), roles)
+        program = _compile(
+            source,
+            table,
+            make_options(plan=None, parameters=parameters, functions=None, loss=None, max_matches=1),
+            roles,
+        )
         _warn(type_warnings(program, types_of(table, program.queries[0].bound.schema)))
         _summary(
             [
@@ -193,7 +198,12 @@ def explain_command(
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
-        program = _compile(source, table, make_options(plan, parameters, None, None, 1), roles)
+        program = _compile(
+            source,
+            table,
+            make_options(plan=plan, parameters=parameters, functions=None, loss=None, max_matches=1),
+            roles,
+        )
         typer.echo(explain_program(program, stage or Stage.PLAN))
 
 

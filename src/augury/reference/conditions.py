@@ -31,8 +31,8 @@ class Budget:
         if self.partial > self.options.max_partial_matches:
             raise TooManyMatches(
                 f"stopped after {self.options.max_partial_matches} partial matches: the pattern explodes on this "
-                "stream\n = help: shorten WITHIN, add predicates, bound the iteration (`{1,5}`), or use a stricter "
-                "strategy"
+                "stream\n = help: shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter "
+                "strategy, or raise max_partial_matches"
             )
 
 
