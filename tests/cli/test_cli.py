@@ -117,7 +117,7 @@ def test_out_writes_text_too(readings: str, tmp_path: Path) -> None:
     assert out.read_text().splitlines()[0] == "start,end,tag"
     failed = augury_cli("match", THEFT, readings, "--out", str(tmp_path / "no" / "m.csv"))
     assert failed.exit_code == 1
-    assert "error[A529]" in failed.stderr
+    assert "error[A562]" in failed.stderr
 
 
 def test_limit_says_what_it_leaves_out(readings: str) -> None:
@@ -214,7 +214,7 @@ def test_numbers_json_cannot_hold_are_null(tmp_path: Path) -> None:
     [
         (["match", "PATTERN SEQ(Shelf s, Exit e", "EVENTS"], "error[A101]"),
         (["match", "PATTERN Shelf s WHERE s.rsi > 1", "EVENTS"], "did you mean `rssi`?"),
-        (["match", "thefts.augury", "EVENTS"], "error[A527]: there is no query file `thefts.augury`"),
+        (["match", "thefts.augury", "EVENTS"], "error[A560]: there is no query file `thefts.augury`"),
         (["match", THEFT, "none.jsonl"], "error[A530]: there is no file `none.jsonl`"),
         (["match", THEFT, "EVENTS", "--time", "when"], "error[A502]"),
         (["match", THEFT, "EVENTS", "--plan", "lazy-chain"], "plan `lazy-chain` cannot run this query"),

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -157,6 +158,41 @@ def test_names_of_functions_do_not_distinguish_case(spelling: str) -> None:
     assert augury.match(stream("a1 a2"), query, functions={"Score": score}).to_pylist() == [
         {"start": 2, "end": 2, "s": 2.0}
     ]
+
+
+@pytest.mark.parametrize(
+    "annotation, value, expected",
+    [
+        (float, 1, 1.0),
+        (float, np.float32(0.5), 0.5),
+        (float, 10**400, None),
+        (float, None, None),
+        (int, np.int64(3), 3),
+        (int, True, 1),
+        (int, 2**63, None),
+        (bool, np.True_, True),
+        (str, "é", "é"),
+    ],
+)
+def test_what_a_function_returns_has_the_type_of_its_annotation(annotation: Any, value: Any, expected: Any) -> None:
+    def f(x: int) -> Any:
+        return value
+
+    f.__annotations__["return"] = annotation
+    (found,) = augury.match(stream("a1"), "PATTERN A a RETURN f(a.x) AS y", functions={"f": f})
+    assert found.values == {"y": expected}
+
+
+@pytest.mark.parametrize("annotation, value", [(float, "1"), (int, 1.5), (bool, 1), (str, 1), (float, [1.0])])
+@pytest.mark.parametrize("query", ["PATTERN A a WHERE f(a.x) = f(a.x)", "PATTERN A a RETURN f(a.x) AS y"])
+def test_a_function_that_breaks_its_annotation(query: str, annotation: Any, value: Any) -> None:
+    def f(x: int) -> Any:
+        return value
+
+    f.__annotations__["return"] = annotation
+    with pytest.raises(HostError, match=r"A527.*`f\(a\.x\)` is of type \w+, but one of its values is not") as raised:
+        augury.match(stream("a1"), query, functions={"f": f}).to_arrow()
+    assert repr(value) in raised.value.message
 
 
 def test_a_derived_number_of_days_is_a_duration_to_the_next_query() -> None:

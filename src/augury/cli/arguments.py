@@ -37,11 +37,11 @@ def read_query(query: str) -> Source:
         try:
             return Source(sys.stdin.buffer.read().decode("utf-8-sig"), "stdin")
         except UnicodeDecodeError as e:
-            raise HostError("A528", f"the query of `stdin` cannot be read: {e}") from e
+            raise HostError("A561", f"the query of `stdin` cannot be read: {e}") from e
     if os.path.isfile(query):
         return query_source(Path(query))
     if "(" not in query and not re.search(r"\bpattern\b", query, re.IGNORECASE) and re.search(r"\.\w{1,10}$", query):
-        raise HostError("A527", f"there is no query file `{query}`")
+        raise HostError("A560", f"there is no query file `{query}`")
     return Source(query)
 
 

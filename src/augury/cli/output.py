@@ -38,7 +38,7 @@ def write_file(table: pa.Table, format: Format, path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
             write_text(table, format, file)
     except OSError as e:
-        raise HostError("A529", f"`{path}` cannot be written: {e.strerror or e}") from e
+        raise HostError("A562", f"`{path}` cannot be written: {e.strerror or e}") from e
 
 
 def write_text(table: pa.Table, format: Format, file: TextIO) -> None:

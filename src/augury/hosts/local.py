@@ -167,9 +167,9 @@ def query_source(query: str | os.PathLike[str]) -> Source:
     try:
         return Source(path.read_text(encoding="utf-8-sig"), path.name)
     except FileNotFoundError:
-        raise HostError("A527", f"there is no query file `{path}`") from None
+        raise HostError("A560", f"there is no query file `{path}`") from None
     except (OSError, UnicodeDecodeError) as e:
-        raise HostError("A528", f"the query of `{path}` cannot be read: {e}") from e
+        raise HostError("A561", f"the query of `{path}` cannot be read: {e}") from e
 
 
 def event_schema(

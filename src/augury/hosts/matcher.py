@@ -116,7 +116,7 @@ class Matcher:
             arrow = schema if isinstance(schema, pa.Schema) else read_events(schema, time).schema
             if arrow.names.count(time) == 1 and is_text(arrow.field(time).type):
                 raise HostError(
-                    "A549",
+                    "A515",
                     f"the time column `{time}` of the schema holds strings",
                     'give the type of the parsed times, such as pa.timestamp("us")',
                 )

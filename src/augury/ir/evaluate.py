@@ -6,8 +6,12 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from numbers import Integral, Real
 from typing import Any, TypeAlias, assert_never
 
+import numpy as np
+
+from augury.errors import HostError
 from augury.ir.functions import BUILTINS, representable
 from augury.ir.predicate import (
     Aggregate,
@@ -107,9 +111,44 @@ def evaluate(
             if function in BUILTINS:
                 return BUILTINS[function].compute(*values)
             # As with the built-in functions, a registered one is not asked about nulls.
-            return None if None in values else representable(functions[function](*values))
+            return None if None in values else _promised(expr, functions[function](*values))
         case _:
             assert_never(expr)
+
+
+PROMISES: Mapping[Kind, tuple[tuple[type, ...], Callable[[Any], Value]]] = {
+    Kind.BOOL: ((bool, np.bool_), bool),
+    Kind.INT: ((Integral,), int),
+    Kind.FLOAT: ((Real,), float),
+    Kind.STRING: ((str,), str),
+}
+"""What a function annotated with each type may return, NumPy's scalars included, and how that becomes a value."""
+
+
+def _promised(call: Call, value: Any) -> Value:
+    """What a registered function returned, as the type that its annotation promises."""
+    if value is None:
+        return None
+    accepted, convert = PROMISES[call.type.kind]
+    if not isinstance(value, accepted):
+        raise broken_annotation(call, f"{value!r} is of type {type(value).__name__}")
+    try:
+        return representable(convert(value))
+    except OverflowError:
+        return None
+
+
+def broken_annotation(expr: Expr, reason: object) -> HostError:
+    """A registered function in `expr` returned something else than its annotation says."""
+    # Only a mistake needs the text of the expression.
+    from augury.ir.text import expression_text
+    from augury.ir.unbind import unbind
+
+    return HostError(
+        "A527",
+        f"`{expression_text(unbind(expr))}` is of type {expr.type}, but one of its values is not: {reason}",
+        "let the registered function return what its annotation says",
+    )
 
 
 def holds(c: Conjunct, bindings: Bindings, *, elements: Mapping[str, int] = NONE, functions: Functions = NONE) -> bool:
