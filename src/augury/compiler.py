@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from augury.bind import bind
+from augury.codegen import EagerKernel
+from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
 from augury.lang import parse
 from augury.options import Options
-from augury.plan import Choice
+from augury.plan import Choice, EagerNfaPlan, Plan, ReferencePlan
 from augury.planner import choose
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
-from augury.runtime.state import Kernel
+from augury.runtime.state import Kernel, RunState
 from augury.runtime.values import stored_type
 from augury.schema import Column, EventSchema
 from augury.source import Source
@@ -22,13 +25,17 @@ from augury.source import Source
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery:
-    """Every compile-time product of one query; picklable, holds no live kernel."""
+    """Every compile-time product of one query; picklable, holds no live kernel.
+
+    `kernel` is the text of the generated code, None for an evaluator that interprets the query.
+    """
 
     source: Source
     syntax: syntax.Query
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
+    kernel: EagerNfaSource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +55,38 @@ def compile_program(source: Source, schema: EventSchema, options: Options) -> Co
     for query in parse(source).queries:
         bound = bind(query, schema, source, parameters=options.parameters, functions=options.functions)
         rewritten = rewrite(bound)
-        compiled.append(CompiledQuery(source, query, bound, rewritten, choose(rewritten, options.plan)))
+        choice = choose(rewritten, options.plan, merge=options.merge)
+        compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
         schema = with_derived_type(schema, bound)
     return CompiledProgram(tuple(compiled))
 
 
+def emit(plan: Plan, options: Options) -> EagerNfaSource | None:
+    """The generated code of a plan that has one."""
+    match plan:
+        case EagerNfaPlan():
+            return emit_eager_nfa(plan, counters=options.counters)
+        case ReferencePlan():
+            return None
+        case _:
+            assert_never(plan)
+
+
 def load(query: CompiledQuery, options: Options) -> Kernel:
     """The live kernel of a compiled query."""
-    return ReferenceKernel(query.choice.plan.query, options)
+    plan = query.choice.plan
+    match plan:
+        case EagerNfaPlan():
+            return EagerKernel(plan, options)
+        case ReferencePlan():
+            return ReferenceKernel(plan.query, options)
+        case _:
+            assert_never(plan)
+
+
+def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
+    """What the kernel has done so far, if the options ask for it and the kernel counts."""
+    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel) else None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

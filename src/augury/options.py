@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from augury.loss import LossModel
@@ -14,7 +15,10 @@ class Options:
     """Everything a caller may choose; passed explicitly to whoever needs it.
 
     `plan` forces an evaluator by name. `parameters` give values to the bare names of the query, `functions` are Python
-    functions it may call. `max_matches` and `max_partial_matches` stop an explosion with an error.
+    functions it may call. `max_matches`, the reference's `max_partial_matches` and the automata's `max_runs` stop an
+    explosion with an error. With `jit` off a kernel runs as the plain Python it is written in, with None until that
+    takes long; `cache_dir` keeps compiled ones. `merge` lets the planner merge equivalent runs, `counters` makes
+    kernels count what they do, `compressed` lets matches share their events until they are looked at.
     """
 
     plan: str | None = None
@@ -23,6 +27,12 @@ class Options:
     loss: LossModel | None = None
     max_matches: int = 1_000_000
     max_partial_matches: int = 20_000_000
+    max_runs: int = 2_000_000
+    jit: bool | None = None
+    cache_dir: Path | None = None
+    merge: bool = True
+    counters: bool = False
+    compressed: bool = False
 
     @property
     def callables(self) -> dict[str, Callable[..., Any]]:

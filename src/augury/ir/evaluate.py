@@ -193,8 +193,13 @@ def aggregate(function: str, values: Sequence[Value]) -> Value:
         case "stddev":
             if len(present) < 2:
                 return None
-            mean = sum(present) / len(present)
-            return representable(math.sqrt(sum((v - mean) ** 2 for v in present) / (len(present) - 1)))
+            # By Welford's recurrence, so that a running aggregate is the same number to the last bit.
+            mean = squares = 0.0
+            for n, v in enumerate(present, start=1):
+                d = v - mean
+                mean += d / n
+                squares += d * (v - mean)
+            return representable(math.sqrt(squares / (len(present) - 1)))
     raise AssertionError(f"unknown aggregate {function}")
 
 

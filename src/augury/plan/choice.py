@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from augury.plan.eager_nfa import EagerNfaPlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.unsupported import Unsupported
 
@@ -12,5 +13,5 @@ from augury.plan.unsupported import Unsupported
 class Choice:
     """The plan to run, and why each rival is not."""
 
-    plan: ReferencePlan
+    plan: EagerNfaPlan | ReferencePlan
     rivals: tuple[Unsupported, ...]

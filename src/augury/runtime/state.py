@@ -59,7 +59,10 @@ class RunState:
 
 
 class Kernel(Protocol):
-    """A compiled query over one partition; pure in its arguments."""
+    """A compiled query over a stream; all it remembers is in the state.
+
+    A step may use up the state it is given: only the one it returns can be continued, or saved and restored.
+    """
 
     def start(self) -> RunState:
         """The state before any event."""

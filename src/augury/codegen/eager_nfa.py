@@ -1,0 +1,523 @@
+"""EagerNfaPlan -> source of the automaton: one pass over the events, runs in a pool, matches in a shared buffer.
+
+A node of the match buffer is one event bound to one component, with the node bound before it; runs that share a
+history share its nodes. When equivalent runs are merged, the node of the event they both took has several
+predecessors. docs/decisions/0010 says why this is the paper's versioned buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from augury.codegen.absence import emit_absences
+from augury.codegen.conditions import Conditions
+from augury.codegen.expressions import kind_of
+from augury.codegen.lines import Lines
+from augury.codegen.runs import Columns, Place, Slot, ValueVector, updates
+from augury.codegen.source import KernelSource, kernel_source
+from augury.ir.functions import BUILTINS
+from augury.ir.predicate import Call, Conjunct, Expr, Literal, Ref, walk
+from augury.ir.query import CountWindow, TimeWindow
+from augury.ir.terms import Strategy
+from augury.plan import Absence, EagerNfaPlan, NfaBranch, NfaComponent
+from augury.runtime.columns import ColumnSpec, array_names
+from augury.schema import Kind
+
+STREAM = ("time", "rank", "place", "type_", "part")
+POOL = ("RS", "RN", "RT", "RX", "RI", "RF", "FREE", "P_head", "P_live")
+BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
+
+COUNTERS = ("predicates", "runs", "peak_runs", "nodes", "merged")
+"""The measures of the papers, in cells 8 and following of `nums`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EagerNfaSource:
+    """The generated kernel and what its caller must know to feed it."""
+
+    source: KernelSource
+    specs: tuple[ColumnSpec, ...]
+    strings: tuple[str, ...]
+    integers: int
+    floats: int
+    event_cells: tuple[int, ...]
+    component_variables: tuple[str, ...]
+    branch_of_component: tuple[int, ...]
+    negated: tuple[NfaComponent, ...]
+    functions: Mapping[str, tuple[str, ...]]
+    """Registered functions that the kernel calls, with the kinds of their arguments."""
+
+
+def emit_eager_nfa(plan: EagerNfaPlan, *, counters: bool = False) -> EagerNfaSource:
+    """The kernel of a plan; the same plan gives the same text."""
+    return _Emitter(plan, counters).emit()
+
+
+@dataclass(slots=True)
+class _State:
+    """A state of one of the automata: waiting for its component, or looping over further events of it."""
+
+    branch: int
+    component: int
+    looping: bool
+
+
+class _Emitter:
+    """Writes one kernel; its state is the text so far and what runs must remember."""
+
+    def __init__(self, plan: EagerNfaPlan, counters: bool) -> None:
+        self.plan, self.counters = plan, counters
+        self.out, self.vector = Lines(), ValueVector()
+        self.strings = _strings(plan)
+        self.specs, self.columns = _columns(plan)
+        self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+        self.states = [
+            _State(b, j, looping)
+            for b, branch in enumerate(plan.branches)
+            for j, c in enumerate(branch.components)
+            for looping in (False, True)
+            # After a list, the proceed edge leads straight into the next component: nobody waits for it.
+            if (c.iterated if looping else j > 0 and not branch.components[j - 1].iterated)
+        ]
+        # Conditions are written first: what they read decides what a run must remember.
+        self.conditions = {
+            (b, j): self._conditions(b, j)
+            for b, branch in enumerate(plan.branches)
+            for j in range(len(branch.components))
+        }
+
+    def emit(self) -> EagerNfaSource:
+        self._header()
+        self._advance()
+        negated = emit_absences(self.out, self.plan, self.columns, self.strings, self.arguments)
+        entries = ("advance", *(("absent", "fits") if negated else ()))
+        return EagerNfaSource(
+            kernel_source(f"{self.out}\n", entries),
+            self.specs,
+            self.strings,
+            max(1, len(self.vector.integers)),
+            max(1, len(self.vector.floats)),
+            tuple(k for k, s in enumerate(self.vector.integers) if s.operation in ("first", "last")),
+            tuple(c.variable for branch in self.plan.branches for c in branch.components),
+            tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
+            negated,
+            _functions(self.plan),
+        )
+
+    def _conditions(self, b: int, j: int) -> Conditions:
+        branch = self.plan.branches[b]
+        c = branch.components[j]
+        codes = {x.variable: self._code(b, k) for k, x in enumerate(branch.components)}
+        if c.iterated and (c.low > 1 or c.high is not None):
+            self.vector.cell("r", Slot(c.variable, "length"), j)
+        at = Place(self.vector, self.columns, self.strings, j, "r")
+        return Conditions(c, at, codes, self.plan.query.source, self.counters)
+
+    def _code(self, b: int, j: int) -> int:
+        """The number of a component over all branches."""
+        return sum(len(branch.components) for branch in self.plan.branches[:b]) + j
+
+    def _state(self, b: int, j: int, looping: bool) -> int:
+        return next(k for k, s in enumerate(self.states) if (s.branch, s.component, s.looping) == (b, j, looping))
+
+    # -- text -----------------------------------------------------------------------------------------------------
+
+    def _header(self) -> None:
+        out = self.out
+        for line in str(self.plan.query.source.text).strip().splitlines():
+            out.add(f"# {line}".rstrip())
+        out.add("#")
+        out.add(f"# {self.plan.query.strategy}; runs {'merged' if self.plan.merge else 'not merged'}")
+        for k, s in enumerate(self.states):
+            c = self.plan.branches[s.branch].components[s.component]
+            out.add(f"# state {k}: {'looping over' if s.looping else 'waiting for'} {c.variable}")
+        for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats)):
+            for k, cell in enumerate(cells):
+                what = f"{cell.operation.removesuffix('_f')} of {cell.variable} {cell.argument}"
+                out.add(f"# {array}[:, {k}]: {what}".rstrip())
+        out.add()
+        out.add()
+
+    def _advance(self) -> None:
+        out = self.out
+        out.add("@kernel")
+        with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join((*POOL, *BUFFER))}):"):
+            with out.block("for i in range(i0, n):"):
+                self._event()
+            out.add("return n")
+
+    def _event(self) -> None:
+        out, strict = self.out, self.plan.query.strategy is Strategy.STRICT_CONTIGUITY
+        if strict:
+            out.add("g = 0", "the events of any partition end a run")
+        else:
+            out.add("g = part[i]")
+            with out.block("if g < 0:"):
+                out.add("continue")
+        out.add(f"need = 2 * P_live[g] + {len(self.plan.branches)}")
+        with out.block(
+            "if nums[2] < need or nums[0] + need > NE.shape[0] or nums[1] + need > XN.shape[0] "
+            "or nums[3] + need > OUT.shape[0]:"
+        ):
+            out.add("return i", "the caller makes room and comes back")
+        out.add("t = time[i]")
+        out.add("k = rank[i]")
+        if self.plan.merge:
+            out.add("nums[5] += 1", "a new event: what the table of merged runs holds is out of date")
+            for b in range(len(self.plan.branches)):
+                out.add(f"final_{b} = -1")
+        for b, branch in enumerate(self.plan.branches):
+            for j, c in enumerate(branch.components):
+                out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", f"{c.variable}")
+        out.add("live = 0")
+        out.add("r = P_head[g]")
+        out.add("P_head[g] = -1")
+        with out.block("while r >= 0:"):
+            out.add("after = RX[r]")
+            word = "if"
+            expired = self._expired()
+            if expired:
+                with out.block(f"if {expired}:", "WITHIN"):
+                    self._free("r")
+                word = "elif"
+            for k, s in enumerate(self.states):
+                c = self.plan.branches[s.branch].components[s.component]
+                with out.block(
+                    f"{word} RS[r] == {k}:", f"{'looping over' if s.looping else 'waiting for'} {c.variable}"
+                ):
+                    (self._looping if s.looping else self._waiting)(s)
+                word = "elif"
+            out.add("r = after")
+        for b in range(len(self.plan.branches)):
+            self._begin(b)
+        out.add("P_live[g] = live")
+        if self.counters:
+            out.add("nums[10] = max(nums[10], nums[4])", "peak of simultaneous runs")
+
+    def _expired(self) -> str:
+        match self.plan.query.window:
+            case TimeWindow(ticks):
+                return f"t - RT[r] > {ticks}"
+            case CountWindow(events):
+                return f"place[i] - RT[r] >= {events}"
+            case None:
+                return ""
+
+    def _fits(self, c: NfaComponent) -> str:
+        tests = []
+        if c.types and self.plan.query.schema.type is not None:
+            codes = [self.strings.index(t) for t in c.types]
+            tests.append(" or ".join(f"type_[i] == {code}" for code in codes))
+        if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY:
+            tests.append("part[i] >= 0")
+        at = Place(self.vector, self.columns, self.strings, -1, "r", c.variable, "i", begins=True)
+        tests += [Conditions.text(j, at) for j in c.alone]
+        return " and ".join(f"({t})" for t in tests) or "True"
+
+    def _waiting(self, s: _State) -> None:
+        self._taken("took", s.branch, s.component, begins=True)
+        self._move(s, s.component, begins=True)
+
+    def _looping(self, s: _State) -> None:
+        out, branch = self.out, self.plan.branches[s.branch]
+        c = branch.components[s.component]
+        if s.component + 1 < len(branch.components):
+            # The proceed edge, constrained: only when the next component can begin with this event.
+            out.add(f"go = fit_{self._code(s.branch, s.component + 1)}")
+            if c.low > 1:
+                out.add(f"go = go and {self._length(c)} >= {c.low}")
+            with out.block("if go:"):
+                self.conditions[s.branch, s.component].whole(out, "go", "r")
+                self._taken("go", s.branch, s.component + 1, begins=True, first=False)
+            with out.block("if go:", f"proceed to {branch.components[s.component + 1].variable}"):
+                self._take(s.branch, s.component + 1, begins=True, copy=True)
+        self._taken("took", s.branch, s.component, begins=False)
+        self._move(s, s.component, begins=False)
+
+    def _taken(self, name: str, b: int, j: int, *, begins: bool, first: bool = True) -> None:
+        """Whether event i can be bound to component j of the run."""
+        out, c = self.out, self.plan.branches[b].components[j]
+        if first:
+            out.add(f"{name} = fit_{self._code(b, j)}")
+        tests = ["k > rank[NE[RN[r]]]"]
+        if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY and self.plan.query.partition_by:
+            tests.append("part[i] == part[NE[RN[r]]]")
+        if not begins and c.high is not None:
+            tests.append(f"{self._length(c)} < {c.high}")
+        out.add(f"{name} = {name} and {' and '.join(tests)}")
+        self.conditions[b, j].take(out, name, "r", begins=begins)
+
+    def _length(self, c: NfaComponent) -> str:
+        return f"RI[r, {self.vector.place(Slot(c.variable, 'length'))}]"
+
+    def _move(self, s: _State, j: int, *, begins: bool) -> None:
+        """What becomes of the run: the edges of the strategy."""
+        out = self.out
+        match self.plan.query.strategy:
+            case Strategy.SKIP_TILL_ANY_MATCH:
+                with out.block("if took:"):
+                    self._take(s.branch, j, begins=begins, copy=True)
+                self._keep("r")
+            case Strategy.SKIP_TILL_NEXT_MATCH:
+                with out.block("if took:"):
+                    self._take(s.branch, j, begins=begins, copy=False)
+                with out.block("else:", "ignore"):
+                    self._keep("r")
+            case Strategy.PARTITION_CONTIGUITY | Strategy.STRICT_CONTIGUITY:
+                with out.block("if took:"):
+                    self._take(s.branch, j, begins=begins, copy=False)
+                with out.block("else:"):
+                    self._free("r")
+
+    def _begin(self, b: int) -> None:
+        out, c = self.out, self.plan.branches[b].components[0]
+        out.add(f"go = fit_{self._code(b, 0)}", f"begin with {c.variable}")
+        self.conditions[b, 0].take(out, "go", "r", begins=True)
+        start = "place[i]" if isinstance(self.plan.query.window, CountWindow) else "t"
+        with out.block("if go:"):
+            if len(self.plan.branches[b].components) == 1 and not c.iterated:
+                self._final(b, "-1", start)
+                return
+            self._allocate()
+            out.add("RI[q, :] = 0")
+            out.add("RF[q, :] = 0.0")
+            out.add("RN[q] = -1")
+            out.add(f"RT[q] = {start}")
+            self._take_into(b, 0, begins=True)
+
+    def _take(self, b: int, j: int, *, begins: bool, copy: bool) -> None:
+        branch = self.plan.branches[b]
+        last = j + 1 == len(branch.components)
+        if last and not branch.components[j].iterated:
+            self._final(b, "RN[r]", "RT[r]")
+            if not copy:
+                self._free("r")
+            return
+        if copy:
+            self._allocate()
+            self.out.add("RI[q, :] = RI[r, :]")
+            self.out.add("RF[q, :] = RF[r, :]")
+            self.out.add("RN[q] = RN[r]")
+            self.out.add("RT[q] = RT[r]")
+        else:
+            self.out.add("q = r")
+        self._take_into(b, j, begins=begins)
+
+    def _take_into(self, b: int, j: int, *, begins: bool) -> None:
+        """Event i joins component j of run q, which moves on."""
+        out, branch = self.out, self.plan.branches[b]
+        c = branch.components[j]
+        for line in updates(self.vector, self.columns, self.strings, c.variable, begins):
+            out.add(line)
+        state = self._state(b, j, True) if c.iterated else self._state(b, j + 1, False)
+        out.add(f"RS[q] = {state}")
+        if not self.plan.merge:
+            self._node(b, j, "RN[q]", "RT[q]")
+            self._settle(b, j)
+            return
+        keys = self._keys(b, j)
+        # The relevant part of the value vector decides which slot of the table this run belongs to.
+        out.add(f"h = mix({state})")
+        for text, is_float in keys:
+            out.add(f"h = mix(h ^ {'bits' if is_float else 'int'}({text.format('q')}))")
+        out.add("h = h & (HT.shape[0] - 1)")
+        same = " and ".join(
+            [
+                f"RS[m] == {state}",
+                *(f"same({text.format('m')}, {text.format('q')})" for text, _ in keys),
+            ]
+        )
+        out.add("m = -1")
+        with out.block("while HG[h] == nums[5]:"):
+            out.add("m = HT[h]")
+            with out.block(f"if {same}:"):
+                out.add("break")
+            out.add("m = -1")
+            out.add("h = (h + 1) & (HT.shape[0] - 1)")
+        with out.block("if m >= 0:", "an equivalent run took the same event: merge"):
+            self._edge("RN[m]", "RN[q]", "RT[q]")
+            out.add("RT[m] = max(RT[m], RT[q])")
+            if self.counters:
+                out.add("nums[12] += 1", "merged")
+            self._free("q")
+        with out.block("else:"):
+            out.add("HG[h] = nums[5]")
+            out.add("HT[h] = q")
+            self._node(b, j, "RN[q]", "RT[q]")
+            self._settle(b, j)
+
+    def _settle(self, b: int, j: int) -> None:
+        """Run q holds its new node: report it if that completes a match, and keep it."""
+        out, branch = self.out, self.plan.branches[b]
+        c = branch.components[j]
+        out.add("RN[q] = node")
+        if c.iterated and j + 1 == len(branch.components):
+            low = f"{self._length(c).replace('[r,', '[q,')} >= {c.low}" if c.low > 1 else "True"
+            out.add(f"done = {low}")
+            self.conditions[b, j].whole(out, "done", "q")
+            with out.block("if done:", "a match"):
+                out.add("OUT[nums[3]] = node")
+                out.add("nums[3] += 1")
+        self._keep("q")
+
+    def _final(self, b: int, before: str, start: str) -> None:
+        """A match ends with event i."""
+        out = self.out
+        j = len(self.plan.branches[b].components) - 1
+        if self.plan.merge:
+            with out.block(f"if final_{b} >= 0:", "another run ends with the same event"):
+                self._edge(f"final_{b}", before, start)
+            with out.block("else:", "a match"):
+                self._node(b, j, before, start)
+                out.add("OUT[nums[3]] = node")
+                out.add("nums[3] += 1")
+                out.add(f"final_{b} = node")
+        else:
+            self._node(b, j, before, start)
+            out.add("OUT[nums[3]] = node", "a match")
+            out.add("nums[3] += 1")
+
+    def _node(self, b: int, j: int, before: str, start: str) -> None:
+        out = self.out
+        out.add("node = nums[0]")
+        out.add("nums[0] = node + 1")
+        out.add("NE[node] = i")
+        out.add(f"NP[node] = {before}")
+        out.add(f"NC[node] = {self._code(b, j)}")
+        out.add(f"NT[node] = {start}")
+        out.add("NM[node] = -1")
+
+    def _edge(self, node: str, before: str, start: str) -> None:
+        out = self.out
+        out.add("edge = nums[1]")
+        out.add("nums[1] = edge + 1")
+        out.add(f"XN[edge] = {before}")
+        out.add(f"XX[edge] = NM[{node}]")
+        out.add(f"NM[{node}] = edge")
+        out.add(f"NT[{node}] = max(NT[{node}], {start})")
+
+    def _allocate(self) -> None:
+        self.out.add("nums[2] -= 1")
+        self.out.add("q = FREE[nums[2]]")
+        self.out.add("nums[4] += 1")
+        if self.counters:
+            self.out.add("nums[9] += 1", "runs created")
+
+    def _free(self, run: str) -> None:
+        self.out.add(f"FREE[nums[2]] = {run}")
+        self.out.add("nums[2] += 1")
+        self.out.add("nums[4] -= 1")
+
+    def _keep(self, run: str) -> None:
+        self.out.add(f"RX[{run}] = P_head[g]")
+        self.out.add(f"P_head[g] = {run}")
+        self.out.add("live += 1")
+
+    def _keys(self, b: int, j: int) -> list[tuple[str, bool]]:
+        """The values that the rest of the automaton can read: two runs that agree on them are equivalent.
+
+        The events a run holds count by the attributes that are read through them, not by which events they are.
+        """
+        branch = self.plan.branches[b]
+        bound = {c.variable for c in branch.components[: j + 1]}
+        texts: dict[str, bool] = {}
+        for slot in (*self.vector.integers, *self.vector.floats):
+            used = any(reader >= j for reader in self.vector.readers[slot])
+            if slot.variable not in bound or not used:
+                continue
+            if slot.operation not in ("first", "last"):
+                array = "RF" if slot.is_float else "RI"
+                texts[f"{array}[{{}}, {self.vector.place(slot)}]"] = slot.is_float
+                continue
+            for ref in _read_later(branch, j, slot):
+                code = self.columns.at(ref.column, ref.type, f"RI[{{}}, {self.vector.place(slot)}]")
+                if ref.type.kind is Kind.LIST:
+                    texts[f"RI[{{}}, {self.vector.place(slot)}]"] = False
+                    continue
+                texts[code.value] = code.kind == "f"
+                if code.null:
+                    texts[f"int{code.null}"] = False
+        return list(texts.items())
+
+
+def _read_later(branch: NfaBranch, j: int, slot: Slot) -> list[Ref]:
+    """The references of conjuncts tested from component j on that go through an event cell."""
+    refs: dict[Ref, None] = {}
+    for c in branch.components[j:]:
+        for conjunct in (*c.take, *c.whole):
+            for e in walk(conjunct.expr):
+                if isinstance(e, Ref) and e.variable == slot.variable:
+                    refs[replace(e, span=e.span)] = None
+    return list(refs)
+
+
+def _conjuncts(plan: EagerNfaPlan) -> Iterable[tuple[NfaComponent, Conjunct]]:
+    def inside(absent: Absence) -> Iterable[tuple[NfaComponent, Conjunct]]:
+        for c in absent.components:
+            yield from ((c, j) for j in (*c.alone, *c.take, *c.whole))
+        for inner in absent.inner:
+            yield from inside(inner)
+
+    for branch in plan.branches:
+        for c in branch.components:
+            yield from ((c, j) for j in (*c.alone, *c.take, *c.whole))
+        for absent in branch.absent:
+            yield from inside(absent)
+
+
+def _components(plan: EagerNfaPlan) -> Iterable[NfaComponent]:
+    def inside(absent: Absence) -> Iterable[NfaComponent]:
+        yield from absent.components
+        for inner in absent.inner:
+            yield from inside(inner)
+
+    for branch in plan.branches:
+        yield from branch.components
+        for absent in branch.absent:
+            yield from inside(absent)
+
+
+def _strings(plan: EagerNfaPlan) -> tuple[str, ...]:
+    """The strings that the kernel knows by number: type names, then literals."""
+    found: dict[str, None] = {t: None for c in _components(plan) for t in c.types}
+    for _, conjunct in _conjuncts(plan):
+        for e in walk(conjunct.expr):
+            if isinstance(e, Literal) and isinstance(e.value, str):
+                found[e.value] = None
+    return tuple(found)
+
+
+def _functions(plan: EagerNfaPlan) -> dict[str, tuple[str, ...]]:
+    calls: dict[str, tuple[str, ...]] = {}
+    for _, conjunct in _conjuncts(plan):
+        for e in walk(conjunct.expr):
+            if isinstance(e, Call) and e.function not in BUILTINS:
+                calls[e.function] = tuple(kind_of(a.type) for a in e.arguments)
+    return calls
+
+
+def _columns(plan: EagerNfaPlan) -> tuple[tuple[ColumnSpec, ...], Columns]:
+    """The columns that conjuncts read, and their identifiers in the kernel."""
+    computed = {c.name: c.expr for c in plan.computed}
+    specs: list[ColumnSpec] = []
+    names: dict[str, str] = {}
+    for _, conjunct in _conjuncts(plan):
+        for e in walk(conjunct.expr):
+            if isinstance(e, Ref) and e.column not in names:
+                name = _identifier(e.column, len(specs))
+                names[e.column] = name
+                expr: Expr = computed.get(e.column) or Ref("e", e.column, e.type)
+                specs.append(ColumnSpec(name, e.type.kind, expr))
+    return tuple(specs), Columns(names)
+
+
+def _identifier(column: str, number: int) -> str:
+    """The column's own name where Python allows it; the prefix keeps it apart from the kernel's own names."""
+    return f"c_{column}" if re.fullmatch(r"[A-Za-z0-9_]+", column) and not column.endswith("_null") else f"c{number}"
+
+
+def emitted_names(specs: Sequence[ColumnSpec]) -> tuple[str, ...]:
+    """The column arrays in the order the kernel takes them."""
+    return tuple(name for spec in specs for name in array_names(spec))

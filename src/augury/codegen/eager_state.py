@@ -1,0 +1,322 @@
+"""The memory of the eager automaton: runs in a pool, their histories in a shared buffer, matches that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.codegen.eager_nfa import EagerNfaSource
+from augury.runtime.batch import Integers
+from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoding
+from augury.runtime.events import EventStore
+from augury.schema import Kind
+
+NODES, EDGES, FREE, OUT, LIVE, STAMP, KEYS = range(7)
+"""Cells of `nums` that the generated kernel keeps."""
+
+
+PARTITIONS = 64
+"""For how many partitions there is room at first; a power of two."""
+
+
+@dataclass(slots=True)
+class Expanded:
+    """Matches by their events: those of match m are `events[offsets[m]:offsets[m + 1]]`, bound to `codes`."""
+
+    offsets: Integers
+    events: Integers
+    codes: Integers
+
+    @classmethod
+    def none(cls) -> Expanded:
+        return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __add__(self, other: Expanded) -> Expanded:
+        if not len(self):
+            return other
+        if not len(other):
+            return self
+        return Expanded(
+            np.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]]),
+            np.concatenate([self.events, other.events]),
+            np.concatenate([self.codes, other.codes]),
+        )
+
+    def take(self, matches: Integers) -> Expanded:
+        sizes = np.diff(self.offsets)[matches]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.repeat(self.offsets[:-1][matches] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Expanded(offsets, self.events[entries], self.codes[entries])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """A stretch of the match buffer as it was when its matches were complete, and the events it speaks of."""
+
+    finals: Integers
+    buffer: Mapping[str, Integers]
+    start: Integers
+    time: Integers
+    rank: Integers
+    rows: Integers
+
+
+@dataclass(slots=True, eq=False)
+class EagerState:
+    """Everything that outlives a step, as arrays that are changed in place."""
+
+    encoding: Encoding
+    events: EventStore
+    nums: Integers
+    pool: dict[str, npt.NDArray[Any]]
+    pending: Expanded = field(default_factory=Expanded.none)
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+    segments: list[Segment] = field(default_factory=list)
+    """What a step has found so far, if it is not to be written out."""
+    horizon: int = 0
+    broken: bool = False
+
+    @classmethod
+    def start(cls, source: EagerNfaSource, *, keys: int, with_places: bool, merge: bool, walks: int) -> EagerState:
+        runs, nodes = 64, 1024
+        pool: dict[str, npt.NDArray[Any]] = {name: np.zeros(runs, dtype=np.int64) for name in ("RS", "RN", "RT", "RX")}
+        pool["FREE"] = np.arange(runs, dtype=np.int64)
+        pool["RI"] = np.zeros((runs, source.integers), dtype=np.int64)
+        pool["RF"] = np.zeros((runs, source.floats), dtype=np.float64)
+        pool |= {name: np.zeros(nodes, dtype=np.int64) for name in ("NE", "NP", "NC", "NT", "NM", "OUT")}
+        pool |= {name: np.zeros(nodes if merge else 1024, dtype=np.int64) for name in ("XN", "XX")}
+        pool["TABLE"] = np.full(4 * PARTITIONS, -1, dtype=np.int64)
+        pool["KEYS"] = np.zeros((PARTITIONS, max(1, keys)), dtype=np.int64)
+        pool["COUNT"] = np.zeros(PARTITIONS, dtype=np.int64)
+        pool["P_head"] = np.full(64, -1, dtype=np.int64)
+        pool["P_live"] = np.zeros(64, dtype=np.int64)
+        pool |= {name: np.zeros(4 * runs if merge else 1, dtype=np.int64) for name in ("HT", "HG")}
+        pool["WALK"] = np.zeros((max(1, walks), nodes if walks else 1), dtype=np.int64)
+        nums = np.zeros(16, dtype=np.int64)
+        nums[FREE] = runs
+        return cls(Encoding.start(source.strings), EventStore(source.specs, with_places=with_places), nums, pool)
+
+    def cut_segment(self, start: Integers) -> None:
+        """Set the matches reported so far aside, with the buffer they lie in."""
+        nodes, edges = int(self.nums[NODES]), int(self.nums[EDGES])
+        buffer = {k: self.pool[k][:nodes].copy() for k in ("NE", "NP", "NC", "NT", "NM")}
+        buffer |= {k: self.pool[k][: max(1, edges)].copy() for k in ("XN", "XX")}
+        finals = self.pool["OUT"][: int(self.nums[OUT])].copy()
+        columns = (self.events.view(name).copy() for name in ("time", "rank", "rows"))
+        self.segments.append(Segment(finals, buffer, start.copy(), *columns))
+        self.nums[OUT] = 0
+
+    def grow_runs(self, least: int) -> None:
+        """Room for at least `least` more runs."""
+        old = len(self.pool["RS"])
+        new = max(2 * old, old + least)
+        for name in ("RS", "RN", "RT", "RX", "RI", "RF"):
+            self.pool[name] = _longer(self.pool[name], new)
+        free = _longer(self.pool["FREE"], new)
+        count = int(self.nums[FREE])
+        free[count : count + new - old] = np.arange(old, new)
+        self.pool["FREE"] = free
+        self.nums[FREE] = count + new - old
+        if len(self.pool["HT"]) > 1:
+            size = 1 << (4 * new - 1).bit_length()
+            self.pool["HT"] = np.zeros(size, dtype=np.int64)
+            self.pool["HG"] = np.zeros(size, dtype=np.int64)
+
+    def grow_buffer(self, least: int, names: tuple[str, ...]) -> None:
+        for name in names:
+            size = len(self.pool[name])
+            self.pool[name] = _longer(self.pool[name], max(2 * size, size + least))
+        if "NE" in names and self.pool["WALK"].shape[1] > 1:
+            self.pool["WALK"] = np.zeros((self.pool["WALK"].shape[0], len(self.pool["NE"])), dtype=np.int64)
+
+    def grow_keys(self) -> None:
+        """Room for twice as many partitions."""
+        count = len(self.pool["COUNT"])
+        for name in ("KEYS", "COUNT"):
+            self.pool[name] = _longer(self.pool[name], 2 * count)
+        self.index_keys()
+
+    def index_keys(self) -> None:
+        """Build the hash table over the keys there are."""
+        size = 4 * len(self.pool["COUNT"])
+        table = np.full(size, -1, dtype=np.int64)
+        known = int(self.nums[KEYS])
+        hashes = _hashes(self.pool["KEYS"][:known].T) & (size - 1)
+        for number, h in enumerate(hashes.tolist()):
+            while table[h] >= 0:
+                h = (h + 1) & (size - 1)
+            table[h] = number
+        self.pool["TABLE"] = table
+
+    def grow_partitions(self, count: int) -> None:
+        old = len(self.pool["P_head"])
+        if count > old:
+            head = np.full(max(2 * old, count), -1, dtype=np.int64)
+            head[:old] = self.pool["P_head"]
+            self.pool["P_head"] = head
+            self.pool["P_live"] = _longer(self.pool["P_live"], len(head))
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        """The state as Arrow tables; free cells are not written."""
+        nodes, edges = int(self.nums[NODES]), int(self.nums[EDGES])
+        used = _used_runs(self)
+        tables = {
+            "runs": pa.table(
+                {
+                    "partition": used[:, 0],
+                    **{name: self.pool[name][used[:, 1]] for name in ("RS", "RN", "RT")},
+                    **{f"RI{k}": column for k, column in enumerate(self.pool["RI"][used[:, 1]].T)},
+                    **{f"RF{k}": column for k, column in enumerate(self.pool["RF"][used[:, 1]].T)},
+                }
+            ),
+            "nodes": pa.table({name: self.pool[name][:nodes] for name in ("NE", "NP", "NC", "NT", "NM")}),
+            "edges": pa.table({name: self.pool[name][:edges] for name in ("XN", "XX")}),
+            "partitions": pa.table(
+                {
+                    "count": self.pool["COUNT"][: int(self.nums[KEYS])],
+                    **{f"key_{k}": c for k, c in enumerate(self.pool["KEYS"][: int(self.nums[KEYS])].T)},
+                }
+            ),
+            "pending_offsets": pa.table({"": self.pending.offsets}),
+            "pending": pa.table({"events": self.pending.events, "codes": self.pending.codes}),
+            "ends": pa.table(
+                {
+                    "partition": pa.array(list(self.ends), pa.int64()),
+                    "rank": pa.array([r for r, _ in self.ends.values()], pa.int64()),
+                    "time": pa.array([t for _, t in self.ends.values()], pa.int64()),
+                }
+            ),
+            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
+        }
+        return tables | self.events.to_tables()
+
+    def restore(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take over what `to_tables` wrote into a state that is new."""
+        prefix = "encoding."
+        self.encoding = Encoding.from_tables(
+            {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
+        )
+        self.events.restore(tables)
+        known = tables["partitions"]
+        while known.num_rows > len(self.pool["COUNT"]):
+            self.grow_keys()
+        self.nums[KEYS] = known.num_rows
+        self.pool["COUNT"][: known.num_rows] = known.column("count").to_numpy()
+        for k in range(self.pool["KEYS"].shape[1]):
+            self.pool["KEYS"][: known.num_rows, k] = known.column(f"key_{k}").to_numpy()
+        self.index_keys()
+        runs, nodes, edges = tables["runs"], tables["nodes"], tables["edges"]
+        if runs.num_rows > self.nums[FREE]:
+            self.grow_runs(runs.num_rows)
+        self.grow_buffer(nodes.num_rows, ("NE", "NP", "NC", "NT", "NM"))
+        self.grow_buffer(edges.num_rows, ("XN", "XX"))
+        for name in nodes.column_names:
+            self.pool[name][: nodes.num_rows] = nodes.column(name).to_numpy()
+        for name in edges.column_names:
+            self.pool[name][: edges.num_rows] = edges.column(name).to_numpy()
+        self.nums[NODES], self.nums[EDGES] = nodes.num_rows, edges.num_rows
+        partitions = runs.column("partition").to_numpy()
+        self.grow_partitions(int(partitions.max(initial=0)) + 1)
+        free = len(self.pool["RS"])
+        self.pool["FREE"][: free - runs.num_rows] = np.arange(runs.num_rows, free)
+        self.nums[FREE], self.nums[LIVE] = free - runs.num_rows, runs.num_rows
+        for name in ("RS", "RN", "RT"):
+            self.pool[name][: runs.num_rows] = runs.column(name).to_numpy()
+        for array in ("RI", "RF"):
+            for k in range(self.pool[array].shape[1]):
+                self.pool[array][: runs.num_rows, k] = runs.column(f"{array}{k}").to_numpy()
+        for run, partition in enumerate(partitions.tolist()):
+            self.pool["RX"][run] = self.pool["P_head"][partition]
+            self.pool["P_head"][partition] = run
+            self.pool["P_live"][partition] += 1
+        self.pending = Expanded(
+            tables["pending_offsets"].column("").to_numpy(),
+            tables["pending"].column("events").to_numpy(),
+            tables["pending"].column("codes").to_numpy(),
+        )
+        self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
+
+
+def key_words(batch: EncodedBatch, keys: Sequence[ColumnSpec]) -> tuple[Integers, npt.NDArray[np.uint8]]:
+    """The partition attributes as 64-bit words that are equal iff the values are, and which events lack one."""
+    words = np.zeros((max(1, len(keys)), batch.length), dtype=np.int64)
+    null = np.zeros(batch.length, dtype=np.uint8)
+    for k, spec in enumerate(keys):
+        values = batch.arrays.get(spec.name)
+        match spec.kind:
+            case Kind.FLOAT:
+                assert values is not None
+                null |= np.isnan(values)
+                # Adding zero makes minus zero the same word as zero.
+                words[k] = (values + 0.0).view(np.int64)
+            case Kind.STRING:
+                assert values is not None
+                words[k] = values
+                null |= values < 0
+            case Kind.NULL | Kind.OTHER | Kind.LIST:
+                null[:] = 1
+            case _:
+                assert values is not None
+                words[k] = values
+                null |= batch.arrays[f"{spec.name}_null"]
+    return words, null
+
+
+def _hashes(words: Integers) -> Integers:
+    """As `number` of the prelude hashes keys: both must agree."""
+    h = np.zeros(words.shape[1], dtype=np.int64)
+    with np.errstate(over="ignore"):
+        for word in words:
+            h = h ^ word
+            h = (h ^ (h >> 29)) & 0x7FFFFFFFFFFFFFFF
+            h = (h * 0x5851F42D4C957F2D) & 0x7FFFFFFFFFFFFFFF
+    return h
+
+
+class LiveTables(Mapping[str, pa.Table]):
+    """The tables of a state that is still in use: written when somebody looks at them, before the next step."""
+
+    def __init__(self, state: EagerState, prepare: Callable[[], None]) -> None:
+        self.state, self._prepare = state, prepare
+
+    @cached_property
+    def _tables(self) -> dict[str, pa.Table]:
+        self._prepare()
+        return self.state.to_tables()
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def _longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    larger = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _used_runs(state: EagerState) -> Integers:
+    """Partition and number of every run, partition by partition."""
+    found = []
+    following = state.pool["RX"].tolist()
+    for partition in np.flatnonzero(state.pool["P_head"] >= 0).tolist():
+        run = int(state.pool["P_head"][partition])
+        while run >= 0:
+            found.append((partition, run))
+            run = following[run]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,225 @@
+"""What a run remembers: its value vector, and how conjuncts read it (paper 001, section 5.2).
+
+A run keeps, for each variable that a later conjunct reads, the event bound first and the one bound last; attributes
+are read from the columns through these. Lists also have a length, and accumulators for the aggregates over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from augury.codegen.expressions import Code, Leaf, Read, kind_of, value
+from augury.ir.predicate import Aggregate, Element, Expr, ListLength, Ref
+from augury.ir.text import expression_text
+from augury.ir.unbind import unbind
+from augury.schema import ColumnType, Kind
+
+EVENT_OPERATIONS = ("first", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One cell of the value vector: `operation` over `variable`, for an accumulator also over `argument`."""
+
+    variable: str
+    operation: str
+    argument: str = ""
+
+    @property
+    def is_float(self) -> bool:
+        return self.operation.endswith("_f")
+
+
+@dataclass(slots=True)
+class ValueVector:
+    """The cells of a run in the order they were asked for; integers in RI, floats in RF."""
+
+    integers: list[Slot] = field(default_factory=list)
+    floats: list[Slot] = field(default_factory=list)
+    arguments: dict[tuple[str, str], Expr] = field(default_factory=dict)
+    readers: dict[Slot, set[int]] = field(default_factory=dict)
+
+    def cell(self, run: str, slot: Slot, reader: int) -> str:
+        """The text of a cell, which the conditions of component `reader` read."""
+        cells, array = (self.floats, "RF") if slot.is_float else (self.integers, "RI")
+        if slot not in cells:
+            cells.append(slot)
+        self.readers.setdefault(slot, set()).add(reader)
+        return f"{array}[{run}, {cells.index(slot)}]"
+
+    def place(self, slot: Slot) -> int:
+        return (self.floats if slot.is_float else self.integers).index(slot)
+
+    def of(self, variable: str) -> list[Slot]:
+        return [s for s in (*self.integers, *self.floats) if s.variable == variable]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The identifiers of the columns a kernel reads."""
+
+    names: Mapping[str, str]
+
+    def at(self, column: str, type: ColumnType, event: str) -> Code:
+        """A column at an event."""
+        x = self.names[column]
+        match type.kind:
+            case Kind.FLOAT | Kind.STRING:
+                return Code(f"{x}[{event}]", kind_of(type))
+            case Kind.LIST:
+                return Code(f"{x}_offsets, {x}_values, {x}_null, {event}", "l", f"({x}_null[{event}] != 0)")
+            case Kind.NULL | Kind.OTHER:
+                return Code("0", "i", f"({x}_null[{event}] != 0)")
+            case _:
+                return Code(f"{x}[{event}]", kind_of(type), f"({x}_null[{event}] != 0)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a conjunct is tested.
+
+    `run` names the run; `variable` is the one the event `event` joins (None when a list is complete); `walked` gives
+    the texts of the current and the previous event of a list whose elements are gone through one by one.
+    """
+
+    vector: ValueVector
+    columns: Columns
+    strings: Sequence[str]
+    reader: int
+    run: str
+    variable: str | None = None
+    event: str | None = None
+    begins: bool = False
+    walked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def read(self) -> Read:
+        return self._read
+
+    def _read(self, leaf: Leaf) -> Code:
+        match leaf:
+            case Ref(variable, column, type, element):
+                return self.columns.at(column, type, self._event(variable, element))
+            case ListLength(variable):
+                return Code(self._cell(variable, "length"), "i")
+            case Aggregate():
+                return self._aggregate(leaf)
+
+    def _cell(self, variable: str, operation: str, argument: str = "") -> str:
+        return self.vector.cell(self.run, Slot(variable, operation, argument), self.reader)
+
+    def _event(self, variable: str, element: Element) -> str:
+        if variable in self.walked and element in (Element.EACH, Element.PREVIOUS):
+            current, previous = self.walked[variable]
+            return current if element is Element.EACH else previous
+        joining = variable == self.variable
+        match element:
+            case Element.SINGLE | Element.EACH if joining:
+                assert self.event is not None
+                return self.event
+            case Element.FIRST if joining and self.begins:
+                assert self.event is not None
+                return self.event
+            case Element.SINGLE | Element.FIRST:
+                return self._cell(variable, "first")
+            case Element.PREVIOUS | Element.LAST:
+                return self._cell(variable, "last")
+            case Element.EACH:
+                raise AssertionError(f"`{variable}` is read element by element, but not walked")
+
+    def _aggregate(self, a: Aggregate) -> Code:
+        v = a.variable
+        if a.argument is None:
+            return Code(self._cell(v, "length"), "i")
+        if a.function in ("first", "last"):
+            return value(a.argument, self._element(self._cell(v, a.function)), self.strings)
+        text = expression_text(unbind(a.argument))
+        self.vector.arguments[v, text] = a.argument
+        n = self._cell(v, "count", text)
+        is_float = a.argument.type.kind is Kind.FLOAT
+        match a.function:
+            case "count":
+                return Code(n, "i")
+            case "sum" | "avg":
+                total = self._cell(v, "sum_f" if is_float else "sum", text)
+                if a.function == "avg":
+                    return Code(f"divide(float({total}), float({n}))", "f")
+                if is_float:
+                    return Code(f"(nan if {n} == 0 else {total})", "f")
+                return Code(total, "i", f"({n} == 0 or {self._cell(v, 'overflow', text)} != 0)")
+            case "min" | "max":
+                best = self._cell(v, f"{a.function}_f" if is_float else a.function, text)
+                if is_float:
+                    return Code(f"(nan if {n} == 0 else {best})", "f")
+                return Code(best, kind_of(a.type), f"({n} == 0)")
+            case "stddev":
+                self._cell(v, "mean_f", text)
+                return Code(f"stddev({n}, {self._cell(v, 'squares_f', text)})", "f")
+        raise AssertionError(f"unknown aggregate {a.function}")
+
+    def _element(self, event: str) -> Read:
+        """Reads the argument of an aggregate at one event of its list."""
+
+        def read(leaf: Leaf) -> Code:
+            assert isinstance(leaf, Ref)
+            return self.columns.at(leaf.column, leaf.type, event)
+
+        return read
+
+
+def updates(vector: ValueVector, columns: Columns, strings: Sequence[str], variable: str, begins: bool) -> list[str]:
+    """Statements that add event `i` to `variable` in run `q`."""
+    out: list[str] = []
+    for slot in vector.of(variable):
+        where = f"RI[q, {vector.place(slot)}]"
+        match slot.operation:
+            case "first":
+                if begins:
+                    out.append(f"{where} = i")
+            case "last":
+                out.append(f"{where} = i")
+            case "length":
+                out.append(f"{where} = 1" if begins else f"{where} += 1")
+    for v, text in vector.arguments:
+        if v == variable:
+            out += _accumulate(vector, columns, strings, variable, text)
+    return out
+
+
+def _accumulate(vector: ValueVector, columns: Columns, strings: Sequence[str], v: str, text: str) -> list[str]:
+    """Statements for the accumulators over one argument."""
+
+    def read(leaf: Leaf) -> Code:
+        assert isinstance(leaf, Ref)
+        return columns.at(leaf.column, leaf.type, "i")
+
+    x = value(vector.arguments[v, text], read, strings)
+    cells = {s.operation: s for s in vector.of(v) if s.argument == text}
+
+    def at(operation: str) -> str:
+        s = cells[operation]
+        return f"{'RF' if s.is_float else 'RI'}[q, {vector.place(s)}]"
+
+    n = at("count")
+    body = [f"x = {x.value}", f"{n} += 1"]
+    if "sum" in cells:
+        if "overflow" in cells:
+            body.append(f"{at('overflow')} |= add_overflows({at('sum')}, x)")
+        body.append(f"{at('sum')} += x")
+    if "sum_f" in cells:
+        body.append(f"{at('sum_f')} += x")
+    for name, sign in (("min", "<"), ("max", ">"), ("min_f", "<"), ("max_f", ">")):
+        if name in cells:
+            body.append(f"{at(name)} = x if {n} == 1 or x {sign} {at(name)} else {at(name)}")
+    if "squares_f" in cells:
+        mean = at("mean_f")
+        body += [
+            f"d = x - {mean}",
+            f"{mean} += d / {n}",
+            f"{at('squares_f')} += d * (x - {mean})",
+        ]
+    null = x.is_null()
+    if null == "False":
+        return body
+    return [f"if not {null}:", *(f"    {line}" for line in body)]

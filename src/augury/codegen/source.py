@@ -1,0 +1,42 @@
+"""The generated Python of one kernel, and the name it is known by."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+
+FORMAT = 1
+"""Raised when the same text comes to mean something else, such as a new duty of `kernel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """A module of plain functions, those for compilation decorated with `@kernel`; made by `kernel_source`.
+
+    `entries` are the functions a host calls; the text may call the functions of the prelude by name. The same plan
+    gives the same bytes, hence the same `fingerprint`.
+    """
+
+    text: str
+    entries: tuple[str, ...]
+    fingerprint: str
+
+
+def kernel_source(text: str, entries: tuple[str, ...]) -> KernelSource:
+    """Name `text` by everything that decides what it computes: itself, its entries and the prelude.
+
+    >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
+    >>> len(source.fingerprint), source == kernel_source(source.text, source.entries)
+    (64, True)
+    """
+    parts = json.dumps([FORMAT, prelude_text(), entries, text])
+    return KernelSource(text, entries, hashlib.sha256(parts.encode()).hexdigest())
+
+
+@functools.cache
+def prelude_text() -> str:
+    """The Python source of `augury.codegen.prelude`."""
+    return files("augury.codegen").joinpath("prelude.py").read_text(encoding="utf-8")

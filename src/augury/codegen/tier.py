@@ -1,0 +1,59 @@
+"""When a kernel is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import thread_time
+from typing import Any
+
+from augury.codegen.expressions import registered_name
+from augury.codegen.jit import Entries, compiles, load
+from augury.codegen.source import KernelSource
+from augury.options import Options
+
+PATIENCE = 0.3
+"""Seconds that a kernel may run as plain Python before it is compiled, which takes about a second."""
+
+
+class Tier:
+    """The entries of a kernel, plain at first and compiled once they have cost more than a little time.
+
+    Both are the same text over the same arrays, so it does not matter when they change places. `Options.jit` decides
+    beforehand if it is not None.
+    """
+
+    def __init__(
+        self, source: KernelSource, options: Options, calls: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
+        """`calls` are the registered functions that the kernel calls, with the kinds of their arguments."""
+        self._source, self._options = source, options
+        self._functions = {registered_name(name): options.callables[name] for name in calls or ()}
+        # A function that Numba cannot compile keeps its kernel plain.
+        self.compilable = options.jit is not False and all(
+            compiles(options.callables[name], kinds) for name, kinds in (calls or {}).items()
+        )
+        self._entries = self._load(bool(options.jit))
+        self._spent = 0.0
+
+    def _load(self, jit: bool) -> Entries:
+        return load(
+            self._source,
+            jit=jit and self.compilable,
+            cache_dir=self._options.cache_dir,
+            functions=self._functions,
+        )
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether calls should be short, because the next one may be compiled."""
+        return self._options.jit is None and self.compilable and self._spent <= PATIENCE
+
+    def __call__(self, entry: str, *arguments: Any) -> Any:
+        if not self.warming_up:
+            return self._entries[entry](*arguments)
+        began = thread_time()
+        result = self._entries[entry](*arguments)
+        self._spent += thread_time() - began
+        if self._spent > PATIENCE:
+            self._entries = self._load(True)
+        return result

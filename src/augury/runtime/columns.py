@@ -1,0 +1,329 @@
+"""Batches as typed arrays: what a compiled kernel sees of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.ir.evaluate import NONE, Functions
+from augury.ir.predicate import Expr, Ref, variables
+from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.computed import compute_column, list_parts
+from augury.runtime.dictionary import Codes, Distinct, Numbering, StringDictionary, distinct, encode_strings, spread
+from augury.runtime.positions import (
+    LastKey,
+    PartitionIndex,
+    float_words,
+    one_array,
+    order_ranks,
+    partition_ids,
+    places,
+    words,
+)
+from augury.schema import EventSchema, Kind
+
+Arrays: TypeAlias = "dict[str, npt.NDArray[Any]]"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """A column that a plan wants under `name`, which is to be an identifier and unlike the other arrays' names.
+
+    It is the attribute called `name`, or the value of `expr`, which reads one event of one variable.
+    """
+
+    name: str
+    kind: Kind
+    expr: Expr | None = None
+
+
+def array_names(spec: ColumnSpec) -> tuple[str, ...]:
+    """The arrays that hold a column.
+
+    integer, timestamp, duration: `x` int64 (0 for null), `x_null` uint8 (1 for null); boolean: the same with `x` uint8;
+    float: `x` float64 (NaN for null); string: `x` int32 (a code, -1 for null); list of numbers: `x_offsets` int64 (one
+    more than there are events), `x_values` float64 (NaN for a null element), `x_null`; null and other: `x_null` alone.
+
+    >>> array_names(ColumnSpec("h", Kind.LIST))
+    ('h_offsets', 'h_values', 'h_null')
+    """
+    x = spec.name
+    match spec.kind:
+        case Kind.FLOAT | Kind.STRING:
+            return (x,)
+        case Kind.INT | Kind.TIMESTAMP | Kind.DURATION | Kind.BOOL:
+            return (x, f"{x}_null")
+        case Kind.LIST:
+            return (f"{x}_offsets", f"{x}_values", f"{x}_null")
+        case Kind.NULL | Kind.OTHER:
+            return (f"{x}_null",)
+        case _:
+            assert_never(spec.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedBatch:
+    """A batch as arrays, all of them one-dimensional, contiguous and writable, and of the same types in every batch.
+
+    `first` is the number of the first event, counted from 0 in the order of consumption; `rows` are the positions at
+    which the events arrived. `rank` orders the events, concurrent ones share theirs. `type` is the code of the type
+    name, -1 for null, and all zeros when the events have no type column: then no component names a type and kernels do
+    not look. `partition` is -1 for an event that agrees with no other; without partitions it is all zeros. `place`
+    counts the earlier events of the same partition; it is empty when nobody asked for it.
+    """
+
+    length: int
+    first: int
+    rows: Integers
+    time: Integers
+    rank: Integers
+    type: Codes
+    partition: Integers
+    place: Integers
+    arrays: Arrays
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoding:
+    """What encoding remembers from one batch to the next; `encode` gives the next one and leaves this as it is."""
+
+    dictionary: StringDictionary
+    partitions: PartitionIndex
+    counts: Integers
+    last: LastKey | None
+    next_event: int
+
+    @classmethod
+    def start(cls, literals: Iterable[str] = ()) -> Encoding:
+        """Before any event; the strings and type names that the plan names are coded 0, 1, ... in their order.
+
+        >>> Encoding.start(["A", "B"]).dictionary.strings
+        ['A', 'B']
+        """
+        return cls(StringDictionary.of(literals), Numbering.of(()), np.zeros(1, dtype=np.int64), None, 0)
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        """The encoding as Arrow tables, for a `RunState`; costs time in all strings and partitions seen so far."""
+        rank, key = (None, ()) if self.last is None else self.last
+        keys = np.array(self.partitions.keys, dtype=np.int64)
+        return {
+            "strings": self.dictionary.to_table(),
+            "partitions": pa.table({f"key_{i}": column for i, column in enumerate(keys.T)} if len(keys) else {}),
+            "counts": pa.table({"count": self.counts}),
+            "position": pa.table(
+                {
+                    "next_event": pa.array([self.next_event], pa.int64()),
+                    "rank": pa.array([rank], pa.int64()),
+                    **{f"key_{i}": pa.array([value]) for i, value in enumerate(key)},
+                }
+            ),
+        }
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, pa.Table]) -> Encoding:
+        """What `to_tables` wrote."""
+        position = tables["position"].to_pylist()[0]
+        next_event, rank, *key = position.values()
+        keys = zip(*(column.to_pylist() for column in tables["partitions"].columns), strict=True)
+        return cls(
+            StringDictionary.from_table(tables["strings"]),
+            Numbering.of(keys),
+            np.array(one_array(tables["counts"]["count"]).to_numpy()),
+            None if rank is None else (rank, tuple(key)),
+            next_event,
+        )
+
+
+def encode(
+    batch: EventBatch,
+    schema: EventSchema,
+    specs: Sequence[ColumnSpec],
+    partition_by: Sequence[str],
+    encoding: Encoding,
+    *,
+    functions: Functions = NONE,
+    with_places: bool = True,
+) -> tuple[EncodedBatch, Encoding]:
+    """The batch as arrays, and the encoding that the next batch continues from.
+
+    However a stream is cut into batches, its arrays are the same. Only count windows need `with_places`.
+
+    >>> from augury.schema import EventSchema
+    >>> events = pa.table({"ts": [1, 1, 2], "type": ["A", "B", "A"], "s": ["x", None, "B"]})
+    >>> batch = EventBatch(events, np.arange(3), np.array([1, 1, 2]))
+    >>> schema = EventSchema.from_arrow(events.schema)
+    >>> encoded, _ = encode(batch, schema, [ColumnSpec("s", Kind.STRING)], ("s",), Encoding.start(["A", "B"]))
+    >>> encoded.rank.tolist(), encoded.type.tolist(), encoded.arrays["s"].tolist(), encoded.partition.tolist()
+    ([0, 0, 1], [0, 1, 0], [2, -1, 1], [0, -1, 1])
+    """
+    size = len(batch)
+    ranks, last = order_ranks(batch, schema, encoding.last)
+    text, dictionary = _text(batch.table, schema, specs, partition_by, encoding.dictionary, functions)
+    arrays: Arrays = {}
+    for spec in specs:
+        if spec.kind is Kind.STRING:
+            arrays[spec.name] = text.codes(spec)
+        else:
+            arrays |= _arrays(spec, _column(spec, batch.table, functions))
+    partitions, counts = encoding.partitions, encoding.counts
+    if partition_by:
+        keys = [text.attributes.get(name) or _words(batch.table, schema, name) for name in partition_by]
+        ids, partitions = partition_ids(keys, partitions)
+    else:
+        ids = np.zeros(size, dtype=np.int64)
+    if not with_places:
+        place = np.empty(0, dtype=np.int64)
+    elif partition_by:
+        place, counts = places(ids, counts)
+    else:
+        place = np.arange(encoding.next_event, encoding.next_event + size, dtype=np.int64)
+    encoded = EncodedBatch(
+        length=size,
+        first=encoding.next_event,
+        rows=np.array(batch.rows, dtype=np.int64),
+        time=np.array(batch.time, dtype=np.int64),
+        rank=ranks,
+        type=np.zeros(size, dtype=np.int32) if schema.type is None else spread(text.attributes[schema.type], np.int32),
+        partition=ids,
+        place=place,
+        arrays=arrays,
+    )
+    return encoded, Encoding(dictionary, partitions, counts, last, encoding.next_event + size)
+
+
+def _attribute(spec: ColumnSpec) -> str | None:
+    """The attribute that a column is, None when it has to be computed."""
+    match spec.expr:
+        case None:
+            return spec.name
+        case Ref(column=column):
+            return column
+        case _:
+            return None
+
+
+def _column(spec: ColumnSpec, table: pa.Table, functions: Functions) -> pa.Array:
+    attribute = _attribute(spec)
+    if attribute is not None:
+        return one_array(table[attribute])
+    assert spec.expr is not None
+    (variable,) = variables(spec.expr)
+    return compute_column(spec.expr, variable, table, functions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Text:
+    """The string columns of a batch by their distinct codes: attributes, and computed columns by their own names."""
+
+    attributes: dict[str, Distinct[int]]
+    computed: dict[str, Distinct[int]]
+
+    def codes(self, spec: ColumnSpec) -> Codes:
+        attribute = _attribute(spec)
+        return spread(self.computed[spec.name] if attribute is None else self.attributes[attribute], np.int32)
+
+
+def _text(
+    table: pa.Table,
+    schema: EventSchema,
+    specs: Sequence[ColumnSpec],
+    partition_by: Sequence[str],
+    dictionary: StringDictionary,
+    functions: Functions,
+) -> tuple[_Text, StringDictionary]:
+    """Encode every column of strings, once however often it is wanted."""
+    wanted = [schema.type, *(name for name in partition_by if schema[name].kind is Kind.STRING)]
+    computed = {}
+    for spec in specs:
+        if spec.kind is Kind.STRING:
+            attribute = _attribute(spec)
+            wanted.append(attribute)
+            if attribute is None:
+                computed[spec.name] = distinct(_column(spec, table, functions))
+    attributes = {
+        name: distinct(_as_text(one_array(table[name]))) for name in dict.fromkeys(wanted) if name is not None
+    }
+    encoded, dictionary = encode_strings([*attributes.values(), *computed.values()], dictionary)
+    codes = iter(encoded)
+    return _Text(dict(zip(attributes, codes, strict=False)), dict(zip(computed, codes, strict=True))), dictionary
+
+
+def _as_text(array: pa.Array) -> pa.Array:
+    type = array.type
+    return array if pa.types.is_string(type) or pa.types.is_large_string(type) else array.cast(pa.large_string())
+
+
+def _arrays(spec: ColumnSpec, array: pa.Array) -> Arrays:
+    """The arrays of a column that does not hold strings."""
+    columns: tuple[npt.NDArray[Any], ...]
+    match spec.kind:
+        case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
+            columns = (_integers(array), _nulls(array))
+        case Kind.BOOL:
+            columns = (_booleans(array), _nulls(array))
+        case Kind.FLOAT:
+            columns = (_floats(array),)
+        case Kind.LIST:
+            columns = (*list_parts(array), _nulls(array))
+        case Kind.NULL | Kind.OTHER:
+            columns = (_nulls(array),)
+        case Kind.STRING:
+            raise AssertionError("strings are encoded by the dictionary")
+        case _:
+            assert_never(spec.kind)
+    return dict(zip(array_names(spec), columns, strict=True))
+
+
+def _words(table: pa.Table, schema: EventSchema, name: str) -> Distinct[int]:
+    """A partition attribute that does not hold strings by its distinct values, each as one 64-bit word."""
+    kind, array = schema[name].kind, one_array(table[name])
+    match kind:
+        case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
+            return words(_integers(array), _nulls(array))
+        case Kind.BOOL:
+            return words(_booleans(array).astype(np.int64), _nulls(array))
+        case Kind.FLOAT:
+            return float_words(_floats(array))
+        case Kind.NULL:
+            return Distinct(np.full(len(array), -1), [])
+        case Kind.STRING | Kind.LIST | Kind.OTHER:
+            raise AssertionError(f"events cannot agree on a value of kind {kind}")
+        case _:
+            assert_never(kind)
+
+
+# Arrow's arrays are read-only where they need no copy. Numba compiles a kernel anew for read-only arrays, so whether a
+# batch holds nulls must not decide: every array is copied.
+
+
+def _integers(array: pa.Array) -> Integers:
+    if not pa.types.is_int64(array.type):
+        if pa.types.is_date(array.type):
+            array = array.cast(pa.date32()).cast(pa.int32())
+        array = array.cast(pa.int64())
+    if array.null_count:
+        array = array.fill_null(0)
+    return np.array(array.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
+    if not pa.types.is_float64(array.type):
+        array = array.cast(pa.float64(), safe=False)
+    return np.array(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _booleans(array: pa.Array) -> npt.NDArray[np.uint8]:
+    if array.null_count:
+        array = array.fill_null(False)
+    return np.array(array.to_numpy(zero_copy_only=False), dtype=np.uint8)
+
+
+def _nulls(array: pa.Array) -> npt.NDArray[np.uint8]:
+    if not array.null_count:
+        return np.zeros(len(array), dtype=np.uint8)
+    return np.array(array.is_null().to_numpy(zero_copy_only=False), dtype=np.uint8)

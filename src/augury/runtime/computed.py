@@ -1,0 +1,156 @@
+"""Columns that a kernel cannot compute itself: the value of an expression over each single event."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.ir.evaluate import NONE, Functions, broken_annotation, evaluate
+from augury.ir.predicate import Aggregate, Call, Expr, ListLength, Ref, Value, walk
+from augury.runtime.batch import Integers
+from augury.runtime.dictionary import distinct
+from augury.runtime.positions import one_array
+from augury.runtime.values import to_values
+from augury.schema import Kind
+
+Floats = npt.NDArray[np.float64]
+
+
+def compute_column(expr: Expr, variable: str, table: pa.Table, functions: Functions = NONE) -> pa.Array:
+    """The value of `expr` for each event, taken as the event of `variable`; times and durations in ticks.
+
+    In general this evaluates row by row in Python, at microseconds a row. `length` and `standardise` of a list are
+    vectorised, and an expression that reads one string column only is evaluated once for each distinct string.
+
+    >>> from augury.schema import STRING
+    >>> upper = Call("upper", (Ref("a", "s", STRING),), STRING)
+    >>> compute_column(upper, "a", pa.table({"s": ["x", None, "x"]})).to_pylist()
+    ['X', None, 'X']
+    """
+    reads = list(walk(expr))
+    assert not any(isinstance(e, Aggregate | ListLength) for e in reads), "reads more than one event"
+    match expr:
+        case Call("standardise", (Ref(column=name),)):
+            return standardised(one_array(table[name]))
+        case Call("length", (Ref(column=name, type=type),)) if type.kind is Kind.LIST:
+            return pc.list_value_length(one_array(table[name])).cast(pa.int64())
+    # The default of a reference is for an event that is missing; this one is here.
+    names = sorted({e.column for e in reads if isinstance(e, Ref) and e.variable == variable})
+    columns = [one_array(table[name]) for name in names]
+    if len(columns) == 1 and _is_text(columns[0].type):
+        found = distinct(columns[0])
+        # Null is one more value, the last: an expression may make something of it.
+        values = _evaluate(expr, variable, names, [[*found.keys, None]], len(found.keys) + 1, functions)
+        places = np.where(found.positions < 0, len(found.keys), found.positions)
+        return _typed(values, expr).take(pa.array(places))
+    rows = [to_values(column) for column in columns]
+    return _typed(_evaluate(expr, variable, names, rows, table.num_rows, functions), expr)
+
+
+def _is_text(type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
+
+
+def _evaluate(
+    expr: Expr, variable: str, names: list[str], columns: list[list[Value]], size: int, functions: Functions
+) -> list[Value]:
+    """The value of `expr` for each of `size` rows; whichever element a reference means, it reads that row."""
+    values = []
+    for i in range(size):
+        row = {name: column[i] for name, column in zip(names, columns, strict=True)}
+        values.append(evaluate(expr, {variable: [row]}, elements={variable: 0}, functions=functions))
+    return values
+
+
+def _typed(values: list[Value], expr: Expr) -> pa.Array:
+    """The values as a column; one that is not of the type of `expr` is an error, never bent into it."""
+    try:
+        match expr.type.kind:
+            case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
+                return pa.array([None if v is None else _integer(v) for v in values], pa.int64())
+            case Kind.FLOAT:
+                return pa.array([None if v is None else _float(v) for v in values], pa.float64())
+            case Kind.LIST:
+                return pa.array([None if v is None else _floats(v) for v in values], pa.list_(pa.float64()))
+            case Kind.BOOL:
+                return pa.array(values, pa.bool_())
+            case Kind.STRING:
+                return pa.array(values, pa.large_string())
+            case Kind.NULL | Kind.OTHER:
+                return pa.array([None if v is None else True for v in values], pa.bool_())
+    except (TypeError, OverflowError, UnicodeEncodeError, pa.ArrowException) as e:
+        raise broken_annotation(expr, e) from e
+
+
+def _integer(value: Any) -> int:
+    return operator.index(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str):
+        raise TypeError(f"{value!r} is a string")
+    return float(value)
+
+
+def _floats(values: Any) -> list[float | None]:
+    return [None if v is None else _float(v) for v in values]
+
+
+def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
+    """The offsets of a column of lists of numbers, where a null list is empty, and all its elements with NaN for null.
+
+    >>> [a.tolist() for a in list_parts(pa.array([[1, 2], None, [3]]))]
+    [[0, 2, 2, 3], [1.0, 2.0, 3.0]]
+    """
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.zeros(len(array) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    # `flatten` leaves out what a null list covers, and respects slices, as the raw buffers would not.
+    elements = array.flatten()
+    if not pa.types.is_float64(elements.type):
+        elements = elements.cast(pa.float64(), safe=False)
+    return offsets, np.array(elements.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def standardised(array: pa.Array) -> pa.Array:
+    """`standardise` of each list, to the last bit: the same operations in the same order, on all rows at once.
+
+    >>> standardised(pa.array([[1, 3], [2, 2], None])).to_pylist()
+    [[-0.7071067811865475, 0.7071067811865475], None, None]
+    """
+    offsets, values = list_parts(array)
+    lengths = np.diff(offsets)
+    result = np.zeros(len(values))
+    has = np.zeros(len(lengths), dtype=bool)
+    for length in np.unique(lengths[lengths >= 2]).tolist():
+        of_length = np.flatnonzero(lengths == length)
+        places = offsets[of_length][:, None] + np.arange(length)
+        rows, fine = _standardise_rows(values[places])
+        has[of_length] = fine
+        result[places[fine]] = rows[fine]
+    kept = np.repeat(has, lengths)
+    bounds = np.concatenate(([0], np.cumsum(np.where(has, lengths, 0))))
+    return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), pa.array(result[kept]), mask=pa.array(~has))
+
+
+def _standardise_rows(rows: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Rows of one length standardised, and which of them have a variance.
+
+    Sums run from left to right as in `ir.functions.standardise`; NumPy's own would add in another order.
+    """
+    total, squares = np.zeros(len(rows)), np.zeros(len(rows))
+    with np.errstate(all="ignore"):
+        for column in rows.T:
+            total += column
+        mean = total / rows.shape[1]
+        centred = rows - mean[:, None]
+        for column in centred.T:
+            squares += column * column
+        # A NaN among the values makes the squares NaN, which is not greater than zero.
+        fine = (squares > 0.0) & (squares < np.inf)
+        return centred / np.sqrt(squares)[:, None], fine

@@ -1,0 +1,232 @@
+"""Values numbered by first appearance, and strings as the codes that kernels compare."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.runtime.batch import Integers
+
+K = TypeVar("K", bound=Hashable)
+
+Codes = npt.NDArray[np.int32]
+
+_DICTIONARY_ENCODE = pc.get_function("dictionary_encode")
+# The method of arrays looks the function up at every call, which a small batch would notice.
+
+
+class _Store(Generic[K]):
+    """What the versions of one numbering share; only ever appended to, by one version at a time."""
+
+    __slots__ = ("keys", "lock", "numbers")
+
+    def __init__(self, keys: Iterable[K]) -> None:
+        self.keys = list(keys)
+        self.numbers = {key: i for i, key in enumerate(self.keys)}
+        self.lock = Lock()
+        assert len(self.numbers) == len(self.keys), "a key is numbered twice"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbering(Generic[K]):
+    """Keys numbered 0, 1, ... by first appearance; it never changes, `number` gives a longer one.
+
+    Growing costs only the new keys: versions share their storage, of which each sees its first `size` keys. Two
+    different continuations of one version part ways with a copy.
+
+    >>> numbers, longer = Numbering.of(["a"]).number(["b", "a", "b"])
+    >>> numbers, longer.keys
+    ([1, 0, 1], ['a', 'b'])
+    """
+
+    _store: _Store[K]
+    size: int
+
+    @classmethod
+    def of(cls, keys: Iterable[K]) -> Numbering[K]:
+        """A numbering of distinct keys in their order."""
+        store = _Store(keys)
+        return cls(store, len(store.keys))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Numbering.of, (self.keys,)
+
+    @property
+    def keys(self) -> list[K]:
+        return self._store.keys[: self.size]
+
+    def find(self, keys: Sequence[K]) -> list[int] | None:
+        """The numbers of `keys`, None when one of them has none."""
+        known = self._store.numbers.get
+        numbers = [known(key, -1) for key in keys]
+        # A later version may have given a number that this one does not know of.
+        return numbers if not numbers or (min(numbers) >= 0 and max(numbers) < self.size) else None
+
+    def number(self, keys: Sequence[K]) -> tuple[list[int], Numbering[K]]:
+        """The numbers of `keys`, and the numbering that knows all of them."""
+        numbers = self.find(keys)
+        if numbers is not None:
+            return numbers, self
+        longer = self._with(keys)
+        known = longer._store.numbers
+        return [known[key] for key in keys], longer
+
+    def _with(self, keys: Sequence[K]) -> Numbering[K]:
+        store = self._store
+        with store.lock:
+            if len(store.keys) != self.size:
+                store = _Store(store.keys[: self.size])
+            for key in keys:
+                if key not in store.numbers:
+                    store.numbers[key] = len(store.keys)
+                    store.keys.append(key)
+            return Numbering(store, len(store.keys))
+
+
+class _Sorted:
+    """The codes of a dictionary's first strings by the order of the strings, and the rank of each code.
+
+    Both are one value, so that threads never see one without the other.
+    """
+
+    __slots__ = ("known",)
+
+    def __init__(self, known: tuple[list[int], Integers]) -> None:
+        self.known = known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StringDictionary:
+    """The strings of a stream, coded by first appearance after the literals of the plan, which are 0, 1, ...
+
+    One dictionary serves all string columns of a kernel, so equal strings have equal codes wherever they stand.
+    """
+
+    numbering: Numbering[str]
+    _sorted: _Sorted = field(default_factory=lambda: _Sorted(([], np.empty(0, dtype=np.int64))), repr=False)
+
+    @classmethod
+    def of(cls, literals: Iterable[str] = ()) -> StringDictionary:
+        """The dictionary before any event: the strings the plan names, each once, in its order."""
+        return cls(Numbering.of(literals))
+
+    def __len__(self) -> int:
+        return len(self.numbering)
+
+    @property
+    def strings(self) -> list[str]:
+        return self.numbering.keys
+
+    def code(self, strings: Sequence[str]) -> tuple[list[int], StringDictionary]:
+        """The codes of single strings, and the dictionary that knows all of them."""
+        codes, numbering = self.numbering.number(strings)
+        if numbering is self.numbering:
+            return codes, self
+        # The longer dictionary starts from the order of its first strings, so that it need not sort them again.
+        return codes, StringDictionary(numbering, _Sorted(self._sorted.known))
+
+    def to_table(self) -> pa.Table:
+        """The strings in the order of their codes."""
+        # A literal may hold half of a surrogate pair, which Arrow's own strings cannot.
+        data = [s.encode("utf-8", "surrogatepass") for s in self.strings]
+        return pa.table({"string": pa.array(data, pa.large_binary())})
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> StringDictionary:
+        """What `to_table` wrote."""
+        return cls.of(s.decode("utf-8", "surrogatepass") for s in table["string"].to_pylist())
+
+
+def ranks(dictionary: StringDictionary) -> Integers:
+    """The rank of each code by the code-point order of the strings: `<` of ranks is `<` of strings.
+
+    Sorted once per dictionary; one that has grown merges its new strings into the order it had.
+
+    >>> ranks(StringDictionary.of(["b", "a", "c"])).tolist()
+    [1, 0, 2]
+    """
+    codes, order = dictionary._sorted.known
+    size = len(dictionary)
+    if len(codes) < size:
+        string = dictionary.strings.__getitem__
+        # Two runs that are sorted already are merged by `sorted`, not sorted again.
+        codes = sorted([*codes, *sorted(range(len(codes), size), key=string)], key=string)
+        order = np.empty(size, dtype=np.int64)
+        order[codes] = np.arange(size, dtype=np.int64)
+        dictionary._sorted.known = codes, order
+    return order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct(Generic[K]):
+    """A column by its distinct values, in order of appearance: event i has `keys[positions[i]]`, or null at -1."""
+
+    positions: npt.NDArray[np.signedinteger[Any]]
+    keys: list[K]
+
+    def first_events(self) -> list[int]:
+        """The first event that has each key."""
+        # Of several events that write to one place the last remains; the place after the keys takes the nulls.
+        first = np.empty(len(self.keys) + 1, dtype=np.int64)
+        first[self.positions[::-1]] = np.arange(len(self.positions) - 1, -1, -1)
+        events: list[int] = first[:-1].tolist()
+        return events
+
+
+def distinct(array: pa.Array) -> Distinct[Any]:
+    """The distinct values of a column of strings or integers.
+
+    >>> distinct(pa.array(["b", None, "a", "b"]))
+    Distinct(positions=array([ 0, -1,  1,  0], dtype=int32), keys=['b', 'a'])
+    """
+    encoded = _DICTIONARY_ENCODE.call([array])
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.fill_null(-1)
+    return Distinct(indices.to_numpy(), encoded.dictionary.to_pylist())
+
+
+def spread(column: Distinct[int], dtype: type[np.signedinteger[Any]] = np.int64) -> npt.NDArray[Any]:
+    """The number of each event, -1 for null.
+
+    >>> spread(Distinct(np.array([1, -1, 0]), [7, 9])).tolist()
+    [9, -1, 7]
+    """
+    # Position -1 is the last place of the table, which stands for null.
+    return np.array([*column.keys, -1], dtype=dtype).take(column.positions, mode="wrap")
+
+
+def encode_strings(
+    columns: Sequence[Distinct[str]], dictionary: StringDictionary
+) -> tuple[list[Distinct[int]], StringDictionary]:
+    """Columns of one batch with codes for strings; Python touches only the distinct ones.
+
+    New strings are coded event by event, and by column within an event: how the stream is cut does not matter.
+
+    >>> columns = [distinct(pa.array(["b", "d"])), distinct(pa.array(["a", "c"]))]
+    >>> [c.keys for c in encode_strings(columns, StringDictionary.of(["a"]))[0]]
+    [[1, 2], [0, 3]]
+    """
+    strings = [string for column in columns for string in column.keys]
+    codes = dictionary.numbering.find(strings)
+    if codes is None:
+        events = [event for column in columns for event in column.first_events()]
+        # The sort is stable: strings that appear first in the same event stay in the order of the columns.
+        _, dictionary = dictionary.code([strings[i] for i in sorted(range(len(strings)), key=events.__getitem__)])
+        codes, dictionary = dictionary.code(strings)
+    encoded, start = [], 0
+    for column in columns:
+        end = start + len(column.keys)
+        encoded.append(Distinct(column.positions, codes[start:end]))
+        start = end
+    return encoded, dictionary

@@ -1,0 +1,151 @@
+"""The recent events of a stream as growing arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.runtime.batch import Integers
+from augury.runtime.columns import Arrays, ColumnSpec, EncodedBatch, array_names
+from augury.schema import Kind
+
+FIXED = {
+    "rows": np.int64,
+    "time": np.int64,
+    "rank": np.int64,
+    "place": np.int64,
+    "type": np.int32,
+    "partition": np.int64,
+}
+
+
+class EventStore:
+    """Columns that grow at the end and are cut off at the front, without an allocation for each batch."""
+
+    def __init__(self, specs: Sequence[ColumnSpec], *, with_places: bool, capacity: int = 1024) -> None:
+        self.lists = [s.name for s in specs if s.kind is Kind.LIST]
+        self.length = 0
+        self.arrays: Arrays = {
+            name: np.zeros(capacity if name != "place" or with_places else 0, dtype=dtype)
+            for name, dtype in FIXED.items()
+        }
+        self.plain: list[str] = []
+        for spec in specs:
+            for name in array_names(spec):
+                if spec.kind is not Kind.LIST or name.endswith("_null"):
+                    self.plain.append(name)
+                self.arrays[name] = np.zeros(capacity, dtype=_dtype(spec.kind, name.removeprefix(spec.name)))
+        for name in self.lists:
+            self.arrays[f"{name}_offsets"] = np.zeros(capacity + 1, dtype=np.int64)
+
+    @property
+    def capacity(self) -> int:
+        return len(self.arrays["time"])
+
+    def append(self, batch: EncodedBatch) -> None:
+        """Add a batch at the end."""
+        n, size = self.length, batch.length
+        if n + size > self.capacity:
+            self._grow(max(2 * self.capacity, n + size))
+        fixed = {
+            "rows": batch.rows,
+            "time": batch.time,
+            "rank": batch.rank,
+            "type": batch.type,
+        }
+        for name, values in fixed.items():
+            self.arrays[name][n : n + size] = values
+        for name in self.plain:
+            self.arrays[name][n : n + size] = batch.arrays[name]
+        for name in self.lists:
+            self._append_list(name, batch.arrays[f"{name}_offsets"], batch.arrays[f"{name}_values"])
+        self.length = n + size
+
+    def _append_list(self, name: str, offsets: Integers, values: npt.NDArray[Any]) -> None:
+        kept, ends = self.arrays[f"{name}_values"], self.arrays[f"{name}_offsets"]
+        used = int(ends[self.length])
+        if used + len(values) > len(kept):
+            kept = np.resize(kept, max(2 * len(kept), used + len(values)))
+            self.arrays[f"{name}_values"] = kept
+        kept[used : used + len(values)] = values
+        ends[self.length + 1 : self.length + len(offsets)] = offsets[1:] - offsets[0] + used
+
+    def drop(self, count: int) -> None:
+        """Forget the first `count` events."""
+        n = self.length - count
+        for name in self.lists:
+            ends = self.arrays[f"{name}_offsets"]
+            base = int(ends[count])
+            used = int(ends[self.length]) - base
+            values = self.arrays[f"{name}_values"]
+            values[:used] = values[base : base + used].copy()
+            ends[: n + 1] = ends[count : self.length + 1] - base
+        for name, array in self.arrays.items():
+            if name.removesuffix("_values") in self.lists or name.removesuffix("_offsets") in self.lists:
+                continue
+            if len(array):
+                array[:n] = array[count : self.length].copy()
+        self.length = n
+
+    def view(self, name: str) -> npt.NDArray[Any]:
+        """A column of the events there are."""
+        if name.removesuffix("_values") in self.lists:
+            return self.arrays[name]
+        end = self.length + 1 if name.removesuffix("_offsets") in self.lists else self.length
+        return self.arrays[name][:end]
+
+    def _grow(self, capacity: int) -> None:
+        for name, array in self.arrays.items():
+            if name.removesuffix("_values") in self.lists or not len(array):
+                continue
+            size = capacity + 1 if name.removesuffix("_offsets") in self.lists else capacity
+            larger = np.zeros(size, dtype=array.dtype)
+            larger[: len(array)] = array
+            self.arrays[name] = larger
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        flat = [
+            n
+            for n in self.arrays
+            if n.removesuffix("_values") not in self.lists and n.removesuffix("_offsets") not in self.lists
+        ]
+        tables = {"events": pa.table({n: self.view(n) for n in flat if len(self.arrays[n]) or n != "place"})}
+        for name in self.lists:
+            ends = self.view(f"{name}_offsets")
+            tables[f"events.{name}_offsets"] = pa.table({"": ends})
+            tables[f"events.{name}_values"] = pa.table({"": self.arrays[f"{name}_values"][: int(ends[-1])]})
+        return tables
+
+    def restore(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take over what `to_tables` wrote."""
+        events = tables["events"]
+        self.length = events.num_rows
+        if self.length > self.capacity:
+            self._grow(2 * self.length)
+        for name in events.column_names:
+            if len(self.arrays[name]):
+                self.arrays[name][: self.length] = events.column(name).to_numpy()
+        for name in self.lists:
+            for part in ("offsets", "values"):
+                values = tables[f"events.{name}_{part}"].column("").to_numpy()
+                if len(values) > len(self.arrays[f"{name}_{part}"]):
+                    self.arrays[f"{name}_{part}"] = np.zeros(2 * len(values), dtype=values.dtype)
+                self.arrays[f"{name}_{part}"][: len(values)] = values
+
+
+def _dtype(kind: Kind, suffix: str) -> type[Any]:
+    if suffix == "_null":
+        return np.uint8
+    match kind:
+        case Kind.FLOAT | Kind.LIST:
+            return np.float64
+        case Kind.STRING:
+            return np.int32
+        case Kind.BOOL:
+            return np.uint8
+        case _:
+            return np.int64

@@ -1,0 +1,62 @@
+"""A few kernels, byte for byte, so that a change to the generator shows what it changes; `make golden` rewrites them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import augury
+
+FOLDER = Path(__file__).parents[1] / "golden"
+COLUMNS = pa.schema(
+    [
+        ("ts", pa.timestamp("ms")),
+        ("type", pa.string()),
+        ("symbol", pa.string()),
+        ("price", pa.float64()),
+        ("volume", pa.int64()),
+    ]
+)
+QUERIES = {
+    "negation": """\
+PATTERN SEQ(Shelf s, NOT(Register r), Exit e)
+WHERE   skip_till_any_match { [symbol] AND e.price >= s.price AND r.volume = s.volume }
+WITHIN  12 hours""",
+    "rising": """\
+PATTERN SEQ(Stock+ a[], Stock b)
+WHERE   skip_till_next_match { [symbol] AND a[1].volume > 1000 AND a[i].price > avg(a[..i-1].price)
+                               AND b.volume < 0.8 * a[last].volume }
+WITHIN  1 hour""",
+    "each_element": """\
+PATTERN SEQ(A a, B{2,5} b[], C c)
+WHERE   skip_till_any_match { b[i].price > a.price AND c.price > b[i].price AND c.volume > max(b[].volume) }
+WITHIN  10 minutes""",
+    "contiguous": """\
+PATTERN SEQ(A a, B+ b[], NOT(D d))
+WHERE   strict_contiguity { b[i].price > b[i-1].price AND a.symbol IN ('x', 'y') }
+WITHIN  7 EVENTS""",
+}
+
+
+def kernel(name: str) -> str:
+    source = augury.explain(QUERIES[name], COLUMNS, stage="kernel")
+    return source + "\n"
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    path = FOLDER / f"{name}.py"
+    if request.config.getoption("--update-golden"):
+        path.write_text(kernel(name), encoding="utf-8")
+    assert kernel(name) == path.read_text(encoding="utf-8")
+
+
+def test_every_golden_file_has_its_query() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(QUERIES)
+
+
+def test_one_of_them_is_merged() -> None:
+    assert "; runs merged" in kernel("rising")
+    assert "; runs not merged" in kernel("each_element")
