@@ -171,3 +171,21 @@ def test_without_a_model_or_a_delay_there_is_no_score() -> None:
         found(0.5, events, None)
     with pytest.raises(HostError, match="no delay for component `y`"):
         found(0.5, events, LossModel(rate=0.1, delays={"x": Exponential(1.0)}))
+
+
+@pytest.mark.parametrize(
+    "delay",
+    [
+        Exponential(4.0),
+        Uniform(1.0, 5.0),
+        Normal(3.0, 2.0),
+        Gamma(2.0, 1.5),
+        Empirical((0.0, 1.0, 2.0, 5.0), (1, 3, 2)),
+    ],
+    ids=lambda d: type(d).__name__,
+)
+def test_one_missing_component_scores_its_loss_rate_times_its_distribution(delay: Delay) -> None:
+    model = LossModel(rate=0.25, delays={"x": delay})
+    for length in (0.0, 0.5, 1.5, 3.0, 8.0):
+        expected = 0.25 * delay.distribution(length)
+        assert gap_score([Step("x", negated=False)], length, model) == pytest.approx(expected, abs=1e-9)

@@ -69,8 +69,6 @@ def _either(a: Candidate, b: Candidate) -> Candidate:
 
 def _positive(given: Conditions, branch: Branch, watermark: int) -> Iterator[tuple[Bindings, float | None, bool]]:
     """Matches of the positive components, each with its probability and whether it can grow no more."""
-    if not branch.components:
-        return
     query = given.query
     if query.threshold is not None:
         for match, probability in lossy_matches(given, branch, check_model(query, given.options.loss)):
