@@ -31,14 +31,15 @@ def derive_partition_key(query: BoundQuery) -> BoundQuery:
 
 
 def _shared(query: BoundQuery) -> tuple[str, ...]:
-    """Columns on which the variables every match has are equal, and every other variable equal to one of these."""
+    """Columns on which the variables every match has are equal, and every other variable equal to one of these.
+
+    It takes two of the former: an event that nothing else has to equal may match with a null, which is in no partition.
+    """
     always = frozenset.intersection(*(frozenset(b.variables) for b in branches(query.pattern)))
-    if not always:
+    if len(always) < 2:
         return ()
-    columns = query.schema.names if len(always) == 1 else equal_columns(query.conjuncts, tuple(always))
+    columns = equal_columns(query.conjuncts, tuple(always))
     others = [v.name for v in query.variables if v.name not in always]
-    if len(always) == 1 and not others:
-        return ()
     return tuple(c for c in columns if all(_equals_one_of(query, v, always, c) for v in others))
 
 
