@@ -10,7 +10,7 @@ EXAMPLE := examples/shoplifting
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage clean
+.PHONY: help setup demo test test-all check format coverage golden bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,12 @@ format: $(READY) ## format the code and sort its imports
 coverage: $(READY) ## run every test; fail if lang, bind and reference are covered below 95% of their lines
 	@$(BIN)/python -m pytest -q --cov --cov-report=term
 	@$(BIN)/coverage report --include='src/augury/lang/*,src/augury/bind/*,src/augury/reference/*' --fail-under=95
+
+golden: $(READY) ## write the golden kernels of tests/golden anew, after a wanted change of the generator
+	@$(BIN)/python -m pytest -q tests/codegen/test_golden.py --update-golden
+
+bench: $(READY) ## measure the compiled kernels, with every answer checked; BENCH=--quick for a smoke run
+	@$(BIN)/python -m benchmarks.kernels --json build/bench/kernels.json $(BENCH)
 
 clean: ## remove .venv and everything generated
 	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -78,10 +78,29 @@ def compile(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
+    max_partial_matches: int = 5_000_000,
+    max_runs: int = 2_000_000,
+    jit: bool | None = None,
+    merge: bool = True,
+    counters: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> CompiledProgram:
     """Take a query through every stage, for events of these columns."""
     known = schema if isinstance(schema, EventSchema) else event_schema(schema, time, type, order_by, time_unit)
-    return compile_program(query_source(query), known, make_options(plan, parameters, functions, loss, max_matches))
+    options = make_options(
+        plan=plan,
+        parameters=parameters,
+        functions=functions,
+        loss=loss,
+        max_matches=max_matches,
+        max_partial_matches=max_partial_matches,
+        max_runs=max_runs,
+        jit=jit,
+        merge=merge,
+        counters=counters,
+        cache_dir=cache_dir,
+    )
+    return compile_program(query_source(query), known, options)
 
 
 def explain(
@@ -96,10 +115,18 @@ def explain(
     plan: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    loss: LossModel | None = None,
+    max_matches: int = 1_000_000,
+    max_partial_matches: int = 5_000_000,
+    max_runs: int = 2_000_000,
+    jit: bool | None = None,
+    merge: bool = True,
+    counters: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> str:
     """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
 
-    Only the first can be told without a schema.
+    Only the first can be told without a schema. The other arguments are those of `match`.
 
     >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
     PATTERN   SEQ(A a, B b)
@@ -121,5 +148,13 @@ def explain(
         plan=plan,
         parameters=parameters,
         functions=functions,
+        loss=loss,
+        max_matches=max_matches,
+        max_partial_matches=max_partial_matches,
+        max_runs=max_runs,
+        jit=jit,
+        merge=merge,
+        counters=counters,
+        cache_dir=cache_dir,
     )
     return explain_program(compiled, stage)

@@ -26,7 +26,7 @@ class Options:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     loss: LossModel | None = None
     max_matches: int = 1_000_000
-    max_partial_matches: int = 20_000_000
+    max_partial_matches: int = 5_000_000
     max_runs: int = 2_000_000
     jit: bool | None = None
     cache_dir: Path | None = None

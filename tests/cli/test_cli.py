@@ -261,6 +261,13 @@ def test_the_caret_is_under_the_mistake(readings: str) -> None:
     assert lines[place + 1].index("^") == lines[place].index("t.tag")
 
 
+@pytest.mark.parametrize("how", [["--jit"], ["--no-jit"], ["--plan", "reference"], ["--plan", "eager-nfa"]], ids=str)
+def test_matches_do_not_depend_on_how_they_are_found(readings: str, how: list[str]) -> None:
+    result = augury_cli("match", THEFT + " RETURN s.tag AS tag", readings, *how)
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["tag"] == "y"
+
+
 # -- check and explain -------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +284,11 @@ def test_check(readings: str, tmp_path: Path) -> None:
 
 def test_explain(readings: str) -> None:
     assert augury_cli("explain", "seq(A a, B b)").stdout == "PATTERN   SEQ(A a, B b)\n"
-    assert augury_cli("explain", THEFT, "--schema", readings).stdout.startswith("plan  reference\n")
+    assert augury_cli("explain", THEFT, "--schema", readings).stdout.startswith("plan  eager-nfa\n")
+    slow = augury_cli("explain", THEFT, "--schema", readings, "--plan", "reference")
+    assert slow.stdout.startswith("plan  reference\n")
+    kernel = augury_cli("explain", THEFT, "--schema", readings, "--stage", "kernel").stdout
+    assert "@kernel\ndef advance(" in kernel
     assert "partition by  tag" in augury_cli("explain", THEFT, "--schema", readings, "--stage", "bound").stdout
     assert augury_cli("explain", THEFT, "--schema", readings, "--stage", "syntax").stdout.startswith("PATTERN ")
 

@@ -1,4 +1,4 @@
-"""A few kernels, byte for byte, so that a change to the generator shows what it changes; `make golden` rewrites them."""
+"""A few kernels, byte for byte: a change to the generator shows what it changes; `make golden` rewrites them."""
 
 from __future__ import annotations
 

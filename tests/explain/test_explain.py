@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyarrow as pa
 import pytest
 
 import augury
 from augury import HostError
+from augury.codegen import EagerKernel
+from augury.compiler import load
 from augury.explain.text import STAGES, explain_text
+from augury.options import Options
 
 COLUMNS = pa.schema([("ts", pa.timestamp("ms")), ("type", pa.string()), ("tag", pa.string()), ("price", pa.float64())])
 QUERY = """
@@ -51,28 +56,168 @@ predicates
   r.price = s.price          pairwise (s, r)"""
 
 PLAN = """\
-plan  reference
-      Interpret the query as SEMANTICS states it; always possible, never fast.
+plan  eager-nfa
+      An automaton for each branch of the pattern, run side by side; `merge` joins equivalent runs.
 
-not possible
-  eager-nfa   this release has no such evaluator
+strategy   skip_till_next_match
+partition  tag; each value has runs of its own
+window     43200000 ticks of one millisecond (43200 seconds), on every edge
+runs       not merged: negated parts are looked for match by match
+
+automaton
+  start
+    begin    Shelf s  -> waiting for b
+             if s.price > 5  (query 3:54)
+  waiting for b
+    take     B|C b  -> looping over b
+    ignore   an event that cannot be taken
+  looping over b
+    take     B|C b
+             if b[i].price > b[i-1].price  (query 3:70)
+    proceed  Exit e  -> match
+             if b.len >= 2                (query 4:36)
+             if avg(b[].price) < e.price  (query 4:7)
+    ignore   an event that cannot be taken
+  a match is dropped if a search by type, partition and time finds beside its events
+    Register r after s, b and before e
+      if r.price = s.price  (query 4:51)
+      looked for when the match is complete
+
+a run holds
+  RN        its last node
+  RI[:, 0]  last of b
+  RI[:, 1]  length of b
+  RI[:, 2]  count of b b[i].price
+  RF[:, 0]  sum of b b[i].price
+
+not chosen
+  reference   `eager-nfa` is expected to be faster
   lazy-chain  this release has no such evaluator
   lazy-tree   this release has no such evaluator
   event-sets  this release has no such evaluator
   linked      this release has no such evaluator
   lossy       this release has no such evaluator"""
 
+INTERPRETED = """\
+plan  reference
+      Interpret the query as SEMANTICS states it; always possible, never fast.
+
+not chosen
+  eager-nfa   an AND binds its parts in any order, an automaton only in one  (query 1:9)
+  lazy-chain  this release has no such evaluator
+  lazy-tree   this release has no such evaluator
+  event-sets  this release has no such evaluator
+  linked      this release has no such evaluator
+  lossy       this release has no such evaluator"""
+
+BRANCHES = """\
+strategy   partition_contiguity
+partition  tag; each value has runs of its own
+window     5 consecutive events, on every edge
+runs       not merged: merge=False was asked for
+
+automaton 1 of 2
+  start
+    begin    A a  -> waiting for b
+             if lower(a.tag) = 'x'  (query 1:126)
+  waiting for b
+    take     B b  -> looping over b
+             if score(b[i].price) > 0  (query 1:149)
+    ignore   an event of another partition; any other that cannot be taken ends the run
+  looping over b
+    take     B b, 5 at most
+             if score(b[i].price) > 0  (query 1:149)
+    match    after 2 or more events
+             if min(b[].price) > 3  (query 1:175)
+    ignore   an event of another partition; any other that cannot be taken ends the run
+
+automaton 2 of 2
+  start
+    begin    C c  -> match
+  a match is dropped if a search by type, partition and time finds beside its events
+    D d, then E e before c
+      looked for when the match is complete
+    F f after c
+      and no
+        any type g after c, f
+      looked for when the window has passed, since it may still come
+
+a run holds
+  RN        its last node
+  RI[:, 0]  length of b
+  RI[:, 1]  count of b b[i].price
+  RF[:, 0]  min of b b[i].price
+
+computed by the host, for an event e
+  lower(e.tag)    once for each distinct string
+  score(e.price)  once for each event; `score` is Python"""
+
 KERNEL = "The reference evaluator interprets the query: there is no generated code."
 
 
 @pytest.mark.parametrize(
     "stage, golden",
-    [("syntax", SYNTAX), ("bound", BOUND), ("plan", PLAN), ("kernel", KERNEL)],
+    [("syntax", SYNTAX), ("bound", BOUND), ("plan", PLAN)],
 )
 def test_golden(stage: str, golden: str) -> None:
     assert augury.explain(QUERY, COLUMNS, stage=stage) == golden
     (compiled,) = augury.compile(QUERY, COLUMNS).queries
     assert explain_text(compiled, stage) == golden
+
+
+def test_the_plan_of_several_automata() -> None:
+    def score(price: float) -> float:
+        return price - 1
+
+    query = (
+        "PATTERN OR(SEQ(A a, B{2,5} b[]), SEQ(NOT(SEQ(D d, E e)), C c, NOT(SEQ(F f, NOT(g))))) "
+        "WHERE partition_contiguity { [tag] AND lower(a.tag) = 'x' AND score(b[i].price) > 0 AND min(b[].price) > 3 } "
+        "WITHIN 5 EVENTS"
+    )
+    text = augury.explain(query, COLUMNS, functions={"score": score}, merge=False)
+    assert text.split("\n\n", 1)[1].rsplit("\n\n", 1)[0] == BRANCHES
+
+
+@pytest.mark.parametrize(
+    "query, line",
+    [
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity { [tag] }", "ignore   nothing; an event that cannot be taken"),
+        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { [tag] }", "ignore   any event, also one that is taken"),
+        ("PATTERN SEQ(A a, B b)", "runs       merged when equivalent"),
+        ("PATTERN SEQ(A a, B b)", "window     none"),
+        ("PATTERN SEQ(A a, B b)", "partition  none"),
+        ("PATTERN SEQ(A+ a[], B b) WHERE b.price > a[i].price", "runs       not merged: `b.price > a[i].price` reads"),
+        ("PATTERN SEQ(A a, NOT(B b))", "looked for when the stream ends, since it may still come"),
+        ("PATTERN SEQ(A a, B{3,} b[], C c)", "proceed  C c, after 3 or more b"),
+    ],
+)
+def test_lines_of_a_plan(query: str, line: str) -> None:
+    assert line in augury.explain(query, COLUMNS)
+
+
+def test_registered_functions_over_several_events_are_part_of_the_kernel() -> None:
+    def closer(x: float, y: float) -> bool:
+        return abs(x - y) < 1
+
+    text = augury.explain("PATTERN SEQ(A a, B b) WHERE closer(a.price, b.price)", COLUMNS, functions={"closer": closer})
+    title = "registered functions in the kernel, which stays plain Python if one of them does not compile"
+    assert f"\n\n{title}\n  closer\n\n" in text
+
+
+def test_interpreted_queries_have_no_kernel() -> None:
+    assert augury.explain("PATTERN AND(A a, B b)", COLUMNS) == INTERPRETED
+    assert augury.explain("PATTERN AND(A a, B b)", COLUMNS, stage="kernel") == KERNEL
+    assert "reference   `eager-nfa` was asked for" in augury.explain(QUERY, COLUMNS, plan="eager-nfa")
+
+
+def test_the_kernel_is_the_code_that_runs() -> None:
+    (compiled,) = augury.compile(QUERY, COLUMNS, counters=True).queries
+    text = augury.explain(QUERY, COLUMNS, stage="kernel", counters=True)
+    kernel = load(compiled, Options(counters=True))
+    assert isinstance(kernel, EagerKernel)
+    assert text + "\n" == kernel.source.source.text
+    assert text != augury.explain(QUERY, COLUMNS, stage="kernel")
+    assert pickle.loads(pickle.dumps(compiled)) == compiled
 
 
 def test_the_rewritten_query_has_its_key() -> None:
@@ -97,7 +242,8 @@ def test_windows_and_queries_without_predicates() -> None:
 
 
 def test_programs_explain_each_query() -> None:
-    text = augury.explain("PATTERN A a RETURN a.tag AS t INTO D; PATTERN D d", COLUMNS, stage="kernel")
+    program = "PATTERN A a RETURN a.tag AS t INTO D; PATTERN D d"
+    text = augury.explain(program, COLUMNS, stage="kernel", plan="reference")
     assert text == f"-- query 1 of 2\n{KERNEL}\n\n-- query 2 of 2\n{KERNEL}"
 
 

@@ -327,7 +327,7 @@ def test_into_needs_a_type_column() -> None:
 )
 def test_slices_for_the_progress_bar_change_nothing(query: str) -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"{'abacab'[i % 6]}{i}" for i in range(60))))
-    options = local.make_options(None, None, None, None, 1000)
+    options = local.make_options(max_matches=1000)
     whole = local.run(table, Source(query), options)
     told: list[tuple[int, int]] = []
     sliced = local.run(table, Source(query), options, progress=lambda done, total: told.append((done, total)), every=7)
@@ -366,6 +366,6 @@ def test_start_and_end_are_values_of_the_time_column(times: pa.Array, expected: 
 
 def test_slices_together_respect_max_matches() -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"a{i}" for i in range(20))))
-    options = local.make_options(None, None, None, None, 12)
+    options = local.make_options(max_matches=12)
     with pytest.raises(TooManyMatches, match="more than 12 matches"):
         local.run(table, Source("PATTERN A a WITHIN 1 second"), options, progress=lambda done, total: None, every=5)

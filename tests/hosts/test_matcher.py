@@ -217,12 +217,47 @@ def test_ties_across_batches_and_unknown_types_are_reported() -> None:
 
 
 def test_an_error_leaves_the_matcher_as_it_was() -> None:
-    matcher = Matcher("PATTERN B+ b[] WITHIN 1 hour", COLUMNS, max_matches=50)
+    matcher = Matcher("PATTERN B+ b[] WITHIN 1 hour", COLUMNS, max_matches=50, plan="reference")
     assert len(matcher.feed(stream("b1 b2"))) == 3
     with pytest.raises(TooManyMatches):
         matcher.feed(stream(" ".join(f"b{i}" for i in range(3, 13))))
     assert len(matcher.feed(stream("b3"))) == 4
     assert len(matcher.finish()) == 0
+
+
+def test_an_error_in_generated_code_ends_the_matcher() -> None:
+    matcher = Matcher("PATTERN B+ b[] WITHIN 1 hour", COLUMNS, max_matches=50, plan="eager-nfa")
+    assert len(matcher.feed(stream("b1 b2"))) == 3
+    saved = matcher.snapshot()
+    with pytest.raises(TooManyMatches):
+        matcher.feed(stream(" ".join(f"b{i}" for i in range(3, 13))))
+    for go_on in (lambda: matcher.feed(stream("b3")), lambda: matcher.advance(9), matcher.finish, matcher.snapshot):
+        with pytest.raises(HostError, match="an error interrupted this matcher") as raised:
+            go_on()
+        assert "restore an earlier snapshot" in str(raised.value)
+    again = Matcher.restore(saved)
+    assert len(again.feed(stream("b3"))) == 4
+    assert len(again.finish()) == 0
+
+
+def test_an_error_between_two_queries_ends_the_matcher_too() -> None:
+    def fail(x: int) -> int:
+        raise ValueError(f"{x} is too much")
+
+    program = "PATTERN A a RETURN fail(a.x) AS y INTO D; PATTERN SEQ(D d, B b)"
+    matcher = Matcher(program, COLUMNS, functions={"fail": fail})
+    with pytest.raises(Exception, match="10 is too much"):
+        matcher.feed(stream("a1"))
+    with pytest.raises(HostError, match="A549"):
+        matcher.feed(stream("b2"))
+
+
+def test_an_error_in_the_events_does_no_harm() -> None:
+    matcher = Matcher(PAIR, COLUMNS)
+    matcher.feed(stream("a1"))
+    with pytest.raises(HostError, match="they lack `x`"):
+        matcher.feed(pa.table({"ts": [2], "type": ["B"]}))
+    assert rows(matcher.feed(stream("b2"))) == [{"a": 0, "b": 1}]
 
 
 def test_old_events_are_forgotten() -> None:

@@ -1,4 +1,4 @@
-"""Every Python block of the language pages; the blocks of one page share their names."""
+"""Every Python block of the pages on the language and on kernels; the blocks of one page share their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from augury.testing.tables import blocks
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "language").glob("*.md"))
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [*sorted((DOCS / "language").glob("*.md")), DOCS / "kernels.md"]
 WITH_PYTHON = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
 
 
@@ -24,7 +25,9 @@ def test_examples(page: Path) -> None:
     for block in blocks(page):
         if block.language == "python":
             found = doctest.DocTestParser().get_examples(block.text)
-            assert found, f"docs/language/{page.name}:{block.line}: a Python block is written as a session, with >>>"
+            assert found, (
+                f"{page.relative_to(DOCS.parent)}:{block.line}: a Python block is written as a session, with >>>"
+            )
             for example in found:
                 example.lineno += block.line - 1
             examples += found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,23 +23,25 @@ CASES = [case for page in PAGES for case in cases(page)]
 PLANS = [name for name in FAMILIES if name in BUILDERS]
 """A family joins these tests with its builder."""
 
-Host = Callable[[str, pa.Table, str, LossModel | None], Iterator[augury.Match]]
+Host = Callable[[str, pa.Table, str, LossModel | None, bool], Iterator[augury.Match]]
 
 
-def at_once(query: str, stream: pa.Table, plan: str, loss: LossModel | None) -> Iterator[augury.Match]:
-    yield from augury.match(stream, query, plan=plan, loss=loss)
+def at_once(query: str, stream: pa.Table, plan: str, loss: LossModel | None, jit: bool) -> Iterator[augury.Match]:
+    yield from augury.match(stream, query, plan=plan, loss=loss, jit=jit)
 
 
-def one_by_one(query: str, stream: pa.Table, plan: str, loss: LossModel | None) -> Iterator[augury.Match]:
-    matcher = augury.Matcher(query, stream.schema, plan=plan, loss=loss)
+def one_by_one(query: str, stream: pa.Table, plan: str, loss: LossModel | None, jit: bool) -> Iterator[augury.Match]:
+    matcher = augury.Matcher(query, stream.schema, plan=plan, loss=loss, jit=jit)
     ordered = stream.sort_by("ts")
     for row in range(len(ordered)):
         yield from matcher.feed(ordered.slice(row, 1))
     yield from matcher.finish()
 
 
-def saved_half_way(query: str, stream: pa.Table, plan: str, loss: LossModel | None) -> Iterator[augury.Match]:
-    matcher = augury.Matcher(query, stream.schema, plan=plan, loss=loss)
+def saved_half_way(
+    query: str, stream: pa.Table, plan: str, loss: LossModel | None, jit: bool
+) -> Iterator[augury.Match]:
+    matcher = augury.Matcher(query, stream.schema, plan=plan, loss=loss, jit=jit)
     ordered = stream.sort_by("ts")
     half = len(ordered) // 2
     yield from matcher.feed(ordered.slice(0, half))
@@ -71,9 +75,30 @@ def test_the_tables_were_found() -> None:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_row(case: Case, plan: str, host: str) -> None:
+    check(case, plan, host, jit=False)
+
+
+def sample(size: int) -> list[Case]:
+    """Rows that have generated code, chosen without regard to what they are about: compiling one takes a second."""
+    generated = (
+        case
+        for case in sorted(CASES, key=lambda case: hashlib.sha256(f"{case.query} {case.stream}".encode()).digest())
+        if augury.compile(case.query, parse_stream(case.stream).schema).last.kernel is not None
+    )
+    return list(islice(generated, size))
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+@pytest.mark.parametrize("case", sample(10), ids=str)
+def test_row_compiled(case: Case) -> None:
+    for host in HOSTS:
+        check(case, "eager-nfa", host, jit=True)
+
+
+def check(case: Case, plan: str, host: str, *, jit: bool) -> None:
     stream = parse_stream(case.stream)
     try:
-        found = describe(HOSTS[host](case.query, stream, plan, LOSS[case.file]), stream, case.decimals)
+        found = describe(HOSTS[host](case.query, stream, plan, LOSS[case.file], jit), stream, case.decimals)
     except augury.UnsupportedPlan as e:
         pytest.skip(str(e))
     if found != case.expected:

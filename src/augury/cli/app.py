@@ -71,6 +71,10 @@ NoTypeOption = Annotated[bool, typer.Option("--no-type", help="The events have n
 OrderOption = Annotated[list[str] | None, typer.Option("--order-by", help="Columns that order the events, time first.")]
 UnitOption = Annotated[str, typer.Option("--time-unit", help="The unit of an integer time: ns, us, ms, s or D.")]
 PlanOption = Annotated[str | None, typer.Option("--plan", help="Force an evaluator by name.")]
+JitOption = Annotated[
+    bool | None,
+    typer.Option("--jit/--no-jit", help="Compile kernels at once, or never. Default: when it pays."),
+]
 ParamOption = Annotated[
     list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the query; JSON or a string.")
 ]
@@ -105,6 +109,7 @@ def match_command(
     time_unit: UnitOption = "s",
     plan: PlanOption = None,
     param: ParamOption = None,
+    jit: JitOption = None,
     loss: LossOption = None,
     output: Annotated[
         Format | None, typer.Option("--output", help="Default: table on a terminal, else jsonl, or as --out ends.")
@@ -122,7 +127,7 @@ def match_command(
     roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
     with _reporting():
         model = None if loss is None else read_loss(loss)
-        options = make_options(plan=plan, parameters=parameters, functions=None, loss=model, max_matches=max_matches)
+        options = make_options(plan=plan, parameters=parameters, loss=model, max_matches=max_matches, jit=jit)
         source, table = read_query(query), read_input(events, time)
         matches = _run(source, table, options, roles)
         _warn(matches.warnings)
@@ -157,12 +162,7 @@ def check_command(
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
-        program = _compile(
-            source,
-            table,
-            make_options(plan=None, parameters=parameters, functions=None, loss=None, max_matches=1),
-            roles,
-        )
+        program = _compile(source, table, make_options(parameters=parameters), roles)
         _warn(type_warnings(program, types_of(table, program.queries[0].bound.schema)))
         _summary(
             [
@@ -198,12 +198,7 @@ def explain_command(
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
-        program = _compile(
-            source,
-            table,
-            make_options(plan=plan, parameters=parameters, functions=None, loss=None, max_matches=1),
-            roles,
-        )
+        program = _compile(source, table, make_options(plan=plan, parameters=parameters), roles)
         typer.echo(explain_program(program, stage or Stage.PLAN))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.codegen.eager_nfa import COUNTERS, EagerNfaSource, emit_eager_nfa, emitted_names
+from augury.codegen.eager_nfa import COUNTERS, emit_eager_nfa, emitted_names
 from augury.codegen.eager_state import (
     EDGES,
     FREE,
@@ -36,12 +36,12 @@ from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.dictionary import ranks
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import SharedMatches
+from augury.runtime.shared import FoundMatches, SharedMatches
 from augury.runtime.state import FOREVER, RunState
 
 VERSION = 1
 
-CHUNK = 1 << 16
+CHUNK = 1 << 18
 """How many events of matches are written out at a time."""
 
 SLICE = 64
@@ -60,38 +60,28 @@ def _support() -> KernelSource:
     return kernel_source(text, tuple(f"{name}_all" for name in names))
 
 
-@dataclass(frozen=True, slots=True)
 class EagerKernel:
-    """Runs the automata of a plan."""
+    """Runs the automata of a plan; all that it remembers of the events is in the state."""
 
-    plan: EagerNfaPlan
-    options: Options
-    source: EagerNfaSource = field(init=False)
-    code: Tier = field(init=False)
-    support: Tier = field(init=False)
-    nothing: MatchSet = field(init=False)
-    keys: tuple[ColumnSpec, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "plan", replace(self.plan, merge=self.plan.merge and self.options.merge))
-        source = emit_eager_nfa(self.plan, counters=self.options.counters)
-        object.__setattr__(self, "source", source)
-        object.__setattr__(self, "code", Tier(source.source, self.options, source.functions))
-        object.__setattr__(self, "support", Tier(_support(), self.options))
-        object.__setattr__(self, "nothing", MatchSet.of(self._positive, ()))
-        schema = self.plan.query.schema
-        keys = tuple(
+    def __init__(self, plan: EagerNfaPlan, options: Options) -> None:
+        self.plan = replace(plan, merge=plan.merge and options.merge)
+        self.options = options
+        self.source = emit_eager_nfa(self.plan, counters=options.counters)
+        self.code = Tier(self.source.source, options, self.source.functions)
+        self.support = Tier(_support(), options)
+        self.nothing = MatchSet.of(self._positive, ())
+        schema = plan.query.schema
+        self.keys = tuple(
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
-            for k, c in enumerate(self.plan.query.partition_by)
+            for k, c in enumerate(plan.query.partition_by)
         )
-        object.__setattr__(self, "keys", keys)
 
     # -- the contract -----------------------------------------------------------------------------------------------
 
     def start(self) -> RunState:
         return self._saved(self._new_state())
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet | SharedMatches]:
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
@@ -142,7 +132,7 @@ class EagerKernel:
             return state.tables.state
         if (state.family, state.version) != ("eager-nfa", VERSION):
             raise HostError(
-                "A547", f"a state of `{state.family}` version {state.version} cannot be continued by `eager-nfa`"
+                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `eager-nfa`"
             )
         live = self._new_state()
         live.restore(state.tables)
@@ -201,7 +191,7 @@ class EagerKernel:
     def _advance(self, live: EagerState, first: int) -> Expanded:
         """Consume the events from `first` on; the matches they complete."""
         stream = self._stream(live)
-        found = Expanded.none()
+        found: list[Expanded] = []
         at, n = first, live.events.length
         while True:
             pool = live.pool
@@ -219,9 +209,9 @@ class EagerKernel:
                 if self.shares:
                     live.cut_segment(self._starts(live))
                 else:
-                    found = self._expand(live, found)
+                    found.append(self._expand(live, sum(map(len, found))))
             if at == n:
-                return found
+                return Expanded.of(found)
             if at < end:
                 self._make_room(live, at)
 
@@ -272,18 +262,20 @@ class EagerKernel:
         """What the window is measured in, by event."""
         return live.events.view("place" if self._counts else "time")
 
-    def _expand(self, live: EagerState, found: Expanded) -> Expanded:
+    def _expand(self, live: EagerState, before: int) -> Expanded:
         """Write out the matches of the nodes reported so far."""
         finals = live.pool["OUT"][: int(live.nums[OUT])]
+        parts, count = [], before
         for some in self._write_out(finals, live.pool, self._starts(live)):
-            found = found + some
-            if len(found) > self.options.max_matches:
+            parts.append(some)
+            count += len(some)
+            if count > self.options.max_matches:
                 raise TooManyMatches(
                     f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT "
                     "NONOVERLAP, shorten WITHIN, add predicates, or let them stay compressed"
                 )
         live.nums[OUT] = 0
-        return found
+        return Expanded.of(parts)
 
     def _write_out(self, finals: Integers, pool: Mapping[str, npt.NDArray[Any]], start: Integers) -> Iterator[Expanded]:
         """The matches that end at the nodes `finals`, some at a time."""

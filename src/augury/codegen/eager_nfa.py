@@ -29,7 +29,10 @@ STREAM = ("time", "rank", "place", "type_", "part")
 POOL = ("RS", "RN", "RT", "RX", "RI", "RF", "FREE", "P_head", "P_live")
 BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
 
-COUNTERS = ("predicates", "runs", "peak_runs", "nodes", "merged")
+REGISTERS = ("nodes", "edges", "free", "found", "runs", "stamp")
+"""The first cells of `nums`: how far the pools are filled."""
+
+COUNTERS = ("predicates", "runs", "peak_runs", "buffer_writes", "merged")
 """The measures of the papers, in cells 8 and following of `nums`."""
 
 
@@ -144,9 +147,17 @@ class _Emitter:
         out = self.out
         out.add("@kernel")
         with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join((*POOL, *BUFFER))}):"):
+            # Counters live in registers while the events pass.
+            for k, name in enumerate(REGISTERS):
+                out.add(f"{name} = nums[{k}]")
             with out.block("for i in range(i0, n):"):
                 self._event()
+            self._save()
             out.add("return n")
+
+    def _save(self) -> None:
+        for k, name in enumerate(REGISTERS):
+            self.out.add(f"nums[{k}] = {name}")
 
     def _event(self) -> None:
         out, strict = self.out, self.plan.query.strategy is Strategy.STRICT_CONTIGUITY
@@ -158,16 +169,18 @@ class _Emitter:
                 out.add("continue")
         out.add(f"need = 2 * P_live[g] + {len(self.plan.branches)}")
         with out.block(
-            "if nums[2] < need or nums[0] + need > NE.shape[0] or nums[1] + need > XN.shape[0] "
-            "or nums[3] + need > OUT.shape[0]:"
+            "if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:"
         ):
+            self._save()
             out.add("return i", "the caller makes room and comes back")
         out.add("t = time[i]")
         out.add("k = rank[i]")
         if self.plan.merge:
-            out.add("nums[5] += 1", "a new event: what the table of merged runs holds is out of date")
+            out.add("stamp += 1", "a new event: what the table of merged runs holds is out of date")
             for b in range(len(self.plan.branches)):
                 out.add(f"final_{b} = -1")
+            for k in range(len(self.states)):
+                out.add(f"lead_{k} = -1")
         for b, branch in enumerate(self.plan.branches):
             for j, c in enumerate(branch.components):
                 out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", f"{c.variable}")
@@ -194,7 +207,7 @@ class _Emitter:
             self._begin(b)
         out.add("P_live[g] = live")
         if self.counters:
-            out.add("nums[10] = max(nums[10], nums[4])", "peak of simultaneous runs")
+            out.add("nums[10] = max(nums[10], runs)", "peak of simultaneous runs")
 
     def _expired(self) -> str:
         match self.plan.query.window:
@@ -281,8 +294,7 @@ class _Emitter:
                 self._final(b, "-1", start)
                 return
             self._allocate()
-            out.add("RI[q, :] = 0")
-            out.add("RF[q, :] = 0.0")
+            self._cells("0")
             out.add("RN[q] = -1")
             out.add(f"RT[q] = {start}")
             self._take_into(b, 0, begins=True)
@@ -297,13 +309,18 @@ class _Emitter:
             return
         if copy:
             self._allocate()
-            self.out.add("RI[q, :] = RI[r, :]")
-            self.out.add("RF[q, :] = RF[r, :]")
+            self._cells()
             self.out.add("RN[q] = RN[r]")
             self.out.add("RT[q] = RT[r]")
         else:
             self.out.add("q = r")
         self._take_into(b, j, begins=begins)
+
+    def _cells(self, value: str = "") -> None:
+        """Copy the value vector of run r to run q, or fill it with `value`."""
+        for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats)):
+            for k in range(len(cells)):
+                self.out.add(f"{array}[q, {k}] = {value or f'{array}[r, {k}]'}")
 
     def _take_into(self, b: int, j: int, *, begins: bool) -> None:
         """Event i joins component j of run q, which moves on."""
@@ -318,24 +335,27 @@ class _Emitter:
             self._settle(b, j)
             return
         keys = self._keys(b, j)
-        # The relevant part of the value vector decides which slot of the table this run belongs to.
-        out.add(f"h = mix({state})")
-        for text, is_float in keys:
-            out.add(f"h = mix(h ^ {'bits' if is_float else 'int'}({text.format('q')}))")
-        out.add("h = h & (HT.shape[0] - 1)")
-        same = " and ".join(
-            [
-                f"RS[m] == {state}",
-                *(f"same({text.format('m')}, {text.format('q')})" for text, _ in keys),
-            ]
-        )
-        out.add("m = -1")
-        with out.block("while HG[h] == nums[5]:"):
-            out.add("m = HT[h]")
-            with out.block(f"if {same}:"):
-                out.add("break")
+
+        def same(run: str) -> str:
+            return " and ".join(f"same({text.format(run)}, {text.format('q')})" for text, _ in keys) or "True"
+
+        # Mostly the runs that take an event agree with the first that did; the table is for those that do not.
+        out.add(f"m = lead_{state}")
+        with out.block(f"if m >= 0 and not ({same('m')}):"):
+            out.add(f"h = mix({state})")
+            for text, is_float in keys:
+                out.add(f"h = mix(h ^ {'bits' if is_float else 'int'}({text.format('q')}))")
+            out.add("h = h & (HT.shape[0] - 1)")
             out.add("m = -1")
-            out.add("h = (h + 1) & (HT.shape[0] - 1)")
+            with out.block("while HG[h] == stamp:"):
+                out.add("m = HT[h]")
+                with out.block(f"if RS[m] == {state} and {same('m')}:"):
+                    out.add("break")
+                out.add("m = -1")
+                out.add("h = (h + 1) & (HT.shape[0] - 1)")
+            with out.block("if m < 0:"):
+                out.add("HG[h] = stamp")
+                out.add("HT[h] = q")
         with out.block("if m >= 0:", "an equivalent run took the same event: merge"):
             self._edge("RN[m]", "RN[q]", "RT[q]")
             out.add("RT[m] = max(RT[m], RT[q])")
@@ -343,8 +363,8 @@ class _Emitter:
                 out.add("nums[12] += 1", "merged")
             self._free("q")
         with out.block("else:"):
-            out.add("HG[h] = nums[5]")
-            out.add("HT[h] = q")
+            with out.block(f"if lead_{state} < 0:"):
+                out.add(f"lead_{state} = q")
             self._node(b, j, "RN[q]", "RT[q]")
             self._settle(b, j)
 
@@ -358,8 +378,8 @@ class _Emitter:
             out.add(f"done = {low}")
             self.conditions[b, j].whole(out, "done", "q")
             with out.block("if done:", "a match"):
-                out.add("OUT[nums[3]] = node")
-                out.add("nums[3] += 1")
+                out.add("OUT[found] = node")
+                out.add("found += 1")
         self._keep("q")
 
     def _final(self, b: int, before: str, start: str) -> None:
@@ -371,44 +391,46 @@ class _Emitter:
                 self._edge(f"final_{b}", before, start)
             with out.block("else:", "a match"):
                 self._node(b, j, before, start)
-                out.add("OUT[nums[3]] = node")
-                out.add("nums[3] += 1")
+                out.add("OUT[found] = node")
+                out.add("found += 1")
                 out.add(f"final_{b} = node")
         else:
             self._node(b, j, before, start)
-            out.add("OUT[nums[3]] = node", "a match")
-            out.add("nums[3] += 1")
+            out.add("OUT[found] = node", "a match")
+            out.add("found += 1")
 
     def _node(self, b: int, j: int, before: str, start: str) -> None:
         out = self.out
-        out.add("node = nums[0]")
-        out.add("nums[0] = node + 1")
+        out.add("node = nodes")
+        out.add("nodes = node + 1")
         out.add("NE[node] = i")
         out.add(f"NP[node] = {before}")
         out.add(f"NC[node] = {self._code(b, j)}")
         out.add(f"NT[node] = {start}")
         out.add("NM[node] = -1")
+        if self.counters:
+            out.add("nums[11] += 1", "buffer writes")
 
     def _edge(self, node: str, before: str, start: str) -> None:
         out = self.out
-        out.add("edge = nums[1]")
-        out.add("nums[1] = edge + 1")
+        out.add("edge = edges")
+        out.add("edges = edge + 1")
         out.add(f"XN[edge] = {before}")
         out.add(f"XX[edge] = NM[{node}]")
         out.add(f"NM[{node}] = edge")
         out.add(f"NT[{node}] = max(NT[{node}], {start})")
 
     def _allocate(self) -> None:
-        self.out.add("nums[2] -= 1")
-        self.out.add("q = FREE[nums[2]]")
-        self.out.add("nums[4] += 1")
+        self.out.add("free -= 1")
+        self.out.add("q = FREE[free]")
+        self.out.add("runs += 1")
         if self.counters:
             self.out.add("nums[9] += 1", "runs created")
 
     def _free(self, run: str) -> None:
-        self.out.add(f"FREE[nums[2]] = {run}")
-        self.out.add("nums[2] += 1")
-        self.out.add("nums[4] -= 1")
+        self.out.add(f"FREE[free] = {run}")
+        self.out.add("free += 1")
+        self.out.add("runs -= 1")
 
     def _keep(self, run: str) -> None:
         self.out.add(f"RX[{run}] = P_head[g]")

@@ -40,16 +40,21 @@ class Expanded:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __add__(self, other: Expanded) -> Expanded:
-        if not len(self):
-            return other
-        if not len(other):
-            return self
-        return Expanded(
-            np.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]]),
-            np.concatenate([self.events, other.events]),
-            np.concatenate([self.codes, other.codes]),
+    @classmethod
+    def of(cls, parts: Sequence[Expanded]) -> Expanded:
+        """The matches of all parts, in their order."""
+        parts = [p for p in parts if len(p)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        sizes = np.concatenate([np.diff(p.offsets) for p in parts])
+        return cls(
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.concatenate([p.events for p in parts]),
+            np.concatenate([p.codes for p in parts]),
         )
+
+    def __add__(self, other: Expanded) -> Expanded:
+        return Expanded.of([self, other])
 
     def take(self, matches: Integers) -> Expanded:
         sizes = np.diff(self.offsets)[matches]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
+from augury.explain.eager_nfa import explain_eager_nfa
+from augury.explain.layout import aligned, place, window_text
 from augury.ir.predicate import Conjunct
-from augury.ir.query import BoundQuery, CountWindow, TimeWindow, Variable
+from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES
-from augury.schema import UNITS
+from augury.plan import FAMILIES, EagerNfaPlan
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
-
-UNIT_NAMES = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second", "D": "day"}
 
 
 def explain_program(program: CompiledProgram, stage: str) -> str:
@@ -49,16 +48,16 @@ def unknown_stage(stage: str) -> HostError:
 
 def _bound(query: BoundQuery) -> str:
     out = [query_text(unbind_query(query)), "", "variables"]
-    out += _aligned([_variable(v) for v in query.variables])
+    out += aligned([_variable(v) for v in query.variables])
     out += [
         "",
         f"partition by  {', '.join(query.partition_by) or 'nothing'}",
         f"key           {', '.join(query.key) or 'none'}",
-        f"window        {_window(query)}",
+        f"window        {window_text(query)}",
         "",
     ]
     if query.conjuncts:
-        out += ["predicates", *_aligned([_conjunct(c) for c in query.conjuncts])]
+        out += ["predicates", *aligned([_conjunct(c) for c in query.conjuncts])]
     else:
         out.append("no predicates")
     return "\n".join(out)
@@ -67,17 +66,6 @@ def _bound(query: BoundQuery) -> str:
 def _variable(variable: Variable) -> list[str]:
     kind = "list" if variable.iterated else "single"
     return [variable.name, "|".join(variable.types) or "any type", kind + (", negated" if variable.negated else "")]
-
-
-def _window(query: BoundQuery) -> str:
-    match query.window:
-        case None:
-            return "none"
-        case CountWindow(events):
-            return f"{events} consecutive events"
-        case TimeWindow(ticks):
-            unit = UNIT_NAMES[query.schema.time_unit]
-            return f"{ticks} ticks of one {unit} ({ticks * UNITS[query.schema.time_unit] / 1e9:g} seconds)"
 
 
 def _conjunct(conjunct: Conjunct) -> list[str]:
@@ -96,18 +84,19 @@ def _conjunct(conjunct: Conjunct) -> list[str]:
 
 def _plan(compiled: CompiledQuery) -> str:
     choice = compiled.choice
-    out = [f"plan  {choice.plan.family}", f"      {type(choice.plan).__doc__}"]
+    (summary, *_) = (type(choice.plan).__doc__ or "").splitlines()
+    out = [f"plan  {choice.plan.family}", f"      {summary}"]
+    if isinstance(choice.plan, EagerNfaPlan) and compiled.kernel is not None:
+        out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
     if choice.rivals:
         rivals = sorted(choice.rivals, key=lambda r: FAMILIES.index(r.family))
-        out += ["", "not possible", *_aligned([[r.family, r.reason] for r in rivals])]
+        out += ["", "not chosen"]
+        out += aligned([[r.family, r.reason, place(compiled.source, r.span)] for r in rivals])
     return "\n".join(out)
 
 
 def _kernel(compiled: CompiledQuery) -> str:
+    if compiled.kernel is not None:
+        return compiled.kernel.source.text.rstrip("\n")
     family = compiled.choice.plan.family
     return f"The {family} evaluator interprets the query: there is no generated code."
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -23,6 +23,8 @@ from augury.ir.terms import Strategy
 from augury.lang import parse
 from augury.loss import LossModel
 from augury.options import Options
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
 from augury.schema import EventSchema
 from augury.source import Source
@@ -47,12 +49,24 @@ def match(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
+    max_partial_matches: int = 5_000_000,
+    max_runs: int = 2_000_000,
+    jit: bool | None = None,
+    merge: bool = True,
+    counters: bool = False,
+    compressed: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Matches:
     """The matches of a query, of the last one when the text holds several.
 
     `events` is an Arrow table, batch or reader, a pandas or polars frame, a path to Parquet, CSV, JSON lines or Arrow
     files, or an iterable of dicts. They are sorted by `order_by` (default: `time`). `query` is the text itself, or a
     `Path` to a file that holds it. More than `max_matches` raise `TooManyMatches`.
+
+    `plan` forces an evaluator. A kernel is compiled once running it as plain Python has taken a while, with `jit` at
+    once or never, and kept in `cache_dir`. With `counters` it counts what it does; without `merge` equivalent runs
+    stay apart. With `compressed`, matches of a sequence stay in the form they were found in, which can be exponentially
+    smaller: they are counted, iterated and sliced without being written out.
 
     >>> events = [{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}, {"ts": 3, "type": "B"}]
     >>> match(events, "PATTERN SEQ(A a, B b) WITHIN 1 minute")
@@ -62,7 +76,20 @@ def match(
     1      2    ts=1 type=A  ts=2 type=B
     1      3    ts=1 type=A  ts=3 type=B
     """
-    options = make_options(plan, parameters, functions, loss, max_matches)
+    options = make_options(
+        plan=plan,
+        parameters=parameters,
+        functions=functions,
+        loss=loss,
+        max_matches=max_matches,
+        max_partial_matches=max_partial_matches,
+        max_runs=max_runs,
+        jit=jit,
+        merge=merge,
+        counters=counters,
+        compressed=compressed,
+        cache_dir=cache_dir,
+    )
     table = read_events(events, time)
     found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
     return _warned(found)[-1]
@@ -81,9 +108,29 @@ def match_all(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
+    max_partial_matches: int = 5_000_000,
+    max_runs: int = 2_000_000,
+    jit: bool | None = None,
+    merge: bool = True,
+    counters: bool = False,
+    compressed: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> list[Matches]:
     """The matches of every query of a program, in the order the queries are written; see `match`."""
-    options = make_options(plan, parameters, functions, loss, max_matches)
+    options = make_options(
+        plan=plan,
+        parameters=parameters,
+        functions=functions,
+        loss=loss,
+        max_matches=max_matches,
+        max_partial_matches=max_partial_matches,
+        max_runs=max_runs,
+        jit=jit,
+        merge=merge,
+        counters=counters,
+        compressed=compressed,
+        cache_dir=cache_dir,
+    )
     table = read_events(events, time)
     found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
     return _warned(found)
@@ -136,27 +183,51 @@ def _parts(events: Arrivals, program: CompiledProgram, every: int | None) -> Ite
 def _joined(pieces: Sequence[Found], options: Options, notes: tuple[str, ...]) -> Matches:
     """One result from those of the slices."""
     found, log = pieces[0].matches, pieces[0].log
-    for piece in pieces[1:]:
-        found, log = found + piece.matches, log + piece.log
     if len(pieces) > 1:
+        found = MatchSet.concat(found.variables, [enumerated(piece.matches) for piece in pieces])
+        for piece in pieces[1:]:
+            log = log + piece.log
         _, once = np.unique(log.rows, return_index=True)
         log = log.take(once)
         if len(found) > options.max_matches:
             raise TooManyMatches(f"more than {options.max_matches} matches\n = help: raise max_matches")
-    return Matches(found, log, pieces[0].query.bound, options.callables, notes)
+    return Matches(found, log, pieces[0].query.bound, options.callables, notes, counters=pieces[-1].counters)
 
 
 def make_options(
-    plan: str | None,
-    parameters: Mapping[str, Any] | None,
-    functions: Mapping[str, Callable[..., Any]] | None,
-    loss: LossModel | None,
-    max_matches: int,
+    *,
+    plan: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    loss: LossModel | None = None,
+    max_matches: int = 1_000_000,
+    max_partial_matches: int = 5_000_000,
+    max_runs: int = 2_000_000,
+    jit: bool | None = None,
+    merge: bool = True,
+    counters: bool = False,
+    compressed: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Options:
     """The options of a call, checked."""
-    if max_matches < 1:
-        raise HostError("A522", f"max_matches is a positive integer, not {max_matches!r}")
-    return Options(plan, dict(parameters or {}), dict(functions or {}), loss, max_matches)
+    limits = {"max_matches": max_matches, "max_partial_matches": max_partial_matches, "max_runs": max_runs}
+    for name, limit in limits.items():
+        if limit < 1:
+            raise HostError("A522", f"{name} is a positive integer, not {limit!r}")
+    return Options(
+        plan=plan,
+        parameters=dict(parameters or {}),
+        functions=dict(functions or {}),
+        loss=loss,
+        max_matches=max_matches,
+        max_partial_matches=max_partial_matches,
+        max_runs=max_runs,
+        jit=jit,
+        cache_dir=None if cache_dir is None else Path(cache_dir),
+        merge=merge,
+        counters=counters,
+        compressed=compressed,
+    )
 
 
 def query_source(query: str | os.PathLike[str]) -> Source:

@@ -7,6 +7,7 @@ import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +48,7 @@ class Position:
     """How far the stream has come.
 
     `held` wait for the watermark (with a delay only), `last` is the event consumed last (or none), `late` are those
-    that came too late, `highest` is the latest time seen.
+    that came too late, `highest` is the latest time seen. What an error `interrupted` cannot be continued.
     """
 
     stages: tuple[Stage, ...]
@@ -61,6 +62,7 @@ class Position:
     highest: int = LONG_AGO
     ties: int = 0
     finished: bool = False
+    interrupted: bool = False
 
 
 def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, delay: int | None) -> Setting:
@@ -106,9 +108,29 @@ class Matcher:
         functions: Mapping[str, Callable[..., Any]] | None = None,
         loss: LossModel | None = None,
         max_matches: int = 1_000_000,
+        max_partial_matches: int = 5_000_000,
+        max_runs: int = 2_000_000,
+        jit: bool | None = None,
+        merge: bool = True,
+        counters: bool = False,
+        compressed: bool = False,
+        cache_dir: str | os.PathLike[str] | None = None,
         delay: dt.timedelta | int | None = None,
     ) -> None:
-        options = make_options(plan, parameters, functions, loss, max_matches)
+        options = make_options(
+            plan=plan,
+            parameters=parameters,
+            functions=functions,
+            loss=loss,
+            max_matches=max_matches,
+            max_partial_matches=max_partial_matches,
+            max_runs=max_runs,
+            jit=jit,
+            merge=merge,
+            counters=counters,
+            compressed=compressed,
+            cache_dir=cache_dir,
+        )
         if isinstance(schema, EventSchema):
             arrow = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
             known = schema
@@ -138,9 +160,10 @@ class Matcher:
         """Push events, any input that `match` takes, and get the matches that have become certain.
 
         Columns may come in another order than in the schema; one missing or too many is an error, except that a column
-        which dicts leave out is null. An error leaves the matcher as it was.
+        which dicts leave out is null. An error in the events leaves the matcher as it was. So does one while matching
+        with the plan "reference"; with another plan only `restore` goes on after it.
         """
-        self._refuse_finished()
+        self._refuse_to_go_on()
         at, given = self._position, self._setting
         table = read_events(events, given.schema.time)
         arrived = arrive(conform(table, given.arrow, fill=is_rows(events)), given.schema, at.next_row)
@@ -160,42 +183,63 @@ class Matcher:
 
     def advance(self, watermark: dt.datetime | dt.date | float) -> Matches:
         """Promise that no event earlier than `watermark`, a value of the time column, will come."""
-        self._refuse_finished()
+        self._refuse_to_go_on()
         ticks = _watermark_ticks(watermark, self._setting)
         at = replace(self._position, watermark=max(self._position.watermark, ticks))
         return self._consume(at, everything=False)
 
     def finish(self) -> Matches:
         """End the stream and get the remaining matches; nothing can be fed afterwards."""
-        self._refuse_finished()
+        self._refuse_to_go_on()
         at = replace(self._position, watermark=FOREVER, finished=True)
         return self._consume(at, everything=True)
 
     def snapshot(self) -> bytes:
-        """Everything needed to go on later, in another process too, save the registered functions."""
+        """Everything needed to go on later, in another process too, save the registered functions and `cache_dir`."""
         from augury.hosts.snapshot import save
 
+        self._refuse_interrupted()
         return save(self._setting, self._position)
 
     @classmethod
-    def restore(cls, data: bytes, *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Matcher:
+    def restore(
+        cls,
+        data: bytes,
+        *,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+    ) -> Matcher:
         """The matcher as it was when `snapshot` wrote `data`; give it the same functions."""
         from augury.hosts.snapshot import load_snapshot
 
         matcher = cls.__new__(cls)
-        matcher._setting, matcher._position = load_snapshot(data, dict(functions or {}))
+        matcher._setting, matcher._position = load_snapshot(
+            data, dict(functions or {}), None if cache_dir is None else Path(cache_dir)
+        )
         return matcher
 
-    def _refuse_finished(self) -> None:
+    def _refuse_to_go_on(self) -> None:
+        self._refuse_interrupted()
         if self._position.finished:
             raise HostError("A541", "this stream has been finished", "make a new Matcher for another stream")
 
+    def _refuse_interrupted(self) -> None:
+        if self._position.interrupted:
+            raise HostError(
+                "A549",
+                "an error interrupted this matcher, which cannot be continued",
+                "restore an earlier snapshot and feed it what came since",
+            )
+
     def _consume(self, at: Position, *, everything: bool, late: int = 0) -> Matches:
-        """Hand on the events whose turn has come; the matcher changes only when all went well."""
+        """Hand on the events whose turn has come; the position changes only when all went well."""
         given = self._setting
         ready, held = release(at.held, FOREVER if everything else at.watermark)
         ready = in_order(ready, given.schema)
         tied = ties(at.last + ready, given.schema)
+        # Generated code works on its state in place: should this fail halfway, there is no way back.
+        in_place = any(stage.query.kernel is not None for stage in at.stages)
+        self._position = replace(self._position, interrupted=in_place)
         chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
         last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
         notes = tie_warnings(given.program, tied, given.schema)
@@ -205,7 +249,9 @@ class Matcher:
         for text in notes:
             python_warnings.warn(text, AuguryWarning, stacklevel=3)
         final = found[-1]
-        return Matches(final.matches, final.log, final.query.bound, given.options.callables, notes, late)
+        return Matches(
+            final.matches, final.log, final.query.bound, given.options.callables, notes, late, final.counters
+        )
 
 
 def _delay_ticks(delay: dt.timedelta | int | None, schema: EventSchema) -> int | None:

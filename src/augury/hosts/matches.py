@@ -17,6 +17,7 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches, enumerated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,15 +64,17 @@ class Matches(Sequence[Match]):
     """The matches of one query, in the order they were reported; two are equal when they hold the same matches.
 
     `warnings` are what the user should know of them; `late` counts the events that came too late to take part (a
-    `Matcher` keeps those). Nothing is copied out of the events until it is asked for.
+    `Matcher` keeps those). `counters` say what the kernel has done since it began, if that was asked for and it
+    counts. Nothing is copied out of the events until it is asked for.
     """
 
-    found: MatchSet = field(repr=False)
+    found: FoundMatches = field(repr=False)
     log: Arrivals = field(repr=False)
     query: BoundQuery | None = field(repr=False)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     late: int = 0
+    counters: dict[str, int] | None = None
 
     @classmethod
     def nothing(cls) -> Matches:
@@ -82,8 +85,16 @@ class Matches(Sequence[Match]):
         return len(self.found)
 
     def __iter__(self) -> Iterator[Match]:
-        for first in range(0, len(self), BLOCK):
-            yield from _objects(self[first : first + BLOCK])
+        for part in self._parts():
+            for first in range(0, len(part), BLOCK):
+                yield from _objects(self, part.take(np.arange(first, min(first + BLOCK, len(part)))))
+
+    def _parts(self) -> Iterator[MatchSet]:
+        """The matches as they are written out: at once, or a batch at a time if they are compressed."""
+        if isinstance(self.found, MatchSet):
+            yield self.found
+        else:
+            yield from self.found.batches()
 
     @overload
     def __getitem__(self, index: int) -> Match: ...
@@ -93,17 +104,19 @@ class Matches(Sequence[Match]):
 
     def __getitem__(self, index: int | slice) -> Match | Matches:
         if isinstance(index, slice):
-            return self._take(np.arange(len(self))[index])
+            return self._take(np.array(range(len(self))[index], dtype=np.int64))
         k = index + len(self) if index < 0 else index
         if not 0 <= k < len(self):
             raise IndexError(f"there are {len(self)} matches, none at {index}")
-        return _objects(self._take(np.array([k])))[0]
+        return _objects(self, self.found.take(np.array([k])))[0]
 
     def _take(self, positions: Integers) -> Matches:
         return replace(self, found=self.found.take(positions))
 
     def __eq__(self, other: object) -> bool:
-        return self.found == other.found if isinstance(other, Matches) else NotImplemented
+        if not isinstance(other, Matches):
+            return NotImplemented
+        return enumerated(self.found) == enumerated(other.found)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -116,7 +129,15 @@ class Matches(Sequence[Match]):
         """
         if self.query is None:
             return pa.table({"start": pa.nulls(0), "end": pa.nulls(0)})
-        return pa.table(match_columns(self.found, self.log, self.query, self.functions))
+        return pa.concat_tables([self._columns(MatchSet.of(self.found.variables, ())), *self.to_batches()])
+
+    def to_batches(self) -> Iterator[pa.Table]:
+        """`to_arrow` in pieces: compressed matches are written out one piece at a time."""
+        return map(self._columns, self._parts())
+
+    def _columns(self, found: MatchSet) -> pa.Table:
+        assert self.query is not None
+        return pa.table(match_columns(found, self.log, self.query, self.functions))
 
     def to_pandas(self) -> pd.DataFrame:
         """`to_arrow` as a pandas frame."""
@@ -151,9 +172,9 @@ class Matches(Sequence[Match]):
         return html_table(*self._summary())
 
 
-def _objects(matches: Matches) -> list[Match]:
-    """The matches as Python objects."""
-    found, log, query = matches.found, matches.log, matches.query
+def _objects(matches: Matches, found: MatchSet) -> list[Match]:
+    """Some of the matches as Python objects."""
+    log, query = matches.log, matches.query
     if query is None:
         return []
     starts, ends = to_python(times(found.start, log, query)), to_python(times(found.end, log, query))

@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -45,7 +46,9 @@ def save(given: Setting, at: Position) -> bytes:
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
-def load_snapshot(data: bytes, functions: Mapping[str, Callable[..., Any]]) -> tuple[Setting, Position]:
+def load_snapshot(
+    data: bytes, functions: Mapping[str, Callable[..., Any]], cache_dir: Path | None = None
+) -> tuple[Setting, Position]:
     """Read what `save` wrote."""
     start = len(MAGIC) + hashlib.sha256().digest_size
     if bytes(data[: len(MAGIC)]) != MAGIC:
@@ -63,7 +66,7 @@ def load_snapshot(data: bytes, functions: Mapping[str, Callable[..., Any]]) -> t
             f"the query calls {', '.join(missing)}, which a snapshot does not hold",
             "give functions={...} to restore",
         )
-    options = replace(_options(facts["options"]), functions=functions)
+    options = replace(_options(facts["options"]), functions=functions, cache_dir=cache_dir)
     given = setting(
         Source(*facts["source"]), tables["schema"].schema, _schema(facts["schema"]), options, facts["delay"]
     )
@@ -131,6 +134,11 @@ def _option_facts(options: Options) -> dict[str, Any]:
         "loss": None if options.loss is None else options.loss.to_json(),
         "max_matches": options.max_matches,
         "max_partial_matches": options.max_partial_matches,
+        "max_runs": options.max_runs,
+        "jit": options.jit,
+        "merge": options.merge,
+        "counters": options.counters,
+        "compressed": options.compressed,
     }
 
 
@@ -141,6 +149,11 @@ def _options(facts: Mapping[str, Any]) -> Options:
         loss=None if facts["loss"] is None else LossModel.from_json(facts["loss"]),
         max_matches=facts["max_matches"],
         max_partial_matches=facts["max_partial_matches"],
+        max_runs=facts["max_runs"],
+        jit=facts["jit"],
+        merge=facts["merge"],
+        counters=facts["counters"],
+        compressed=facts["compressed"],
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from augury.compiler import CompiledProgram, CompiledQuery, load
+from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.errors import HostError
 from augury.hosts.columns import last_events, return_columns, returned_type
 from augury.hosts.events import conform, engine_type, is_text
@@ -17,6 +17,7 @@ from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
 from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches, enumerated
 from augury.runtime.state import FOREVER, LONG_AGO, Kernel, RunState
 
 
@@ -43,8 +44,9 @@ class Found:
     """What one query found in a step, and the events to show it with."""
 
     query: CompiledQuery
-    matches: MatchSet
+    matches: FoundMatches
     log: Arrivals
+    counters: dict[str, int] | None
 
 
 def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tuple[Stage, ...]:
@@ -82,9 +84,9 @@ def step(
             ready, held = release(stage.held + incoming, bound)
             ready = in_order(ready, schema)
         state, matches = stage.kernel.step(stage.state, ready.batch(schema), bound)
-        found.append(Found(stage.query, matches, log))
+        found.append(Found(stage.query, matches, log, counted(stage.kernel, state, options)))
         if stage.query.bound.into is not None and len(matches):
-            derived = _derive(stage, matches, log, next_derived, options)
+            derived = _derive(stage, enumerated(matches), log, next_derived, options)
             next_derived += len(derived)
             events = replace(events, table=conform(events.table, derived.table.schema, fill=True)) + derived
         moved.append(replace(stage, state=state, held=held, log=_prune(log, stage.query, state, held, bound)))

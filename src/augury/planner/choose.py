@@ -21,7 +21,8 @@ BUILDERS: Mapping[str, Callable[[BoundQuery], Plan | Unsupported]] = {
 def choose(query: BoundQuery, family: str | None = None, *, merge: bool = True) -> Choice:
     """The best plan for `query`, or the one of `family` if that is asked for.
 
-    An unknown name, or a family that cannot run the query, raises `UnsupportedPlan`. Without `merge` no runs are merged.
+    An unknown name, or a family that cannot run the query, raises `UnsupportedPlan`. Without `merge` runs stay
+    apart.
     """
     if family is not None and family not in FAMILIES:
         raise UnsupportedPlan(f"there is no plan `{family}`; plans are {names(FAMILIES)}")

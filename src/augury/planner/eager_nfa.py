@@ -67,6 +67,9 @@ def _build(query: BoundQuery) -> EagerNfaPlan:
     for c in conjuncts:
         _check(c)
     plans = tuple(_branch(b, conjuncts) for b in found)
+    names = [frozenset(b.variables) for b in found]
+    if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
+        raise _Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
     unmerged = _unmerged(plans)
     return EagerNfaPlan(query, plans, columns.computed, merge=not unmerged, unmerged=unmerged)
 
@@ -79,6 +82,9 @@ def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
     for c in ordered:
         known.append(variable_of(c))
         components.append(_component(c, known, conjuncts))
+    # What reads no event at all is tested with the first one.
+    constant = tuple(j for j in conjuncts if not j.variables)
+    components[0] = replace(components[0], alone=(*constant, *components[0].alone))
     return NfaBranch(tuple(components), tuple(_absence(p, known, conjuncts) for p in branch.absent))
 
 

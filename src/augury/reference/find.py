@@ -44,6 +44,8 @@ class Candidate:
 def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[Candidate]:
     """The set of candidates: the same bindings found through two branches are one."""
     found: dict[tuple[tuple[int, ...], ...], Candidate] = {}
+    if not all(given.holds(c, {}) for c in given.conjuncts if not c.variables):
+        return []
     for branch in branches(given.query.pattern):
         for bindings, probability, ended in _positive(given, branch, watermark):
             certain = ended and _certain(given, branch, bindings, watermark)

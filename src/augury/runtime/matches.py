@@ -107,5 +107,22 @@ class MatchSet:
 
     def __add__(self, other: MatchSet) -> MatchSet:
         """The matches of both, those of `self` first."""
-        assert self.variables == other.variables
-        return MatchSet.of(self.variables, [*self, *other])
+        return MatchSet.concat(self.variables, [self, other])
+
+    @classmethod
+    def concat(cls, variables: tuple[str, ...], parts: Iterable[MatchSet]) -> MatchSet:
+        """The matches of all parts, in their order."""
+        sets = [p for p in parts if len(p)]
+        assert all(p.variables == variables for p in sets)
+        if len(sets) < 2:
+            return sets[0] if sets else cls.of(variables, ())
+        scores = [p.probability for p in sets]
+        return cls(
+            variables,
+            tuple(pa.concat_arrays([p.rows[v] for p in sets]) for v in range(len(variables))),
+            np.concatenate([p.start for p in sets]),
+            np.concatenate([p.end for p in sets]),
+            None if any(s is None for s in scores) else np.concatenate([s for s in scores if s is not None]),
+            np.concatenate([p.count for p in sets]),
+            np.concatenate([p.completed_by for p in sets]),
+        )

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
+import numpy as np
+
+from augury.runtime.batch import Integers
 from augury.runtime.matches import Found, MatchSet
 
 
@@ -27,9 +31,28 @@ class SharedMatches:
         for batch in self.batches():
             yield from batch
 
+    def take(self, positions: Integers) -> MatchSet:
+        """The matches at `positions`; those after the last of them are not looked for."""
+        chosen: dict[int, Found] = {}
+        wanted = np.unique(positions)
+        first = 0
+        for batch in self.batches():
+            inside = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + len(batch))]
+            chosen |= {int(k): batch[int(k) - first] for k in inside}
+            first += len(batch)
+            if not len(wanted) or first > wanted[-1]:
+                break
+        return MatchSet.of(self.variables, [chosen[int(k)] for k in positions])
+
     def enumerate(self) -> MatchSet:
         """All of them at once."""
-        result = MatchSet.of(self.variables, ())
-        for batch in self.batches():
-            result = result + batch
-        return result
+        return MatchSet.concat(self.variables, self.batches())
+
+
+FoundMatches: TypeAlias = "MatchSet | SharedMatches"
+"""What a kernel reports."""
+
+
+def enumerated(found: FoundMatches) -> MatchSet:
+    """The matches written out."""
+    return found if isinstance(found, MatchSet) else found.enumerate()

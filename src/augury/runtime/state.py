@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from augury.errors import HostError
 from augury.runtime.batch import EventBatch
-from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches
 
 FOREVER = 2**63 - 1
 """The watermark of a stream that has ended."""
@@ -68,7 +68,7 @@ class Kernel(Protocol):
         """The state before any event."""
         ...
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         """Consume `batch`, whose events follow all earlier ones, and report what has become certain.
 
         `watermark` promises that no event earlier than it will come; `FOREVER` ends the stream.

@@ -13,6 +13,7 @@ from augury.options import Options
 from augury.reference import ReferenceKernel
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
+from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, LONG_AGO, Kernel, RunState
 from augury.schema import EventSchema
 from augury.source import Source
@@ -48,11 +49,9 @@ def run(kernel: Kernel, schema: EventSchema, batches: Iterable[pa.Table], *, sav
         if save:
             state = RunState.from_bytes(state.to_bytes())
         row += table.num_rows
-        found.append(matches)
+        found.append(enumerated(matches))
     rest = EventBatch(table.slice(0, 0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-    found.append(kernel.step(state, rest, FOREVER)[1])
-    result = found[0]
-    for more in found[1:]:
-        result = result + more
+    found.append(enumerated(kernel.step(state, rest, FOREVER)[1]))
+    result = MatchSet.concat(found[0].variables, found)
     assert len(set(result)) == len(result), "a match was reported twice"
     return result

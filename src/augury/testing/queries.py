@@ -112,7 +112,8 @@ def _predicates(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
     simple = draw(st.one_of(_comparisons(variables), _list_predicates(variables)))
     # Beside it a predicate over positive variables only: one over two negated parts would not be legal.
     other = draw(_comparisons([v for v in variables if v.part is None]))
-    forms = [simple] * 4 + [f"NOT ({simple})", f"({simple} OR {other})", f"NOT ({simple} OR {other})"]
+    constant = draw(st.sampled_from(["1 < 2", "TRUE", "2 < 1"]))
+    forms = [simple] * 6 + [f"NOT ({simple})", f"({simple} OR {other})", f"NOT ({simple} OR {other})", constant]
     return draw(st.sampled_from(forms))
 
 

@@ -1,0 +1,162 @@
+# PATTERN SEQ(A a, B+ b[], NOT(D d))
+# WHERE   strict_contiguity { b[i].price > b[i-1].price AND a.symbol IN ('x', 'y') }
+# WITHIN  7 EVENTS
+#
+# strict_contiguity; runs not merged
+# state 0: waiting for b
+# state 1: looping over b
+# RI[:, 0]: last of b
+
+
+@kernel
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+    nodes = nums[0]
+    edges = nums[1]
+    free = nums[2]
+    found = nums[3]
+    runs = nums[4]
+    stamp = nums[5]
+    for i in range(i0, n):
+        g = 0  # the events of any partition end a run
+        need = 2 * P_live[g] + 1
+        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
+            nums[0] = nodes
+            nums[1] = edges
+            nums[2] = free
+            nums[3] = found
+            nums[4] = runs
+            nums[5] = stamp
+            return i  # the caller makes room and comes back
+        t = time[i]
+        k = rank[i]
+        fit_0 = (type_[i] == 0) and (part[i] >= 0) and (((c_symbol[i] == 3 and c_symbol[i] >= 0 and 3 >= 0) or (c_symbol[i] == 4 and c_symbol[i] >= 0 and 4 >= 0)))  # a
+        fit_1 = (type_[i] == 1) and (part[i] >= 0)  # b
+        live = 0
+        r = P_head[g]
+        P_head[g] = -1
+        while r >= 0:
+            after = RX[r]
+            if place[i] - RT[r] >= 7:  # WITHIN
+                FREE[free] = r
+                free += 1
+                runs -= 1
+            elif RS[r] == 0:  # waiting for b
+                took = fit_1
+                took = took and k > rank[NE[RN[r]]]
+                if took:
+                    q = r
+                    RI[q, 0] = i
+                    RS[q] = 1
+                    node = nodes
+                    nodes = node + 1
+                    NE[node] = i
+                    NP[node] = RN[q]
+                    NC[node] = 1
+                    NT[node] = RT[q]
+                    NM[node] = -1
+                    RN[q] = node
+                    done = True
+                    if done:  # a match
+                        OUT[found] = node
+                        found += 1
+                    RX[q] = P_head[g]
+                    P_head[g] = q
+                    live += 1
+                else:
+                    FREE[free] = r
+                    free += 1
+                    runs -= 1
+            elif RS[r] == 1:  # looping over b
+                took = fit_1
+                took = took and k > rank[NE[RN[r]]]
+                took = took and (c_price[i] > c_price[RI[r, 0]])  # b[i].price > b[i-1].price   (query 2:29)
+                if took:
+                    q = r
+                    RI[q, 0] = i
+                    RS[q] = 1
+                    node = nodes
+                    nodes = node + 1
+                    NE[node] = i
+                    NP[node] = RN[q]
+                    NC[node] = 1
+                    NT[node] = RT[q]
+                    NM[node] = -1
+                    RN[q] = node
+                    done = True
+                    if done:  # a match
+                        OUT[found] = node
+                        found += 1
+                    RX[q] = P_head[g]
+                    P_head[g] = q
+                    live += 1
+                else:
+                    FREE[free] = r
+                    free += 1
+                    runs -= 1
+            r = after
+        go = fit_0  # begin with a
+        if go:
+            free -= 1
+            q = FREE[free]
+            runs += 1
+            RI[q, 0] = 0
+            RN[q] = -1
+            RT[q] = place[i]
+            RS[q] = 0
+            node = nodes
+            nodes = node + 1
+            NE[node] = i
+            NP[node] = RN[q]
+            NC[node] = 0
+            NT[node] = RT[q]
+            NM[node] = -1
+            RN[q] = node
+            RX[q] = P_head[g]
+            P_head[g] = q
+            live += 1
+        P_live[g] = live
+    nums[0] = nodes
+    nums[1] = edges
+    nums[2] = free
+    nums[3] = found
+    nums[4] = runs
+    nums[5] = stamp
+    return n
+
+
+@kernel
+def occurs_0(m, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+    first = M_events[M_offsets[m]]
+    last = M_events[M_offsets[m + 1] - 1]
+    lo_d = 0
+    hi_d = rank.shape[0]
+    lo_d = max(lo_d, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after a
+    lo_d = max(lo_d, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m + 1] - 1]]))  # after b
+    j_d = lower_bound(C_part, C_start[0], C_start[1], part[first])
+    z_d = upper_bound(C_part, j_d, C_start[1], part[first])
+    j_d = lower_bound(C_event, j_d, z_d, lo_d)
+    z_d = lower_bound(C_event, j_d, z_d, hi_d)
+    while j_d < z_d:
+        e_d = C_event[j_d]
+        j_d += 1
+        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_d):  # an event of the match
+            continue
+        if max(place[last], place[e_d]) - min(place[first], place[e_d]) >= 7:  # WITHIN
+            continue
+        return True
+    return False
+
+
+@kernel
+def fits(c, n, keep, time, rank, place, type_, part, string_rank, c_symbol, c_price):
+    if c == 0:  # d
+        for i in range(n):
+            keep[i] = part[i] >= 0 and (type_[i] == 2)
+
+
+@kernel
+def absent(m0, n, keep, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+    for m in range(m0, n):
+        keep[m] = 1
+        if M_branch[m] == 0 and occurs_0(m, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+            keep[m] = 0

@@ -1,0 +1,170 @@
+# PATTERN SEQ(A a, B{2,5} b[], C c)
+# WHERE   skip_till_any_match { b[i].price > a.price AND c.price > b[i].price AND c.volume > max(b[].volume) }
+# WITHIN  10 minutes
+#
+# skip_till_any_match; runs not merged
+# state 0: waiting for b
+# state 1: looping over b
+# RI[:, 0]: length of b
+# RI[:, 1]: first of a
+# RI[:, 2]: count of b b[i].volume
+# RI[:, 3]: max of b b[i].volume
+
+
+@kernel
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+    nodes = nums[0]
+    edges = nums[1]
+    free = nums[2]
+    found = nums[3]
+    runs = nums[4]
+    stamp = nums[5]
+    for i in range(i0, n):
+        g = part[i]
+        if g < 0:
+            continue
+        need = 2 * P_live[g] + 1
+        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
+            nums[0] = nodes
+            nums[1] = edges
+            nums[2] = free
+            nums[3] = found
+            nums[4] = runs
+            nums[5] = stamp
+            return i  # the caller makes room and comes back
+        t = time[i]
+        k = rank[i]
+        fit_0 = (type_[i] == 0)  # a
+        fit_1 = (type_[i] == 1)  # b
+        fit_2 = (type_[i] == 2)  # c
+        live = 0
+        r = P_head[g]
+        P_head[g] = -1
+        while r >= 0:
+            after = RX[r]
+            if t - RT[r] > 600000:  # WITHIN
+                FREE[free] = r
+                free += 1
+                runs -= 1
+            elif RS[r] == 0:  # waiting for b
+                took = fit_1
+                took = took and k > rank[NE[RN[r]]]
+                took = took and (c_price[i] > c_price[RI[r, 1]])  # b[i].price > a.price   (query 2:31)
+                if took:
+                    free -= 1
+                    q = FREE[free]
+                    runs += 1
+                    RI[q, 0] = RI[r, 0]
+                    RI[q, 1] = RI[r, 1]
+                    RI[q, 2] = RI[r, 2]
+                    RI[q, 3] = RI[r, 3]
+                    RN[q] = RN[r]
+                    RT[q] = RT[r]
+                    RI[q, 0] = 1
+                    if not (c_volume_null[i] != 0):
+                        x = c_volume[i]
+                        RI[q, 2] += 1
+                        RI[q, 3] = x if RI[q, 2] == 1 or x > RI[q, 3] else RI[q, 3]
+                    RS[q] = 1
+                    node = nodes
+                    nodes = node + 1
+                    NE[node] = i
+                    NP[node] = RN[q]
+                    NC[node] = 1
+                    NT[node] = RT[q]
+                    NM[node] = -1
+                    RN[q] = node
+                    RX[q] = P_head[g]
+                    P_head[g] = q
+                    live += 1
+                RX[r] = P_head[g]
+                P_head[g] = r
+                live += 1
+            elif RS[r] == 1:  # looping over b
+                go = fit_2
+                go = go and RI[r, 0] >= 2
+                if go:
+                    go = go and k > rank[NE[RN[r]]]
+                    if go:  # c.price > b[i].price   (query 2:56)
+                        n_b = gather(RN[r], 1, NE, NP, NC, WALK[0])
+                        for k_b in range(0, n_b):
+                            if not (c_price[i] > c_price[WALK[0, k_b]]):
+                                go = False
+                                break
+                    go = go and (not ((c_volume_null[i] != 0) or (RI[r, 2] == 0)) and c_volume[i] > RI[r, 3])  # c.volume > max(b[].volume)   (query 2:81)
+                if go:  # proceed to c
+                    node = nodes
+                    nodes = node + 1
+                    NE[node] = i
+                    NP[node] = RN[r]
+                    NC[node] = 2
+                    NT[node] = RT[r]
+                    NM[node] = -1
+                    OUT[found] = node  # a match
+                    found += 1
+                took = fit_1
+                took = took and k > rank[NE[RN[r]]] and RI[r, 0] < 5
+                took = took and (c_price[i] > c_price[RI[r, 1]])  # b[i].price > a.price   (query 2:31)
+                if took:
+                    free -= 1
+                    q = FREE[free]
+                    runs += 1
+                    RI[q, 0] = RI[r, 0]
+                    RI[q, 1] = RI[r, 1]
+                    RI[q, 2] = RI[r, 2]
+                    RI[q, 3] = RI[r, 3]
+                    RN[q] = RN[r]
+                    RT[q] = RT[r]
+                    RI[q, 0] += 1
+                    if not (c_volume_null[i] != 0):
+                        x = c_volume[i]
+                        RI[q, 2] += 1
+                        RI[q, 3] = x if RI[q, 2] == 1 or x > RI[q, 3] else RI[q, 3]
+                    RS[q] = 1
+                    node = nodes
+                    nodes = node + 1
+                    NE[node] = i
+                    NP[node] = RN[q]
+                    NC[node] = 1
+                    NT[node] = RT[q]
+                    NM[node] = -1
+                    RN[q] = node
+                    RX[q] = P_head[g]
+                    P_head[g] = q
+                    live += 1
+                RX[r] = P_head[g]
+                P_head[g] = r
+                live += 1
+            r = after
+        go = fit_0  # begin with a
+        if go:
+            free -= 1
+            q = FREE[free]
+            runs += 1
+            RI[q, 0] = 0
+            RI[q, 1] = 0
+            RI[q, 2] = 0
+            RI[q, 3] = 0
+            RN[q] = -1
+            RT[q] = t
+            RI[q, 1] = i
+            RS[q] = 0
+            node = nodes
+            nodes = node + 1
+            NE[node] = i
+            NP[node] = RN[q]
+            NC[node] = 0
+            NT[node] = RT[q]
+            NM[node] = -1
+            RN[q] = node
+            RX[q] = P_head[g]
+            P_head[g] = q
+            live += 1
+        P_live[g] = live
+    nums[0] = nodes
+    nums[1] = edges
+    nums[2] = free
+    nums[3] = found
+    nums[4] = runs
+    nums[5] = stamp
+    return n

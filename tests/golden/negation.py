@@ -1,0 +1,132 @@
+# PATTERN SEQ(Shelf s, NOT(Register r), Exit e)
+# WHERE   skip_till_any_match { [symbol] AND e.price >= s.price AND r.volume = s.volume }
+# WITHIN  12 hours
+#
+# skip_till_any_match; runs not merged
+# state 0: waiting for e
+# RI[:, 0]: first of s
+
+
+@kernel
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+    nodes = nums[0]
+    edges = nums[1]
+    free = nums[2]
+    found = nums[3]
+    runs = nums[4]
+    stamp = nums[5]
+    for i in range(i0, n):
+        g = part[i]
+        if g < 0:
+            continue
+        need = 2 * P_live[g] + 1
+        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
+            nums[0] = nodes
+            nums[1] = edges
+            nums[2] = free
+            nums[3] = found
+            nums[4] = runs
+            nums[5] = stamp
+            return i  # the caller makes room and comes back
+        t = time[i]
+        k = rank[i]
+        fit_0 = (type_[i] == 0)  # s
+        fit_1 = (type_[i] == 1)  # e
+        live = 0
+        r = P_head[g]
+        P_head[g] = -1
+        while r >= 0:
+            after = RX[r]
+            if t - RT[r] > 43200000:  # WITHIN
+                FREE[free] = r
+                free += 1
+                runs -= 1
+            elif RS[r] == 0:  # waiting for e
+                took = fit_1
+                took = took and k > rank[NE[RN[r]]]
+                took = took and (c_price[i] >= c_price[RI[r, 0]])  # e.price >= s.price   (query 2:44)
+                if took:
+                    node = nodes
+                    nodes = node + 1
+                    NE[node] = i
+                    NP[node] = RN[r]
+                    NC[node] = 1
+                    NT[node] = RT[r]
+                    NM[node] = -1
+                    OUT[found] = node  # a match
+                    found += 1
+                RX[r] = P_head[g]
+                P_head[g] = r
+                live += 1
+            r = after
+        go = fit_0  # begin with s
+        if go:
+            free -= 1
+            q = FREE[free]
+            runs += 1
+            RI[q, 0] = 0
+            RN[q] = -1
+            RT[q] = t
+            RI[q, 0] = i
+            RS[q] = 0
+            node = nodes
+            nodes = node + 1
+            NE[node] = i
+            NP[node] = RN[q]
+            NC[node] = 0
+            NT[node] = RT[q]
+            NM[node] = -1
+            RN[q] = node
+            RX[q] = P_head[g]
+            P_head[g] = q
+            live += 1
+        P_live[g] = live
+    nums[0] = nodes
+    nums[1] = edges
+    nums[2] = free
+    nums[3] = found
+    nums[4] = runs
+    nums[5] = stamp
+    return n
+
+
+@kernel
+def occurs_0(m, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+    first = M_events[M_offsets[m]]
+    last = M_events[M_offsets[m + 1] - 1]
+    lo_r = 0
+    hi_r = rank.shape[0]
+    lo_r = max(lo_r, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after s
+    hi_r = min(hi_r, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m]]]))  # before e
+    lo_r = max(lo_r, lower_bound(time, 0, rank.shape[0], time[last] - 43200000))  # WITHIN
+    hi_r = min(hi_r, upper_bound(time, 0, rank.shape[0], time[first] + 43200000))  # WITHIN
+    j_r = lower_bound(C_part, C_start[0], C_start[1], part[first])
+    z_r = upper_bound(C_part, j_r, C_start[1], part[first])
+    j_r = lower_bound(C_event, j_r, z_r, lo_r)
+    z_r = lower_bound(C_event, j_r, z_r, hi_r)
+    while j_r < z_r:
+        e_r = C_event[j_r]
+        j_r += 1
+        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_r):  # an event of the match
+            continue
+        ok = True  # r.volume = s.volume
+        ok = ok and (not ((c_volume_null[e_r] != 0) or (c_volume_null[V_events[V_offsets[0, m]]] != 0)) and c_volume[e_r] == c_volume[V_events[V_offsets[0, m]]])
+        if not ok:
+            continue
+        return True
+    return False
+
+
+@kernel
+def fits(c, n, keep, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+    if c == 0:  # r
+        for i in range(n):
+            keep[i] = part[i] >= 0 and (type_[i] == 2)
+
+
+@kernel
+def absent(m0, n, keep, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+    for m in range(m0, n):
+        keep[m] = 1
+        if M_branch[m] == 0 and occurs_0(m, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+            keep[m] = 0

@@ -1,0 +1,202 @@
+# PATTERN SEQ(Stock+ a[], Stock b)
+# WHERE   skip_till_next_match { [symbol] AND a[1].volume > 1000 AND a[i].price > avg(a[..i-1].price)
+#                                AND b.volume < 0.8 * a[last].volume }
+# WITHIN  1 hour
+#
+# skip_till_next_match; runs merged
+# state 0: looping over a
+# RI[:, 0]: count of a a[i].price
+# RI[:, 1]: last of a
+# RF[:, 0]: sum of a a[i].price
+
+
+@kernel
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+    nodes = nums[0]
+    edges = nums[1]
+    free = nums[2]
+    found = nums[3]
+    runs = nums[4]
+    stamp = nums[5]
+    for i in range(i0, n):
+        g = part[i]
+        if g < 0:
+            continue
+        need = 2 * P_live[g] + 1
+        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
+            nums[0] = nodes
+            nums[1] = edges
+            nums[2] = free
+            nums[3] = found
+            nums[4] = runs
+            nums[5] = stamp
+            return i  # the caller makes room and comes back
+        t = time[i]
+        k = rank[i]
+        stamp += 1  # a new event: what the table of merged runs holds is out of date
+        final_0 = -1
+        lead_0 = -1
+        fit_0 = (type_[i] == 0)  # a
+        fit_1 = (type_[i] == 0)  # b
+        live = 0
+        r = P_head[g]
+        P_head[g] = -1
+        while r >= 0:
+            after = RX[r]
+            if t - RT[r] > 3600000:  # WITHIN
+                FREE[free] = r
+                free += 1
+                runs -= 1
+            elif RS[r] == 0:  # looping over a
+                go = fit_1
+                if go:
+                    go = go and k > rank[NE[RN[r]]]
+                    go = go and (to_float(c_volume[i], (c_volume_null[i] != 0)) < (0.8 * to_float(c_volume[RI[r, 1]], (c_volume_null[RI[r, 1]] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
+                if go:  # proceed to b
+                    if final_0 >= 0:  # another run ends with the same event
+                        edge = edges
+                        edges = edge + 1
+                        XN[edge] = RN[r]
+                        XX[edge] = NM[final_0]
+                        NM[final_0] = edge
+                        NT[final_0] = max(NT[final_0], RT[r])
+                    else:  # a match
+                        node = nodes
+                        nodes = node + 1
+                        NE[node] = i
+                        NP[node] = RN[r]
+                        NC[node] = 1
+                        NT[node] = RT[r]
+                        NM[node] = -1
+                        OUT[found] = node
+                        found += 1
+                        final_0 = node
+                took = fit_0
+                took = took and k > rank[NE[RN[r]]]
+                took = took and (c_price[i] > divide(float(RF[r, 0]), float(RI[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
+                if took:
+                    q = r
+                    RI[q, 1] = i
+                    if not isnan(c_price[i]):
+                        x = c_price[i]
+                        RI[q, 0] += 1
+                        RF[q, 0] += x
+                    RS[q] = 0
+                    m = lead_0
+                    if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0])):
+                        h = mix(0)
+                        h = mix(h ^ int(RI[q, 0]))
+                        h = mix(h ^ int(c_volume[RI[q, 1]]))
+                        h = mix(h ^ int(int(c_volume_null[RI[q, 1]] != 0)))
+                        h = mix(h ^ bits(c_price[RI[q, 1]]))
+                        h = mix(h ^ bits(RF[q, 0]))
+                        h = h & (HT.shape[0] - 1)
+                        m = -1
+                        while HG[h] == stamp:
+                            m = HT[h]
+                            if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0]):
+                                break
+                            m = -1
+                            h = (h + 1) & (HT.shape[0] - 1)
+                        if m < 0:
+                            HG[h] = stamp
+                            HT[h] = q
+                    if m >= 0:  # an equivalent run took the same event: merge
+                        edge = edges
+                        edges = edge + 1
+                        XN[edge] = RN[q]
+                        XX[edge] = NM[RN[m]]
+                        NM[RN[m]] = edge
+                        NT[RN[m]] = max(NT[RN[m]], RT[q])
+                        RT[m] = max(RT[m], RT[q])
+                        FREE[free] = q
+                        free += 1
+                        runs -= 1
+                    else:
+                        if lead_0 < 0:
+                            lead_0 = q
+                        node = nodes
+                        nodes = node + 1
+                        NE[node] = i
+                        NP[node] = RN[q]
+                        NC[node] = 0
+                        NT[node] = RT[q]
+                        NM[node] = -1
+                        RN[q] = node
+                        RX[q] = P_head[g]
+                        P_head[g] = q
+                        live += 1
+                else:  # ignore
+                    RX[r] = P_head[g]
+                    P_head[g] = r
+                    live += 1
+            r = after
+        go = fit_0  # begin with a
+        go = go and (not (c_volume_null[i] != 0) and c_volume[i] > 1000)  # a[1].volume > 1000   (query 2:45)
+        if go:
+            free -= 1
+            q = FREE[free]
+            runs += 1
+            RI[q, 0] = 0
+            RI[q, 1] = 0
+            RF[q, 0] = 0
+            RN[q] = -1
+            RT[q] = t
+            RI[q, 1] = i
+            if not isnan(c_price[i]):
+                x = c_price[i]
+                RI[q, 0] += 1
+                RF[q, 0] += x
+            RS[q] = 0
+            m = lead_0
+            if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0])):
+                h = mix(0)
+                h = mix(h ^ int(RI[q, 0]))
+                h = mix(h ^ int(c_volume[RI[q, 1]]))
+                h = mix(h ^ int(int(c_volume_null[RI[q, 1]] != 0)))
+                h = mix(h ^ bits(c_price[RI[q, 1]]))
+                h = mix(h ^ bits(RF[q, 0]))
+                h = h & (HT.shape[0] - 1)
+                m = -1
+                while HG[h] == stamp:
+                    m = HT[h]
+                    if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0]):
+                        break
+                    m = -1
+                    h = (h + 1) & (HT.shape[0] - 1)
+                if m < 0:
+                    HG[h] = stamp
+                    HT[h] = q
+            if m >= 0:  # an equivalent run took the same event: merge
+                edge = edges
+                edges = edge + 1
+                XN[edge] = RN[q]
+                XX[edge] = NM[RN[m]]
+                NM[RN[m]] = edge
+                NT[RN[m]] = max(NT[RN[m]], RT[q])
+                RT[m] = max(RT[m], RT[q])
+                FREE[free] = q
+                free += 1
+                runs -= 1
+            else:
+                if lead_0 < 0:
+                    lead_0 = q
+                node = nodes
+                nodes = node + 1
+                NE[node] = i
+                NP[node] = RN[q]
+                NC[node] = 0
+                NT[node] = RT[q]
+                NM[node] = -1
+                RN[q] = node
+                RX[q] = P_head[g]
+                P_head[g] = q
+                live += 1
+        P_live[g] = live
+    nums[0] = nodes
+    nums[1] = edges
+    nums[2] = free
+    nums[3] = found
+    nums[4] = runs
+    nums[5] = stamp
+    return n
