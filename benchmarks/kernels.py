@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numba
 import numpy as np
+from rich.console import Console
+
 from benchmarks.matrix import Row, matrix_table, measure_matrix
 from benchmarks.stock import stock_stream
 from benchmarks.targets import SECTIONS, Figure, Setting, figures_table, measure_section
-from rich.console import Console
 
 WINDOWS = (100, 500, 1000, 2000)
 CACHE = Path(__file__).parent.parent / "build" / "bench"

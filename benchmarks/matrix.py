@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+from rich.table import Table
+
 from benchmarks.measure import Batches, Time, WrongAnswer, alternate, check, cut, kernel_for, timed_run
 from benchmarks.workload import ITERATORS, STRATEGIES, Tally, Workload, expected
-from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True)

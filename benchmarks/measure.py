@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.workload import Tally, Workload
 
 from augury.codegen import EagerKernel
 from augury.compiler import compile_program, load
@@ -21,6 +20,7 @@ from augury.runtime.shared import SharedMatches
 from augury.runtime.state import FOREVER, RunState
 from augury.schema import EventSchema
 from augury.source import Source
+from benchmarks.workload import Tally, Workload
 
 Name = TypeVar("Name")
 

@@ -12,6 +12,10 @@ from functools import partial, reduce
 from pathlib import Path
 from time import perf_counter
 
+from rich.table import Table
+
+from augury.codegen import EagerKernel
+from augury.options import Options
 from benchmarks.first_result import FIRST, FIRST_SEED
 from benchmarks.measure import (
     Batches,
@@ -29,10 +33,6 @@ from benchmarks.measure import (
 from benchmarks.stock import repeated, stock_stream
 from benchmarks.workload import ITERATORS, STRATEGIES, Tally, Workload, expected
 from benchmarks.workload import Iterator as Predicate
-from rich.table import Table
-
-from augury.codegen import EagerKernel
-from augury.options import Options
 
 NOTHING = "PATTERN SEQ(Stock a, Stock b) WHERE partition_contiguity { [symbol] AND a.price > 5000 } WITHIN "
 """A query that no tick can even start."""

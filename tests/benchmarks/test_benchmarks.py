@@ -7,6 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from augury.compiler import compile_program, load
+from augury.options import Options
+from augury.runtime.state import FOREVER
+from augury.schema import EventSchema
+from augury.source import Source
 from benchmarks.kernels import main, report, voided
 from benchmarks.markdown import results
 from benchmarks.matrix import measure_pair
@@ -14,12 +20,6 @@ from benchmarks.measure import WrongAnswer, check, cut, kernel_for, timed_run
 from benchmarks.stock import repeated, stock_stream
 from benchmarks.targets import Figure
 from benchmarks.workload import ITERATORS, STRATEGIES, Iterator, Strategy, Tally, Workload, expected
-
-from augury.compiler import compile_program, load
-from augury.options import Options
-from augury.runtime.state import FOREVER
-from augury.schema import EventSchema
-from augury.source import Source
 
 
 def test_the_same_seed_gives_the_same_stream() -> None:

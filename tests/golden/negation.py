@@ -19,7 +19,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
         g = part[i]
         if g < 0:
             continue
-        need = 2 * P_live[g] + 1
+        need = 3 * P_live[g] + 1
         if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
             nums[0] = nodes
             nums[1] = edges

@@ -22,7 +22,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
         g = part[i]
         if g < 0:
             continue
-        need = 2 * P_live[g] + 1
+        need = 3 * P_live[g] + 1
         if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
             nums[0] = nodes
             nums[1] = edges
@@ -35,7 +35,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
         k = rank[i]
         stamp += 1  # a new event: what the table of merged runs holds is out of date
         final_0 = -1
-        lead_0 = -1
+        lead_0 = idle_0 = join_0 = -1
         fit_0 = (type_[i] == 0)  # a
         fit_1 = (type_[i] == 0)  # b
         live = 0
@@ -126,10 +126,35 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         RX[q] = P_head[g]
                         P_head[g] = q
                         live += 1
-                else:  # ignore
-                    RX[r] = P_head[g]
-                    P_head[g] = r
-                    live += 1
+                else:
+                    if idle_0 >= 0 and k > rank[NE[RN[idle_0]]] and k > rank[NE[RN[r]]] and same(RI[idle_0, 0], RI[r, 0]) and same(c_volume[RI[idle_0, 1]], c_volume[RI[r, 1]]) and same(int(c_volume_null[RI[idle_0, 1]] != 0), int(c_volume_null[RI[r, 1]] != 0)) and same(c_price[RI[idle_0, 1]], c_price[RI[r, 1]]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
+                        if join_0 < 0:
+                            node = nodes
+                            nodes = node + 1
+                            NE[node] = NE[RN[idle_0]]
+                            NP[node] = RN[idle_0]
+                            NC[node] = -1
+                            NT[node] = RT[idle_0]
+                            NM[node] = -1
+                            join_0 = node  # no event: two histories become one
+                            RN[idle_0] = node
+                        edge = edges
+                        edges = edge + 1
+                        XN[edge] = RN[r]
+                        XX[edge] = NM[join_0]
+                        NM[join_0] = edge
+                        NT[join_0] = max(NT[join_0], RT[r])
+                        NE[join_0] = max(NE[join_0], NE[RN[r]])
+                        RT[idle_0] = max(RT[idle_0], RT[r])
+                        FREE[free] = r
+                        free += 1
+                        runs -= 1
+                    else:
+                        if idle_0 < 0:
+                            idle_0 = r
+                        RX[r] = P_head[g]
+                        P_head[g] = r
+                        live += 1
             r = after
         go = fit_0  # begin with a
         go = go and (not (c_volume_null[i] != 0) and c_volume[i] > 1000)  # a[1].volume > 1000   (query 2:45)

@@ -29,7 +29,7 @@ from augury.codegen.tier import Tier
 from augury.errors import HostError, TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
-from augury.ir.terms import OutputMode
+from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
 from augury.plan import EagerNfaPlan
 from augury.runtime.batch import EventBatch, Integers
@@ -41,6 +41,9 @@ from augury.runtime.state import FOREVER, RunState
 
 VERSION = 1
 
+MOST_EVENTS = 2**31 - 1
+"""Events that the matches of one step may hold in all: Arrow's lists count them in 32 bits."""
+
 CHUNK = 1 << 18
 """How many events of matches are written out at a time."""
 
@@ -51,7 +54,7 @@ SLICE = 64
 @cache
 def _support() -> KernelSource:
     """The parts of the automaton that are the same for every query, compiled once for all of them."""
-    names = {"number": 10, "expand": 18, "count": 15, "sweep": 8, "collect": 14}
+    names = {"number": 10, "expand": 18, "count": 15, "split": 8, "order_ties": 6, "sweep": 10, "collect": 14}
     text = "".join(
         f"@kernel\ndef {name}_all({', '.join(f'a{k}' for k in range(n))}):\n"
         f"    return {name}({', '.join(f'a{k}' for k in range(n))})\n\n\n"
@@ -70,6 +73,10 @@ class EagerKernel:
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(_support(), options)
         self.nothing = MatchSet.of(self._positive, ())
+        positive = self._positive
+        self.variable_of = np.array([positive.index(v) for v in self.source.component_variables], dtype=np.int64)
+        self.opens = np.array([any(p.open for p in b.absent) for b in plan.branches])
+        self.branch_of = np.array(self.source.branch_of_component, dtype=np.int64)
         schema = plan.query.schema
         self.keys = tuple(
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
@@ -218,9 +225,9 @@ class EagerKernel:
     def _make_room(self, live: EagerState, at: int) -> None:
         """Free what has expired, and enlarge what is still too small for the event at `at`."""
         partition = int(live.events.view("partition")[at])
-        strict = self.plan.query.strategy == "strict_contiguity"
+        strict = self.plan.query.strategy is Strategy.STRICT_CONTIGUITY
         self._collect(live, int(live.events.view("time")[at]))
-        need = 2 * int(live.pool["P_live"][0 if strict else partition]) + len(self.plan.branches)
+        need = 3 * int(live.pool["P_live"][0 if strict else partition]) + len(self.plan.branches)
         if live.nums[FREE] < 2 * need:
             if len(live.pool["RS"]) > self.options.max_runs:
                 raise TooManyMatches(
@@ -236,20 +243,23 @@ class EagerKernel:
         if need > len(live.pool["OUT"]) // 2:
             live.grow_buffer(2 * need, ("OUT",))
 
-    def _collect(self, live: EagerState, now: int | None = None) -> None:
-        """Throw away runs and nodes that nothing can come of."""
+    def _collect(self, live: EagerState, now: int | None = None) -> int:
+        """Throw away runs and nodes that nothing can come of; the first event that is left in a run."""
         pool, window = live.pool, self.plan.query.window
         limit = -(2**63)
-        if isinstance(window, TimeWindow) and live.events.length:
+        # In the middle of a batch the places counted so far are ahead of the runs. Under strict contiguity all runs are
+        # in one list, which belongs to no partition; they end soon by themselves.
+        counted = not self._counts or (now is None and self.plan.query.strategy is not Strategy.STRICT_CONTIGUITY)
+        if window is not None and live.events.length and counted:
             if now is None:
                 now = int(live.events.view("time")[-1])
-            limit = now - window.ticks
-            self.support(
-                "sweep_all", live.nums, now, window.ticks, *(pool[k] for k in ("RT", "RX", "FREE", "P_head", "P_live"))
-            )
+            # Places are counted by partition, so that no one place is too early for all nodes.
+            limit = now - window.ticks if isinstance(window, TimeWindow) else limit
+            lists = (pool[k] for k in ("COUNT", "RT", "RX", "FREE", "P_head", "P_live"))
+            self.support("sweep_all", live.nums, now, self._span, self._counts, *lists)
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
-        self.support(
+        least = self.support(
             "collect_all",
             live.nums,
             *(pool[k] for k in ("RN", "RX", "P_head", "NE", "NP", "NC", "NT", "NM", "XN", "XX")),
@@ -257,6 +267,7 @@ class EagerKernel:
             edges,
             limit,
         )
+        return min(int(least), live.events.length)
 
     def _starts(self, live: EagerState) -> Integers:
         """What the window is measured in, by event."""
@@ -280,13 +291,17 @@ class EagerKernel:
     def _write_out(self, finals: Integers, pool: Mapping[str, npt.NDArray[Any]], start: Integers) -> Iterator[Expanded]:
         """The matches that end at the nodes `finals`, some at a time."""
         state = np.zeros(3, dtype=np.int64)
-        stack, cursor = (np.zeros(len(pool["NE"]) + 1, dtype=np.int64) for _ in range(2))
         at, n = 0, len(finals)
-        size = max(CHUNK, 2 * len(pool["NE"]))
+        # No match is longer than the buffer up to its last node; the first piece is small, as most are all there is.
+        longest = int(finals.max()) + 2
+        stack, cursor = (np.empty(longest, dtype=np.int64) for _ in range(2))
+        size = max(4096, longest)
         while at < n:
-            offsets = np.zeros(size + 1, dtype=np.int64)
+            offsets = np.empty(size + 1, dtype=np.int64)
+            offsets[0] = 0
             events, codes = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
             state[1:] = 0
+            size = max(CHUNK, longest)
             at = self.support(
                 "expand_all",
                 at,
@@ -343,8 +358,7 @@ class EagerKernel:
 
     def _batches(self, segment: Segment) -> Iterator[MatchSet]:
         for some in self._write_out(segment.finals, segment.buffer, segment.start):
-            order = self._order(some, segment.rank)
-            yield self._match_set(some.take(order), segment.time, segment.rows)
+            yield self._match_set(some, segment.rank, segment.time, segment.rows)
 
     # -- reporting --------------------------------------------------------------------------------------------------
 
@@ -352,21 +366,23 @@ class EagerKernel:
         """The matches that are certain now; the others wait."""
         if not len(found):
             return self.nothing
-        branch = np.array(self.source.branch_of_component, dtype=np.int64)
-        branches = branch[found.codes[found.offsets[1:] - 1]]
-        opens = np.array([any(p.open for p in b.absent) for b in self.plan.branches])
-        waiting = opens[branches]
+        live.pending = Expanded.none()
+        waiting = self.opens[self._branches(found)]
         if waiting.any():
             waiting &= ~self._window_closed(live, found, watermark)
-        certain = found.take(np.flatnonzero(~waiting))
-        live.pending = found.take(np.flatnonzero(waiting))
-        if self.source.negated and len(certain):
-            certain = certain.take(np.flatnonzero(self._absent(live, certain)))
-        certain = self._distinct(certain)
-        certain = certain.take(self._order(certain, live.events.view("rank")))
+            live.pending = found.take(np.flatnonzero(waiting))
+            found = found.take(np.flatnonzero(~waiting))
+        if self.source.negated and len(found):
+            found = found.take(np.flatnonzero(self._absent(live, found)))
+        found = self._distinct(found)
         if self.plan.query.output is OutputMode.NONOVERLAP:
-            certain = self._non_overlapping(live, certain, watermark)
-        return self._match_set(certain, live.events.view("time"), live.events.view("rows"))
+            found = self._non_overlapping(live, found, watermark)
+        view = live.events.view
+        return self._match_set(found, view("rank"), view("time"), view("rows"))
+
+    def _branches(self, found: Expanded) -> Integers:
+        """The branch that found each match."""
+        return self.branch_of[found.codes[found.offsets[1:] - 1]]
 
     def _window_closed(self, live: EagerState, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
         """Which matches no event still to come can share a window with."""
@@ -382,23 +398,14 @@ class EagerKernel:
             case _:
                 return np.zeros(len(found), dtype=bool)
 
-    def _by_variable(self, found: Expanded) -> tuple[Integers, Integers]:
-        """The matches' events variable by variable: offsets of each, and all the events."""
-        positive = self._positive
-        numbers = np.array([positive.index(v) for v in self.source.component_variables], dtype=np.int64)
-        of_entry = numbers[found.codes]
-        match_of_entry = np.repeat(np.arange(len(found)), np.diff(found.offsets))
-        offsets = np.zeros((len(positive), len(found) + 1), dtype=np.int64)
-        parts = []
-        base = 0
-        for v in range(len(positive)):
-            entries = np.flatnonzero(of_entry == v)
-            counts = np.bincount(match_of_entry[entries], minlength=len(found))
-            offsets[v, 0] = base
-            offsets[v, 1:] = base + np.cumsum(counts)
-            base += len(entries)
-            parts.append(found.events[entries])
-        return offsets, np.concatenate(parts)
+    def _by_variable(self, found: Expanded, order: Integers, rows: Integers) -> tuple[Integers, Integers]:
+        """The matches `order` variable by variable: offsets of each, and the rows of all events."""
+        offsets = np.empty((len(self._positive), len(order) + 1), dtype=np.int64)
+        by_variable = np.empty(int(found.offsets[-1]), dtype=np.int64)
+        self.support(
+            "split_all", order, found.offsets, found.events, found.codes, self.variable_of, rows, offsets, by_variable
+        )
+        return offsets, by_variable
 
     @property
     def _positive(self) -> tuple[str, ...]:
@@ -418,11 +425,10 @@ class EagerKernel:
             parts.append(partition[order])
             events.append(candidates[order])
             starts.append(starts[-1] + len(candidates))
-        offsets, by_variable = self._by_variable(found)
-        branch = np.array(self.source.branch_of_component, dtype=np.int64)
+        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
         keep = np.zeros(len(found), dtype=np.uint8)
         matches = (
-            branch[found.codes[found.offsets[1:] - 1]],
+            self._branches(found),
             found.offsets,
             found.events,
             offsets,
@@ -443,26 +449,21 @@ class EagerKernel:
         names = [frozenset(c.variable for c in b.components) for b in self.plan.branches]
         if len(set(names)) == len(names) or not len(found):
             return found
-        positive = self._positive
-        numbers = np.array([positive.index(v) for v in self.source.component_variables], dtype=np.int64)
         seen: dict[tuple[bytes, bytes], int] = {}
         for m in range(len(found)):
             part = slice(int(found.offsets[m]), int(found.offsets[m + 1]))
-            seen.setdefault((found.events[part].tobytes(), numbers[found.codes[part]].tobytes()), m)
+            seen.setdefault((found.events[part].tobytes(), self.variable_of[found.codes[part]].tobytes()), m)
         return found.take(np.array(list(seen.values()), dtype=np.int64))
 
     def _order(self, found: Expanded, rank: Integers) -> Integers:
         """By end, then start, then the events of the variables in pattern order."""
-        if not len(found):
-            return np.empty(0, dtype=np.int64)
-        first, last = found.events[found.offsets[:-1]], found.events[found.offsets[1:] - 1]
-        offsets, events = self._by_variable(found)
-        keys: list[Integers] = []
-        for v in range(len(self._positive) - 1, -1, -1):
-            sizes = np.diff(offsets[v])
-            begin = np.where(sizes > 0, events[np.minimum(offsets[v, :-1], len(events) - 1)], -1)
-            keys += [sizes, begin]
-        return np.lexsort([*keys, rank[first], rank[last]])
+        first, last = rank[found.events[found.offsets[:-1]]], rank[found.events[found.offsets[1:] - 1]]
+        order = np.lexsort((first, last))
+        ends, starts = last[order], first[order]
+        if ((ends[1:] == ends[:-1]) & (starts[1:] == starts[:-1])).any():
+            lists = self._by_variable(found, np.arange(len(found)), np.arange(len(rank)))
+            self.support("order_ties_all", order, first, last, *lists, np.empty_like(order))
+        return order
 
     def _non_overlapping(self, live: EagerState, found: Expanded, watermark: int) -> Expanded:
         """What is left when overlapping matches are passed over; what ends at the watermark or waits stays pending."""
@@ -472,7 +473,7 @@ class EagerKernel:
         blocked = self._blocked(live)
         keep, wait = [], []
         first, last = found.events[found.offsets[:-1]], found.events[found.offsets[1:] - 1]
-        for m in self._ties(live, found):
+        for m in self._order(found, rank).tolist():
             p = int(partition[first[m]]) if strict_key else 0
             key = (int(rank[last[m]]), int(rank[first[m]]))
             if (watermark != FOREVER and time[last[m]] >= watermark) or (p in blocked and blocked[p] < key):
@@ -495,49 +496,42 @@ class EagerKernel:
             blocked[p] = min(blocked.get(p, key), key)
         return blocked
 
-    def _ties(self, live: EagerState, found: Expanded) -> list[int]:
-        """The matches in order; those with the same start and end by their events, list by list."""
-        rank = live.events.view("rank")
-        offsets, events = self._by_variable(found) if len(found) else (np.zeros((0, 1)), np.empty(0))
-        first, last = found.events[found.offsets[:-1]], found.events[found.offsets[1:] - 1]
-
-        def key(m: int) -> tuple[Any, ...]:
-            lists = [events[int(o[m]) : int(o[m + 1])].tolist() for o in offsets]
-            return int(rank[last[m]]), int(rank[first[m]]), lists
-
-        return sorted(range(len(found)), key=key)
-
-    def _match_set(self, found: Expanded, time: Integers, rows: Integers) -> MatchSet:
-        offsets, events = self._by_variable(found)
-        columns = tuple(
-            pa.ListArray.from_arrays(
-                pa.array((o - o[0]).astype(np.int32)), pa.array(rows[events[int(o[0]) : int(o[-1])]])
+    def _match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
+        if not len(found):
+            return self.nothing
+        if len(found.events) > MOST_EVENTS:
+            raise TooManyMatches(
+                f"{len(found)} matches of {len(found.events)} events in one batch\n = help: feed smaller batches, "
+                "or let the matches stay compressed"
             )
+        order = self._order(found, rank)
+        offsets, events = self._by_variable(found, order, rows)
+        columns = tuple(
+            pa.ListArray.from_arrays(_arrow((o - o[0]).astype(np.int32)), _arrow(events[int(o[0]) : int(o[-1])]))
             for o in offsets
         )
-        first, last = found.events[found.offsets[:-1]], found.events[found.offsets[1:] - 1]
-        return MatchSet(
-            self._positive,
-            columns,
-            time[first],
-            time[last],
-            None,
-            np.ones(len(found), dtype=np.int64),
-            np.full(len(found), -1, dtype=np.int64),
-        )
+        first, last = found.events[found.offsets[:-1]][order], found.events[found.offsets[1:] - 1][order]
+        one = np.ones(len(found), dtype=np.int64)
+        return MatchSet(self._positive, columns, time[first], time[last], None, one, -one)
 
     # -- forgetting -------------------------------------------------------------------------------------------------
 
     def _horizon(self, live: EagerState, watermark: int) -> int:
         """The first event that a match to come can still hold, or that can decide about one."""
         window = self.plan.query.window
-        if not isinstance(window, TimeWindow) or not live.events.length:
-            return 0
-        time = live.events.view("time")
-        now = min(watermark, int(time[-1]))
-        opens = any(p.open for b in self.plan.branches for p in b.absent)
-        reach = 3 if opens else 2 if self.source.negated or self.plan.query.output is OutputMode.NONOVERLAP else 1
-        first = int(np.searchsorted(time, now - reach * window.ticks, side="left"))
+        if isinstance(window, TimeWindow) and live.events.length:
+            time = live.events.view("time")
+            now = min(watermark, int(time[-1]))
+            reach = 3 if self.opens.any() else 2 if self.source.negated else 1
+            if self.plan.query.output is OutputMode.NONOVERLAP:
+                reach = max(reach, 2)
+            first = int(np.searchsorted(time, now - reach * window.ticks, side="left"))
+        elif self.source.negated or live.events.length < live.next_look:
+            # What a NOT looks for may lie before every run.
+            return live.horizon
+        else:
+            first = self._collect(live)
+            live.next_look = 2 * (live.events.length - first) + 4096
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
     def _compact(self, live: EagerState) -> None:
@@ -554,3 +548,8 @@ class EagerKernel:
         for cell in self.source.event_cells:
             live.pool["RI"][:, cell] -= count
         live.pending.events -= count
+
+
+def _arrow(values: npt.NDArray[Any]) -> pa.Array:
+    """An Arrow array over the same memory; `pa.array` would import pandas to look at it."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])

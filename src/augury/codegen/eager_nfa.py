@@ -167,7 +167,8 @@ class _Emitter:
             out.add("g = part[i]")
             with out.block("if g < 0:"):
                 out.add("continue")
-        out.add(f"need = 2 * P_live[g] + {len(self.plan.branches)}")
+        # Each run may take the event, proceed with it, and be merged with one that ignores it.
+        out.add(f"need = 3 * P_live[g] + {len(self.plan.branches)}")
         with out.block(
             "if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:"
         ):
@@ -180,7 +181,7 @@ class _Emitter:
             for b in range(len(self.plan.branches)):
                 out.add(f"final_{b} = -1")
             for k in range(len(self.states)):
-                out.add(f"lead_{k} = -1")
+                out.add(f"lead_{k} = idle_{k} = join_{k} = -1")
         for b, branch in enumerate(self.plan.branches):
             for j, c in enumerate(branch.components):
                 out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", f"{c.variable}")
@@ -272,17 +273,45 @@ class _Emitter:
             case Strategy.SKIP_TILL_ANY_MATCH:
                 with out.block("if took:"):
                     self._take(s.branch, j, begins=begins, copy=True)
-                self._keep("r")
+                self._ignore(s)
             case Strategy.SKIP_TILL_NEXT_MATCH:
                 with out.block("if took:"):
                     self._take(s.branch, j, begins=begins, copy=False)
-                with out.block("else:", "ignore"):
-                    self._keep("r")
+                with out.block("else:"):
+                    self._ignore(s)
             case Strategy.PARTITION_CONTIGUITY | Strategy.STRICT_CONTIGUITY:
                 with out.block("if took:"):
                     self._take(s.branch, j, begins=begins, copy=False)
                 with out.block("else:"):
                     self._free("r")
+
+    def _ignore(self, s: _State) -> None:
+        """Run r stays as it is; of several that stay with the same values, one goes on for all."""
+        out = self.out
+        if not self.plan.merge:
+            self._keep("r")
+            return
+        state = self._state(s.branch, s.component, s.looping)
+        lead, join = f"idle_{state}", f"join_{state}"
+        keys = self._keys(s.branch, s.component if s.looping else s.component - 1)
+        same = [f"same({text.format(lead)}, {text.format('r')})" for text, _ in keys]
+        # An event concurrent with the last one of a run is closed to it: only then may two runs differ in that one.
+        open_to_all = [f"k > rank[NE[RN[{run}]]]" for run in (lead, "r")]
+        with out.block(f"if {' and '.join([f'{lead} >= 0', *open_to_all, *same])}:", "an equivalent run: merge"):
+            with out.block(f"if {join} < 0:"):
+                self._write_node(f"NE[RN[{lead}]]", f"RN[{lead}]", "-1", f"RT[{lead}]")
+                out.add(f"{join} = node", "no event: two histories become one")
+                out.add(f"RN[{lead}] = node")
+            self._edge(join, "RN[r]", "RT[r]")
+            out.add(f"NE[{join}] = max(NE[{join}], NE[RN[r]])")
+            out.add(f"RT[{lead}] = max(RT[{lead}], RT[r])")
+            if self.counters:
+                out.add("nums[12] += 1", "merged")
+            self._free("r")
+        with out.block("else:"):
+            with out.block(f"if {lead} < 0:"):
+                out.add(f"{lead} = r")
+            self._keep("r")
 
     def _begin(self, b: int) -> None:
         out, c = self.out, self.plan.branches[b].components[0]
@@ -400,12 +429,15 @@ class _Emitter:
             out.add("found += 1")
 
     def _node(self, b: int, j: int, before: str, start: str) -> None:
+        self._write_node("i", before, str(self._code(b, j)), start)
+
+    def _write_node(self, event: str, before: str, code: str, start: str) -> None:
         out = self.out
         out.add("node = nodes")
         out.add("nodes = node + 1")
-        out.add("NE[node] = i")
+        out.add(f"NE[node] = {event}")
         out.add(f"NP[node] = {before}")
-        out.add(f"NC[node] = {self._code(b, j)}")
+        out.add(f"NC[node] = {code}")
         out.add(f"NT[node] = {start}")
         out.add("NM[node] = -1")
         if self.counters:

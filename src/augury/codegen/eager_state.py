@@ -89,6 +89,8 @@ class EagerState:
     segments: list[Segment] = field(default_factory=list)
     """What a step has found so far, if it is not to be written out."""
     horizon: int = 0
+    next_look: int = 4096
+    """How many events there must be before it is worth looking which of them are still in a run."""
     broken: bool = False
 
     @classmethod

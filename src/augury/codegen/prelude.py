@@ -370,9 +370,11 @@ def expand(
                 if m + 1 >= offsets.shape[0] or n + depth > events.shape[0]:
                     return f
                 for d in range(depth - 1, -1, -1):
-                    events[n] = NE[stack[d]]
-                    codes[n] = NC[stack[d]]
-                    n += 1
+                    # A node without a component only joins histories.
+                    if NC[stack[d]] >= 0:
+                        events[n] = NE[stack[d]]
+                        codes[n] = NC[stack[d]]
+                        n += 1
                 offsets[m + 1] = n
                 state[1] = m + 1
                 state[2] = n
@@ -440,24 +442,110 @@ def count(
     return result
 
 
+def split(
+    order: NDArray[Any],
+    offsets: NDArray[Any],
+    events: NDArray[Any],
+    codes: NDArray[Any],
+    variable_of: NDArray[Any],
+    rows: NDArray[Any],
+    out_offsets: NDArray[Any],
+    out_rows: NDArray[Any],
+) -> None:
+    """Write the matches `order` variable by variable: the rows of each one's events, and where those of a match are."""
+    variables = out_offsets.shape[0]
+    at = np.zeros(variables, np.int64)
+    for k in range(order.shape[0]):
+        m = order[k]
+        for e in range(offsets[m], offsets[m + 1]):
+            at[variable_of[codes[e]]] += 1
+        for v in range(variables):
+            out_offsets[v, k + 1] = at[v]
+    base = 0
+    for v in range(variables):
+        total = at[v]
+        for k in range(order.shape[0]):
+            out_offsets[v, k + 1] += base
+        out_offsets[v, 0] = base
+        at[v] = base
+        base += total
+    for k in range(order.shape[0]):
+        m = order[k]
+        for e in range(offsets[m], offsets[m + 1]):
+            v = variable_of[codes[e]]
+            out_rows[at[v]] = rows[events[e]]
+            at[v] += 1
+
+
+def comes_first(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
+    """Whether match `a` stands before `b`: by the events of each variable in turn, a list before its extensions."""
+    for v in range(offsets.shape[0]):
+        i, j = offsets[v, a], offsets[v, b]
+        n, m = offsets[v, a + 1] - i, offsets[v, b + 1] - j
+        for k in range(min(n, m)):
+            if events[i + k] != events[j + k]:
+                return bool(events[i + k] < events[j + k])
+        if n != m:
+            return bool(n < m)
+    return True
+
+
+def order_ties(
+    order: NDArray[Any],
+    first: NDArray[Any],
+    last: NDArray[Any],
+    offsets: NDArray[Any],
+    events: NDArray[Any],
+    other: NDArray[Any],
+) -> None:
+    """Put matches that share start and end into the order of their events, by merging ever longer runs of `order`."""
+    n = order.shape[0]
+    lo = 0
+    while lo < n:
+        hi = lo + 1
+        while hi < n and first[order[hi]] == first[order[lo]] and last[order[hi]] == last[order[lo]]:
+            hi += 1
+        width = 1
+        while width < hi - lo:
+            for left in range(lo, hi, 2 * width):
+                middle, right = min(left + width, hi), min(left + 2 * width, hi)
+                i, j = left, middle
+                for k in range(left, right):
+                    if i < middle and (j >= right or comes_first(order[i], order[j], offsets, events)):
+                        other[k] = order[i]
+                        i += 1
+                    else:
+                        other[k] = order[j]
+                        j += 1
+            for k in range(lo, hi):
+                order[k] = other[k]
+            width *= 2
+        lo = hi
+
+
 def sweep(
     nums: NDArray[Any],
     now: int,
     window: int,
+    by_count: bool,
+    COUNT: NDArray[Any],
     RT: NDArray[Any],
     RX: NDArray[Any],
     FREE: NDArray[Any],
     P_head: NDArray[Any],
     P_live: NDArray[Any],
 ) -> None:
-    """Free the runs whose window has passed, also those of partitions that get no more events."""
+    """Free the runs whose window has passed, also those of partitions that get no more events.
+
+    A window is measured in time, or `by_count` in the events that a partition has had.
+    """
     for g in range(P_head.shape[0]):
         r = P_head[g]
         P_head[g] = -1
         P_live[g] = 0
         while r >= 0:
             after = RX[r]
-            if now - RT[r] > window:
+            if (COUNT[g] if by_count else now) - RT[r] > window:
                 FREE[nums[2]] = r
                 nums[2] += 1
                 nums[4] -= 1
