@@ -153,8 +153,9 @@ class Stopwatch:
 def watched(kernel: EagerKernel) -> tuple[Stopwatch, Stopwatch]:
     """Put stopwatches before the query's own code and before the code that all queries share."""
     code, support = Stopwatch(kernel.code), Stopwatch(kernel.support)
-    object.__setattr__(kernel, "code", code)
-    object.__setattr__(kernel, "support", support)
+    for user in (kernel, kernel.reporting):
+        for name, watch in (("code", code), ("support", support)):
+            setattr(user, name, watch)
     return code, support
 
 

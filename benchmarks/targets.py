@@ -181,8 +181,8 @@ class _Split:
         code, support = self._code.spent, self._support.spent
         parts = {
             "in all": spent.cpu,
-            "matching": code["advance"] + support.get("collect_all", 0.0),
-            "construction": support.get("expand_all", 0.0) + support.get("count_all", 0.0),
+            "matching": code["advance"] + support.get("collect", 0.0),
+            "construction": support.get("expand", 0.0) + support.get("count", 0.0),
         }
         parts["generated code"] = sum(code.values()) + sum(support.values())
         parts["the rest"] = spent.cpu - parts["generated code"]

@@ -7,22 +7,20 @@ predecessors. docs/decisions/0010 says why this is the paper's versioned buffer.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
-from augury.codegen.expressions import kind_of
+from augury.codegen.inventory import columns_of, emitted_names, functions_of, strings_of
 from augury.codegen.lines import Lines
-from augury.codegen.runs import Columns, Place, Slot, ValueVector, updates
+from augury.codegen.runs import Place, Slot, ValueVector, updates
 from augury.codegen.source import KernelSource, kernel_source
-from augury.ir.functions import BUILTINS
-from augury.ir.predicate import Call, Conjunct, Expr, Literal, Ref, walk
+from augury.ir.predicate import Ref, walk
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
-from augury.plan import Absence, EagerNfaPlan, NfaBranch, NfaComponent
-from augury.runtime.columns import ColumnSpec, array_names
+from augury.plan import EagerNfaPlan, NfaBranch, NfaComponent
+from augury.runtime.columns import ColumnSpec
 from augury.schema import Kind
 
 STREAM = ("time", "rank", "place", "type_", "part")
@@ -73,8 +71,8 @@ class _Emitter:
     def __init__(self, plan: EagerNfaPlan, counters: bool) -> None:
         self.plan, self.counters = plan, counters
         self.out, self.vector = Lines(), ValueVector()
-        self.strings = _strings(plan)
-        self.specs, self.columns = _columns(plan)
+        self.strings = strings_of(plan)
+        self.specs, self.columns = columns_of(plan)
         self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
         self.states = [
             _State(b, j, looping)
@@ -106,7 +104,7 @@ class _Emitter:
             tuple(c.variable for branch in self.plan.branches for c in branch.components),
             tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
             negated,
-            _functions(self.plan),
+            functions_of(self.plan),
         )
 
     def _conditions(self, b: int, j: int) -> Conditions:
@@ -505,73 +503,3 @@ def _read_later(branch: NfaBranch, j: int, slot: Slot) -> list[Ref]:
                 if isinstance(e, Ref) and e.variable == slot.variable:
                     refs[replace(e, span=e.span)] = None
     return list(refs)
-
-
-def _conjuncts(plan: EagerNfaPlan) -> Iterable[tuple[NfaComponent, Conjunct]]:
-    def inside(absent: Absence) -> Iterable[tuple[NfaComponent, Conjunct]]:
-        for c in absent.components:
-            yield from ((c, j) for j in (*c.alone, *c.take, *c.whole))
-        for inner in absent.inner:
-            yield from inside(inner)
-
-    for branch in plan.branches:
-        for c in branch.components:
-            yield from ((c, j) for j in (*c.alone, *c.take, *c.whole))
-        for absent in branch.absent:
-            yield from inside(absent)
-
-
-def _components(plan: EagerNfaPlan) -> Iterable[NfaComponent]:
-    def inside(absent: Absence) -> Iterable[NfaComponent]:
-        yield from absent.components
-        for inner in absent.inner:
-            yield from inside(inner)
-
-    for branch in plan.branches:
-        yield from branch.components
-        for absent in branch.absent:
-            yield from inside(absent)
-
-
-def _strings(plan: EagerNfaPlan) -> tuple[str, ...]:
-    """The strings that the kernel knows by number: type names, then literals."""
-    found: dict[str, None] = {t: None for c in _components(plan) for t in c.types}
-    for _, conjunct in _conjuncts(plan):
-        for e in walk(conjunct.expr):
-            if isinstance(e, Literal) and isinstance(e.value, str):
-                found[e.value] = None
-    return tuple(found)
-
-
-def _functions(plan: EagerNfaPlan) -> dict[str, tuple[str, ...]]:
-    calls: dict[str, tuple[str, ...]] = {}
-    for _, conjunct in _conjuncts(plan):
-        for e in walk(conjunct.expr):
-            if isinstance(e, Call) and e.function not in BUILTINS:
-                calls[e.function] = tuple(kind_of(a.type) for a in e.arguments)
-    return calls
-
-
-def _columns(plan: EagerNfaPlan) -> tuple[tuple[ColumnSpec, ...], Columns]:
-    """The columns that conjuncts read, and their identifiers in the kernel."""
-    computed = {c.name: c.expr for c in plan.computed}
-    specs: list[ColumnSpec] = []
-    names: dict[str, str] = {}
-    for _, conjunct in _conjuncts(plan):
-        for e in walk(conjunct.expr):
-            if isinstance(e, Ref) and e.column not in names:
-                name = _identifier(e.column, len(specs))
-                names[e.column] = name
-                expr: Expr = computed.get(e.column) or Ref("e", e.column, e.type)
-                specs.append(ColumnSpec(name, e.type.kind, expr))
-    return tuple(specs), Columns(names)
-
-
-def _identifier(column: str, number: int) -> str:
-    """The column's own name where Python allows it; the prefix keeps it apart from the kernel's own names."""
-    return f"c_{column}" if re.fullmatch(r"[A-Za-z0-9_]+", column) and not column.endswith("_null") else f"c{number}"
-
-
-def emitted_names(specs: Sequence[ColumnSpec]) -> tuple[str, ...]:
-    """The column arrays in the order the kernel takes them."""
-    return tuple(name for spec in specs for name in array_names(spec))

@@ -12,8 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.codegen.eager_nfa import EagerNfaSource
+from augury.codegen.inventory import emitted_names
 from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoding
+from augury.runtime.dictionary import ranks
 from augury.runtime.events import EventStore
 from augury.schema import Kind
 
@@ -112,6 +114,15 @@ class EagerState:
         nums = np.zeros(16, dtype=np.int64)
         nums[FREE] = runs
         return cls(Encoding.start(source.strings), EventStore(source.specs, with_places=with_places), nums, pool)
+
+    def stream(self, specs: Sequence[ColumnSpec]) -> list[npt.NDArray[Any]]:
+        """The arrays that generated functions take first, in their order."""
+        view = self.events.view
+        return [
+            *(view(name) for name in ("time", "rank", "place", "type", "partition")),
+            ranks(self.encoding.dictionary) if len(self.encoding.dictionary) else np.zeros(1, dtype=np.int64),
+            *(view(name) for name in emitted_names(specs)),
+        ]
 
     def cut_segment(self, start: Integers) -> None:
         """Set the matches reported so far aside, with the buffer they lie in."""

@@ -1,0 +1,370 @@
+"""What the automata of every query do alike with partitions, runs and the match buffer; compiled once for all of them.
+
+Nodes are events bound to components: NE the event, NC the component (-1 for a node that only joins histories), NP the
+node before, NM further ones as a list of edges (XN, XX), NT the latest start of the ways back. docs/decisions/0010 says
+more. Only what Numba compiles belongs here; the functions of the prelude are there by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augury.codegen.prelude import INT_MAX, mix
+
+
+def number(
+    i0: int,
+    n: int,
+    words: NDArray[Any],
+    null: NDArray[Any],
+    nums: NDArray[Any],
+    TABLE: NDArray[Any],
+    KEYS: NDArray[Any],
+    COUNT: NDArray[Any],
+    part: NDArray[Any],
+    place: NDArray[Any],
+) -> int:
+    """Give each event the number of its key, by first appearance, and count the events of that number before it.
+
+    `nums[6]` is how many keys there are. When one more would not fit, the event to come back to is returned.
+    """
+    for i in range(i0, n):
+        if null[i] != 0:
+            part[i] = -1
+            continue
+        h = 0
+        for k in range(words.shape[0]):
+            h = mix(h ^ words[k, i])
+        h = h & (TABLE.shape[0] - 1)
+        p = -1
+        while TABLE[h] >= 0:
+            p = TABLE[h]
+            for k in range(words.shape[0]):
+                if KEYS[p, k] != words[k, i]:
+                    p = -1
+                    break
+            if p >= 0:
+                break
+            h = (h + 1) & (TABLE.shape[0] - 1)
+        if p < 0:
+            p = nums[6]
+            if p >= KEYS.shape[0]:
+                return i
+            nums[6] = p + 1
+            TABLE[h] = p
+            for k in range(words.shape[0]):
+                KEYS[p, k] = words[k, i]
+            COUNT[p] = 0
+        part[i] = p
+        if place.shape[0] > 0:
+            place[i] = COUNT[p]
+        COUNT[p] += 1
+    return n
+
+
+def expand(
+    f0: int,
+    nf: int,
+    OUT: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+    start: NDArray[Any],
+    window: int,
+    state: NDArray[Any],
+    stack: NDArray[Any],
+    cursor: NDArray[Any],
+    offsets: NDArray[Any],
+    events: NDArray[Any],
+    codes: NDArray[Any],
+) -> int:
+    """Write out the matches that end at the nodes `OUT[f0:nf]`, one for each way back to a start inside the window.
+
+    `state` holds the depth of the walk, the number of matches and of their events; when an array is full, the index of
+    the node to come back to is returned, and the walk goes on where it stopped.
+    """
+    for f in range(f0, nf):
+        if state[0] == 0:
+            stack[0] = OUT[f]
+            cursor[0] = -2
+            state[0] = 1
+        limit = start[NE[OUT[f]]] - window
+        while state[0] > 0:
+            depth = state[0]
+            node = stack[depth - 1]
+            at = cursor[depth - 1]
+            if at == -1:
+                state[0] = depth - 1
+                continue
+            before = NP[node] if at == -2 else XN[at]
+            if before == -1 and (window < 0 or start[NE[node]] >= limit):
+                m, n = state[1], state[2]
+                if m + 1 >= offsets.shape[0] or n + depth > events.shape[0]:
+                    return f
+                for d in range(depth - 1, -1, -1):
+                    # A node without a component only joins histories.
+                    if NC[stack[d]] >= 0:
+                        events[n] = NE[stack[d]]
+                        codes[n] = NC[stack[d]]
+                        n += 1
+                offsets[m + 1] = n
+                state[1] = m + 1
+                state[2] = n
+            cursor[depth - 1] = NM[node] if at == -2 else XX[at]
+            if before >= 0 and (window < 0 or NT[before] >= limit):
+                stack[depth] = before
+                cursor[depth] = -2
+                state[0] = depth + 1
+    return nf
+
+
+def count(
+    nf: int,
+    OUT: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+    start: NDArray[Any],
+    window: int,
+    stack: NDArray[Any],
+    cursor: NDArray[Any],
+    total: NDArray[Any],
+    value: NDArray[Any],
+    stamp: NDArray[Any],
+) -> int:
+    """How many matches end at the nodes `OUT[:nf]`, without writing them out; 2**61 stands for that many or more.
+
+    The number of ways back from a node is the sum over its predecessors, each of which is visited once a final node.
+    """
+    most = 2**61
+    result = 0
+    for f in range(nf):
+        limit = start[NE[OUT[f]]] - window
+        depth = 0
+        stack[0] = OUT[f]
+        cursor[0] = -2
+        total[0] = 0
+        while depth >= 0:
+            node = stack[depth]
+            at = cursor[depth]
+            if at == -1:
+                value[node] = total[depth]
+                stamp[node] = f
+                depth -= 1
+                if depth >= 0:
+                    total[depth] = min(most, total[depth] + value[node])
+                continue
+            before = NP[node] if at == -2 else XN[at]
+            cursor[depth] = NM[node] if at == -2 else XX[at]
+            if before == -1:
+                if window < 0 or start[NE[node]] >= limit:
+                    total[depth] += 1
+            elif before >= 0 and (window < 0 or NT[before] >= limit):
+                if stamp[before] == f:
+                    total[depth] = min(most, total[depth] + value[before])
+                else:
+                    depth += 1
+                    stack[depth] = before
+                    cursor[depth] = -2
+                    total[depth] = 0
+        result = min(most, result + value[OUT[f]])
+    return result
+
+
+def split(
+    order: NDArray[Any],
+    offsets: NDArray[Any],
+    events: NDArray[Any],
+    codes: NDArray[Any],
+    variable_of: NDArray[Any],
+    rows: NDArray[Any],
+    out_offsets: NDArray[Any],
+    out_rows: NDArray[Any],
+) -> None:
+    """Write the matches `order` variable by variable: the rows of each one's events, and where those of a match are."""
+    variables = out_offsets.shape[0]
+    at = np.zeros(variables, np.int64)
+    for k in range(order.shape[0]):
+        m = order[k]
+        for e in range(offsets[m], offsets[m + 1]):
+            at[variable_of[codes[e]]] += 1
+        for v in range(variables):
+            out_offsets[v, k + 1] = at[v]
+    base = 0
+    for v in range(variables):
+        total = at[v]
+        for k in range(order.shape[0]):
+            out_offsets[v, k + 1] += base
+        out_offsets[v, 0] = base
+        at[v] = base
+        base += total
+    for k in range(order.shape[0]):
+        m = order[k]
+        for e in range(offsets[m], offsets[m + 1]):
+            v = variable_of[codes[e]]
+            out_rows[at[v]] = rows[events[e]]
+            at[v] += 1
+
+
+def comes_first(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
+    """Whether match `a` stands before `b`: by the events of each variable in turn, a list before its extensions."""
+    for v in range(offsets.shape[0]):
+        i, j = offsets[v, a], offsets[v, b]
+        n, m = offsets[v, a + 1] - i, offsets[v, b + 1] - j
+        for k in range(min(n, m)):
+            if events[i + k] != events[j + k]:
+                return bool(events[i + k] < events[j + k])
+        if n != m:
+            return bool(n < m)
+    return True
+
+
+def order_ties(
+    order: NDArray[Any],
+    first: NDArray[Any],
+    last: NDArray[Any],
+    offsets: NDArray[Any],
+    events: NDArray[Any],
+    other: NDArray[Any],
+) -> None:
+    """Put matches that share start and end into the order of their events, by merging ever longer runs of `order`."""
+    n = order.shape[0]
+    lo = 0
+    while lo < n:
+        hi = lo + 1
+        while hi < n and first[order[hi]] == first[order[lo]] and last[order[hi]] == last[order[lo]]:
+            hi += 1
+        width = 1
+        while width < hi - lo:
+            for left in range(lo, hi, 2 * width):
+                middle, right = min(left + width, hi), min(left + 2 * width, hi)
+                i, j = left, middle
+                for k in range(left, right):
+                    if i < middle and (j >= right or comes_first(order[i], order[j], offsets, events)):
+                        other[k] = order[i]
+                        i += 1
+                    else:
+                        other[k] = order[j]
+                        j += 1
+            for k in range(lo, hi):
+                order[k] = other[k]
+            width *= 2
+        lo = hi
+
+
+def sweep(
+    nums: NDArray[Any],
+    now: int,
+    window: int,
+    by_count: bool,
+    COUNT: NDArray[Any],
+    RT: NDArray[Any],
+    RX: NDArray[Any],
+    FREE: NDArray[Any],
+    P_head: NDArray[Any],
+    P_live: NDArray[Any],
+) -> None:
+    """Free the runs whose window has passed, also those of partitions that get no more events.
+
+    A window is measured in time, or `by_count` in the events that a partition has had.
+    """
+    for g in range(P_head.shape[0]):
+        r = P_head[g]
+        P_head[g] = -1
+        P_live[g] = 0
+        while r >= 0:
+            after = RX[r]
+            if (COUNT[g] if by_count else now) - RT[r] > window:
+                FREE[nums[2]] = r
+                nums[2] += 1
+                nums[4] -= 1
+            else:
+                RX[r] = P_head[g]
+                P_head[g] = r
+                P_live[g] += 1
+            r = after
+
+
+def collect(
+    nums: NDArray[Any],
+    RN: NDArray[Any],
+    RX: NDArray[Any],
+    P_head: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+    place: NDArray[Any],
+    X2: NDArray[Any],
+    limit: int,
+) -> int:
+    """Keep the nodes and edges that a run can reach and that start no earlier than `limit`; the least event kept.
+
+    A node comes after those it leads back to, so one pass backwards marks them and one forwards moves them.
+    """
+    n = nums[0]
+    for node in range(n):
+        place[node] = -1
+    for g in range(P_head.shape[0]):
+        r = P_head[g]
+        while r >= 0:
+            place[RN[r]] = 0
+            r = RX[r]
+    for node in range(n - 1, -1, -1):
+        if place[node] == 0:
+            before = NP[node]
+            if before >= 0 and NT[before] >= limit:
+                place[before] = 0
+            edge = NM[node]
+            while edge >= 0:
+                before = XN[edge]
+                if before >= 0 and NT[before] >= limit:
+                    place[before] = 0
+                edge = XX[edge]
+    kept, edges, least = 0, 0, INT_MAX
+    for node in range(n):
+        if place[node] < 0:
+            continue
+        place[node] = kept
+        NE[kept] = NE[node]
+        NC[kept] = NC[node]
+        NT[kept] = NT[node]
+        least = min(least, NE[node])
+        before = NP[node]
+        NP[kept] = before if before < 0 else (place[before] if place[before] >= 0 else -3)
+        edge = NM[node]
+        NM[kept] = -1
+        while edge >= 0:
+            before = XN[edge]
+            if before == -1 or (before >= 0 and place[before] >= 0):
+                # Into a second array: the edges of one node do not lie together.
+                X2[0, edges] = before if before < 0 else place[before]
+                X2[1, edges] = NM[kept]
+                NM[kept] = edges
+                edges += 1
+            edge = XX[edge]
+        kept += 1
+    for edge in range(edges):
+        XN[edge] = X2[0, edge]
+        XX[edge] = X2[1, edge]
+    for g in range(P_head.shape[0]):
+        r = P_head[g]
+        while r >= 0:
+            RN[r] = place[RN[r]]
+            r = RX[r]
+    nums[0] = kept
+    nums[1] = edges
+    return least
