@@ -12,7 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augury.codegen.prelude import INT_MAX, mix
+from augury.codegen.prelude import INT_MAX, INT_MIN, mix
+
+
+def index_keys(nums: NDArray[Any], KEYS: NDArray[Any], TABLE: NDArray[Any]) -> None:
+    """Fill an empty hash table with the keys there are."""
+    for p in range(nums[6]):
+        h = slot_of(KEYS[p], TABLE)
+        while TABLE[h] >= 0:
+            h = (h + 1) & (TABLE.shape[0] - 1)
+        TABLE[h] = p
+
+
+def slot_of(words: NDArray[Any], TABLE: NDArray[Any]) -> int:
+    """Where a key is looked for first."""
+    h = 0
+    for k in range(words.shape[0]):
+        h = mix(h ^ words[k])
+    return int(h & (TABLE.shape[0] - 1))
 
 
 def number(
@@ -27,7 +44,7 @@ def number(
     part: NDArray[Any],
     place: NDArray[Any],
 ) -> int:
-    """Give each event the number of its key, by first appearance, and count the events of that number before it.
+    """Give each event the number of its key, by first appearance, and if asked its place among the events of that key.
 
     `nums[6]` is how many keys there are. When one more would not fit, the event to come back to is returned.
     """
@@ -35,10 +52,7 @@ def number(
         if null[i] != 0:
             part[i] = -1
             continue
-        h = 0
-        for k in range(words.shape[0]):
-            h = mix(h ^ words[k, i])
-        h = h & (TABLE.shape[0] - 1)
+        h = slot_of(words[:, i], TABLE)
         p = -1
         while TABLE[h] >= 0:
             p = TABLE[h]
@@ -61,7 +75,7 @@ def number(
         part[i] = p
         if place.shape[0] > 0:
             place[i] = COUNT[p]
-        COUNT[p] += 1
+            COUNT[p] += 1
     return n
 
 
@@ -139,17 +153,39 @@ def count(
     stack: NDArray[Any],
     cursor: NDArray[Any],
     total: NDArray[Any],
+    ways: NDArray[Any],
+    earliest: NDArray[Any],
     value: NDArray[Any],
     stamp: NDArray[Any],
 ) -> int:
     """How many matches end at the nodes `OUT[:nf]`, without writing them out; 2**61 stands for that many or more.
 
-    The number of ways back from a node is the sum over its predecessors, each of which is visited once a final node.
+    The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
+    same for every final node; the others are counted again for each, every node once.
     """
     most = 2**61
+    for node in range(NE.shape[0]):
+        ways[node] = 0
+        earliest[node] = INT_MAX
+        at = -2
+        while at != -1:
+            before = NP[node] if at == -2 else XN[at]
+            at = NM[node] if at == -2 else XX[at]
+            if before >= 0:
+                ways[node] = min(most, ways[node] + ways[before])
+                earliest[node] = min(earliest[node], earliest[before])
+            elif before == -1:
+                ways[node] = min(most, ways[node] + 1)
+                earliest[node] = min(earliest[node], start[NE[node]])
+            else:
+                # A history that was thrown away because it had expired.
+                earliest[node] = INT_MIN
     result = 0
     for f in range(nf):
         limit = start[NE[OUT[f]]] - window
+        if window < 0 or earliest[OUT[f]] >= limit:
+            result = min(most, result + ways[OUT[f]])
+            continue
         depth = 0
         stack[0] = OUT[f]
         cursor[0] = -2
@@ -167,10 +203,12 @@ def count(
             before = NP[node] if at == -2 else XN[at]
             cursor[depth] = NM[node] if at == -2 else XX[at]
             if before == -1:
-                if window < 0 or start[NE[node]] >= limit:
+                if start[NE[node]] >= limit:
                     total[depth] += 1
-            elif before >= 0 and (window < 0 or NT[before] >= limit):
-                if stamp[before] == f:
+            elif before >= 0 and NT[before] >= limit:
+                if earliest[before] >= limit:
+                    total[depth] = min(most, total[depth] + ways[before])
+                elif stamp[before] == f:
                     total[depth] = min(most, total[depth] + value[before])
                 else:
                     depth += 1

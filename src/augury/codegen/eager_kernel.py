@@ -34,6 +34,9 @@ from augury.runtime.state import RunState
 
 VERSION = 1
 
+PATIENCE = 1 << 14
+"""How many events are left lying that nothing can come of, before the others are moved to their place."""
+
 
 class EagerKernel:
     """Runs the automata of a plan; all that it remembers of the events is in the state."""
@@ -77,7 +80,7 @@ class EagerKernel:
             self.reporting.shared(live) if self.reporting.shares else self.reporting.report(live, found, watermark)
         )
         live.horizon = self._horizon(live, watermark)
-        if 2 * live.horizon > live.events.length and live.horizon > 1024:
+        if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
             self._compact(live)
         live.broken = False
         return self._saved(live), matches
@@ -113,7 +116,11 @@ class EagerKernel:
             )
         live = self._new_state()
         live.restore(state.tables)
+        self._index_keys(live)
         return live
+
+    def _index_keys(self, live: EagerState) -> None:
+        self.support("index_keys", live.nums, live.pool["KEYS"], live.pool["TABLE"])
 
     def _number(self, live: EagerState, first: int, batch: EncodedBatch) -> None:
         """Number the partitions of the events from `first` on, and their places in them."""
@@ -137,7 +144,8 @@ class EagerKernel:
                 place,
             )
             if at < batch.length:
-                live.grow_keys()
+                live.grow_keys(2 * int(live.nums[KEYS]))
+                self._index_keys(live)
         live.grow_partitions(max(1, int(live.nums[KEYS])))
 
     # -- consuming --------------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class Reporting:
         )
 
     def _count(self, segment: Segment) -> int:
-        scratch = (np.zeros(len(segment.buffer["NE"]) + 1, dtype=np.int64) for _ in range(4))
+        scratch = (np.empty(len(segment.buffer["NE"]) + 1, dtype=np.int64) for _ in range(6))
         stamp = np.full(len(segment.buffer["NE"]) + 1, -1, dtype=np.int64)
         arrays = (segment.buffer[k] for k in ("NE", "NP", "NT", "NM", "XN", "XX"))
         return int(

@@ -157,24 +157,14 @@ class EagerState:
         if "NE" in names and self.pool["WALK"].shape[1] > 1:
             self.pool["WALK"] = np.zeros((self.pool["WALK"].shape[0], len(self.pool["NE"])), dtype=np.int64)
 
-    def grow_keys(self) -> None:
-        """Room for twice as many partitions."""
+    def grow_keys(self, least: int) -> None:
+        """Room for at least `least` partitions; their hash table is left empty."""
         count = len(self.pool["COUNT"])
+        while count < least:
+            count *= 2
         for name in ("KEYS", "COUNT"):
-            self.pool[name] = _longer(self.pool[name], 2 * count)
-        self.index_keys()
-
-    def index_keys(self) -> None:
-        """Build the hash table over the keys there are."""
-        size = 4 * len(self.pool["COUNT"])
-        table = np.full(size, -1, dtype=np.int64)
-        known = int(self.nums[KEYS])
-        hashes = _hashes(self.pool["KEYS"][:known].T) & (size - 1)
-        for number, h in enumerate(hashes.tolist()):
-            while table[h] >= 0:
-                h = (h + 1) & (size - 1)
-            table[h] = number
-        self.pool["TABLE"] = table
+            self.pool[name] = _longer(self.pool[name], count)
+        self.pool["TABLE"] = np.full(4 * count, -1, dtype=np.int64)
 
     def grow_partitions(self, count: int) -> None:
         old = len(self.pool["P_head"])
@@ -226,13 +216,11 @@ class EagerState:
         )
         self.events.restore(tables)
         known = tables["partitions"]
-        while known.num_rows > len(self.pool["COUNT"]):
-            self.grow_keys()
+        self.grow_keys(known.num_rows)
         self.nums[KEYS] = known.num_rows
         self.pool["COUNT"][: known.num_rows] = known.column("count").to_numpy()
         for k in range(self.pool["KEYS"].shape[1]):
             self.pool["KEYS"][: known.num_rows, k] = known.column(f"key_{k}").to_numpy()
-        self.index_keys()
         runs, nodes, edges = tables["runs"], tables["nodes"], tables["edges"]
         if runs.num_rows > self.nums[FREE]:
             self.grow_runs(runs.num_rows)
@@ -288,17 +276,6 @@ def key_words(batch: EncodedBatch, keys: Sequence[ColumnSpec]) -> tuple[Integers
                 words[k] = values
                 null |= batch.arrays[f"{spec.name}_null"]
     return words, null
-
-
-def _hashes(words: Integers) -> Integers:
-    """As `number` of the prelude hashes keys: both must agree."""
-    h = np.zeros(words.shape[1], dtype=np.int64)
-    with np.errstate(over="ignore"):
-        for word in words:
-            h = h ^ word
-            h = (h ^ (h >> 29)) & 0x7FFFFFFFFFFFFFFF
-            h = (h * 0x5851F42D4C957F2D) & 0x7FFFFFFFFFFFFFFF
-    return h
 
 
 class LiveTables(Mapping[str, pa.Table]):

@@ -28,6 +28,8 @@ class EventStore:
 
     def __init__(self, specs: Sequence[ColumnSpec], *, with_places: bool, capacity: int = 1024) -> None:
         self.lists = [s.name for s in specs if s.kind is Kind.LIST]
+        self.values = {f"{name}_values" for name in self.lists}
+        self.offsets = {f"{name}_offsets" for name in self.lists}
         self.length = 0
         self.arrays: Arrays = {
             name: np.zeros(capacity if name != "place" or with_places else 0, dtype=dtype)
@@ -85,7 +87,7 @@ class EventStore:
             values[:used] = values[base : base + used].copy()
             ends[: n + 1] = ends[count : self.length + 1] - base
         for name, array in self.arrays.items():
-            if name.removesuffix("_values") in self.lists or name.removesuffix("_offsets") in self.lists:
+            if name in self.values or name in self.offsets:
                 continue
             if len(array):
                 array[:n] = array[count : self.length].copy()
@@ -93,26 +95,21 @@ class EventStore:
 
     def view(self, name: str) -> npt.NDArray[Any]:
         """A column of the events there are."""
-        if name.removesuffix("_values") in self.lists:
+        if name in self.values:
             return self.arrays[name]
-        end = self.length + 1 if name.removesuffix("_offsets") in self.lists else self.length
-        return self.arrays[name][:end]
+        return self.arrays[name][: self.length + (name in self.offsets)]
 
     def _grow(self, capacity: int) -> None:
         for name, array in self.arrays.items():
-            if name.removesuffix("_values") in self.lists or not len(array):
+            if name in self.values or not len(array):
                 continue
-            size = capacity + 1 if name.removesuffix("_offsets") in self.lists else capacity
+            size = capacity + (name in self.offsets)
             larger = np.zeros(size, dtype=array.dtype)
             larger[: len(array)] = array
             self.arrays[name] = larger
 
     def to_tables(self) -> dict[str, pa.Table]:
-        flat = [
-            n
-            for n in self.arrays
-            if n.removesuffix("_values") not in self.lists and n.removesuffix("_offsets") not in self.lists
-        ]
+        flat = [n for n in self.arrays if n not in self.values and n not in self.offsets]
         tables = {"events": pa.table({n: self.view(n) for n in flat if len(self.arrays[n]) or n != "place"})}
         for name in self.lists:
             ends = self.view(f"{name}_offsets")
