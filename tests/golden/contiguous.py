@@ -9,24 +9,28 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
+    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
     for i in range(i0, n):
         g = 0  # the events of any partition end a run
         need = 3 * P_live[g] + 1
-        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
-            nums[0] = nodes
-            nums[1] = edges
-            nums[2] = free
-            nums[3] = found
-            nums[4] = runs
-            nums[5] = stamp
-            return i  # the caller makes room and comes back
+        room -= need
+        if room < 0:
+            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            if room < 0:
+                nums[0] = nodes
+                nums[1] = edges
+                nums[2] = free
+                nums[3] = found
+                nums[4] = runs
+                nums[5] = stamp
+                return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
         fit_0 = (type_[i] == 0) and (part[i] >= 0) and (((c_symbol[i] == 3 and c_symbol[i] >= 0 and 3 >= 0) or (c_symbol[i] == 4 and c_symbol[i] >= 0 and 4 >= 0)))  # a
@@ -42,11 +46,12 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                 runs -= 1
             elif RS[r] == 0:  # waiting for b
                 took = fit_1
-                took = took and k > rank[NE[RN[r]]]
+                took = took and k > RK[r]
                 if took:
                     q = r
                     RI[q, 0] = i
                     RS[q] = 1
+                    RK[q] = k
                     node = nodes
                     nodes = node + 1
                     NE[node] = i
@@ -68,12 +73,13 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     runs -= 1
             elif RS[r] == 1:  # looping over b
                 took = fit_1
-                took = took and k > rank[NE[RN[r]]]
+                took = took and k > RK[r]
                 took = took and (c_price[i] > c_price[RI[r, 0]])  # b[i].price > b[i-1].price   (query 2:29)
                 if took:
                     q = r
                     RI[q, 0] = i
                     RS[q] = 1
+                    RK[q] = k
                     node = nodes
                     nodes = node + 1
                     NE[node] = i
@@ -103,6 +109,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
             RN[q] = -1
             RT[q] = place[i]
             RS[q] = 0
+            RK[q] = k
             node = nodes
             nodes = node + 1
             NE[node] = i

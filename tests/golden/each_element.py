@@ -12,26 +12,30 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
+    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
     for i in range(i0, n):
         g = part[i]
         if g < 0:
             continue
         need = 3 * P_live[g] + 1
-        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
-            nums[0] = nodes
-            nums[1] = edges
-            nums[2] = free
-            nums[3] = found
-            nums[4] = runs
-            nums[5] = stamp
-            return i  # the caller makes room and comes back
+        room -= need
+        if room < 0:
+            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            if room < 0:
+                nums[0] = nodes
+                nums[1] = edges
+                nums[2] = free
+                nums[3] = found
+                nums[4] = runs
+                nums[5] = stamp
+                return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
         fit_0 = (type_[i] == 0)  # a
@@ -48,7 +52,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                 runs -= 1
             elif RS[r] == 0:  # waiting for b
                 took = fit_1
-                took = took and k > rank[NE[RN[r]]]
+                took = took and k > RK[r]
                 took = took and (c_price[i] > c_price[RI[r, 1]])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
@@ -66,6 +70,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                         RI[q, 2] += 1
                         RI[q, 3] = x if RI[q, 2] == 1 or x > RI[q, 3] else RI[q, 3]
                     RS[q] = 1
+                    RK[q] = k
                     node = nodes
                     nodes = node + 1
                     NE[node] = i
@@ -84,7 +89,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                 go = fit_2
                 go = go and RI[r, 0] >= 2
                 if go:
-                    go = go and k > rank[NE[RN[r]]]
+                    go = go and k > RK[r]
                     if go:  # c.price > b[i].price   (query 2:56)
                         n_b = gather(RN[r], 1, NE, NP, NC, WALK[0])
                         for k_b in range(0, n_b):
@@ -103,7 +108,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     OUT[found] = node  # a match
                     found += 1
                 took = fit_1
-                took = took and k > rank[NE[RN[r]]] and RI[r, 0] < 5
+                took = took and k > RK[r] and RI[r, 0] < 5
                 took = took and (c_price[i] > c_price[RI[r, 1]])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
@@ -121,6 +126,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                         RI[q, 2] += 1
                         RI[q, 3] = x if RI[q, 2] == 1 or x > RI[q, 3] else RI[q, 3]
                     RS[q] = 1
+                    RK[q] = k
                     node = nodes
                     nodes = node + 1
                     NE[node] = i
@@ -149,6 +155,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             RT[q] = t
             RI[q, 1] = i
             RS[q] = 0
+            RK[q] = k
             node = nodes
             nodes = node + 1
             NE[node] = i

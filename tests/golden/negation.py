@@ -8,26 +8,30 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
+    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
     for i in range(i0, n):
         g = part[i]
         if g < 0:
             continue
         need = 3 * P_live[g] + 1
-        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
-            nums[0] = nodes
-            nums[1] = edges
-            nums[2] = free
-            nums[3] = found
-            nums[4] = runs
-            nums[5] = stamp
-            return i  # the caller makes room and comes back
+        room -= need
+        if room < 0:
+            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            if room < 0:
+                nums[0] = nodes
+                nums[1] = edges
+                nums[2] = free
+                nums[3] = found
+                nums[4] = runs
+                nums[5] = stamp
+                return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
         fit_0 = (type_[i] == 0)  # s
@@ -43,7 +47,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                 runs -= 1
             elif RS[r] == 0:  # waiting for e
                 took = fit_1
-                took = took and k > rank[NE[RN[r]]]
+                took = took and k > RK[r]
                 took = took and (c_price[i] >= c_price[RI[r, 0]])  # e.price >= s.price   (query 2:44)
                 if took:
                     node = nodes
@@ -69,6 +73,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             RT[q] = t
             RI[q, 0] = i
             RS[q] = 0
+            RK[q] = k
             node = nodes
             nodes = node + 1
             NE[node] = i

@@ -11,26 +11,30 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, RS, RN, RT, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
+    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
     for i in range(i0, n):
         g = part[i]
         if g < 0:
             continue
         need = 3 * P_live[g] + 1
-        if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:
-            nums[0] = nodes
-            nums[1] = edges
-            nums[2] = free
-            nums[3] = found
-            nums[4] = runs
-            nums[5] = stamp
-            return i  # the caller makes room and comes back
+        room -= need
+        if room < 0:
+            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            if room < 0:
+                nums[0] = nodes
+                nums[1] = edges
+                nums[2] = free
+                nums[3] = found
+                nums[4] = runs
+                nums[5] = stamp
+                return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
         stamp += 1  # a new event: what the table of merged runs holds is out of date
@@ -50,7 +54,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
             elif RS[r] == 0:  # looping over a
                 go = fit_1
                 if go:
-                    go = go and k > rank[NE[RN[r]]]
+                    go = go and k > RK[r]
                     go = go and (to_float(c_volume[i], (c_volume_null[i] != 0)) < (0.8 * to_float(c_volume[RI[r, 1]], (c_volume_null[RI[r, 1]] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
                 if go:  # proceed to b
                     if final_0 >= 0:  # another run ends with the same event
@@ -72,7 +76,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         found += 1
                         final_0 = node
                 took = fit_0
-                took = took and k > rank[NE[RN[r]]]
+                took = took and k > RK[r]
                 took = took and (c_price[i] > divide(float(RF[r, 0]), float(RI[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
                 if took:
                     q = r
@@ -82,6 +86,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         RI[q, 0] += 1
                         RF[q, 0] += x
                     RS[q] = 0
+                    RK[q] = k
                     m = lead_0
                     if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0])):
                         h = mix(0)
@@ -127,7 +132,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         P_head[g] = q
                         live += 1
                 else:
-                    if idle_0 >= 0 and k > rank[NE[RN[idle_0]]] and k > rank[NE[RN[r]]] and same(RI[idle_0, 0], RI[r, 0]) and same(c_volume[RI[idle_0, 1]], c_volume[RI[r, 1]]) and same(int(c_volume_null[RI[idle_0, 1]] != 0), int(c_volume_null[RI[r, 1]] != 0)) and same(c_price[RI[idle_0, 1]], c_price[RI[r, 1]]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
+                    if idle_0 >= 0 and k > RK[idle_0] and k > RK[r] and same(RI[idle_0, 0], RI[r, 0]) and same(c_volume[RI[idle_0, 1]], c_volume[RI[r, 1]]) and same(int(c_volume_null[RI[idle_0, 1]] != 0), int(c_volume_null[RI[r, 1]] != 0)) and same(c_price[RI[idle_0, 1]], c_price[RI[r, 1]]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
                         if join_0 < 0:
                             node = nodes
                             nodes = node + 1
@@ -145,6 +150,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         NM[join_0] = edge
                         NT[join_0] = max(NT[join_0], RT[r])
                         NE[join_0] = max(NE[join_0], NE[RN[r]])
+                        RK[idle_0] = max(RK[idle_0], RK[r])
                         RT[idle_0] = max(RT[idle_0], RT[r])
                         FREE[free] = r
                         free += 1
@@ -173,6 +179,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                 RI[q, 0] += 1
                 RF[q, 0] += x
             RS[q] = 0
+            RK[q] = k
             m = lead_0
             if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0])):
                 h = mix(0)

@@ -168,7 +168,7 @@ class EagerKernel:
                 end,
                 live.nums,
                 *stream,
-                *(pool[k] for k in ("RS", "RN", "RT", "RX", "RI", "RF", "FREE", "P_head", "P_live")),
+                *(pool[k] for k in ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")),
                 *(pool[k] for k in ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")),
             )
             if live.nums[OUT]:
@@ -236,7 +236,7 @@ class EagerKernel:
         if isinstance(window, TimeWindow) and live.events.length:
             time = live.events.view("time")
             now = min(watermark, int(time[-1]))
-            reach = 3 if self.reporting.opens.any() else 2 if self.source.negated else 1
+            reach = 3 if self.reporting.waits else 2 if self.source.negated else 1
             if self.plan.query.output is OutputMode.NONOVERLAP:
                 reach = max(reach, 2)
             first = int(np.searchsorted(time, now - reach * window.ticks, side="left"))

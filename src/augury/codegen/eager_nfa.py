@@ -24,11 +24,14 @@ from augury.runtime.columns import ColumnSpec
 from augury.schema import Kind
 
 STREAM = ("time", "rank", "place", "type_", "part")
-POOL = ("RS", "RN", "RT", "RX", "RI", "RF", "FREE", "P_head", "P_live")
+POOL = ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")
 BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
 
 REGISTERS = ("nodes", "edges", "free", "found", "runs", "stamp")
 """The first cells of `nums`: how far the pools are filled."""
+
+ROOM = "min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)"
+"""How many more runs, nodes, edges and matches there is place for; an event counts on the most it may need."""
 
 COUNTERS = ("predicates", "runs", "peak_runs", "buffer_writes", "merged")
 """The measures of the papers, in cells 8 and following of `nums`."""
@@ -148,6 +151,7 @@ class _Emitter:
             # Counters live in registers while the events pass.
             for k, name in enumerate(REGISTERS):
                 out.add(f"{name} = nums[{k}]")
+            out.add(f"room = {ROOM}")
             with out.block("for i in range(i0, n):"):
                 self._event()
             self._save()
@@ -167,11 +171,12 @@ class _Emitter:
                 out.add("continue")
         # Each run may take the event, proceed with it, and be merged with one that ignores it.
         out.add(f"need = 3 * P_live[g] + {len(self.plan.branches)}")
-        with out.block(
-            "if free < need or nodes + need > NE.shape[0] or edges + need > XN.shape[0] or found + need > OUT.shape[0]:"
-        ):
-            self._save()
-            out.add("return i", "the caller makes room and comes back")
+        out.add("room -= need")
+        with out.block("if room < 0:"):
+            out.add(f"room = {ROOM} - need")
+            with out.block("if room < 0:"):
+                self._save()
+                out.add("return i", "the caller makes room and comes back")
         out.add("t = time[i]")
         out.add("k = rank[i]")
         if self.plan.merge:
@@ -253,7 +258,7 @@ class _Emitter:
         out, c = self.out, self.plan.branches[b].components[j]
         if first:
             out.add(f"{name} = fit_{self._code(b, j)}")
-        tests = ["k > rank[NE[RN[r]]]"]
+        tests = ["k > RK[r]"]
         if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY and self.plan.query.partition_by:
             tests.append("part[i] == part[NE[RN[r]]]")
         if not begins and c.high is not None:
@@ -294,7 +299,7 @@ class _Emitter:
         keys = self._keys(s.branch, s.component if s.looping else s.component - 1)
         same = [f"same({text.format(lead)}, {text.format('r')})" for text, _ in keys]
         # An event concurrent with the last one of a run is closed to it: only then may two runs differ in that one.
-        open_to_all = [f"k > rank[NE[RN[{run}]]]" for run in (lead, "r")]
+        open_to_all = [f"k > RK[{run}]" for run in (lead, "r")]
         with out.block(f"if {' and '.join([f'{lead} >= 0', *open_to_all, *same])}:", "an equivalent run: merge"):
             with out.block(f"if {join} < 0:"):
                 self._write_node(f"NE[RN[{lead}]]", f"RN[{lead}]", "-1", f"RT[{lead}]")
@@ -302,6 +307,7 @@ class _Emitter:
                 out.add(f"RN[{lead}] = node")
             self._edge(join, "RN[r]", "RT[r]")
             out.add(f"NE[{join}] = max(NE[{join}], NE[RN[r]])")
+            out.add(f"RK[{lead}] = max(RK[{lead}], RK[r])")
             out.add(f"RT[{lead}] = max(RT[{lead}], RT[r])")
             if self.counters:
                 out.add("nums[12] += 1", "merged")
@@ -357,6 +363,7 @@ class _Emitter:
             out.add(line)
         state = self._state(b, j, True) if c.iterated else self._state(b, j + 1, False)
         out.add(f"RS[q] = {state}")
+        out.add("RK[q] = k")
         if not self.plan.merge:
             self._node(b, j, "RN[q]", "RT[q]")
             self._settle(b, j)

@@ -53,6 +53,9 @@ class Reporting:
         self.variable_of = np.array([self.positive.index(v) for v in source.component_variables], dtype=np.int64)
         self.branch_of = np.array(source.branch_of_component, dtype=np.int64)
         self.opens = np.array([any(p.open for p in b.absent) for b in plan.branches])
+        self.waits = bool(self.opens.any())
+        bound = {frozenset(c.variable for c in b.components) for b in plan.branches}
+        self.overlapping = len(bound) < len(plan.branches)
 
     def starts(self, live: EagerState) -> Integers:
         """What the window is measured in, by event."""
@@ -103,7 +106,7 @@ class Reporting:
                 codes,
             )
             m, entries = int(state[1]), int(state[2])
-            yield Expanded(offsets[: m + 1].copy(), events[:entries].copy(), codes[:entries].copy())
+            yield Expanded(offsets[: m + 1], events[:entries], codes[:entries])
 
     @property
     def shares(self) -> bool:
@@ -112,8 +115,7 @@ class Reporting:
             self.options.compressed
             and self.plan.query.output is OutputMode.ALL
             and not self.source.negated
-            and len({frozenset(c.variable for c in b.components) for b in self.plan.branches})
-            == len(self.plan.branches)
+            and not self.overlapping
         )
 
     def shared(self, live: EagerState) -> SharedMatches:
@@ -150,14 +152,14 @@ class Reporting:
         if not len(found):
             return self.nothing
         live.pending = Expanded.none()
-        waiting = self.opens[self._branches(found)]
-        if waiting.any():
-            waiting &= ~self._window_closed(live, found, watermark)
+        if self.waits:
+            waiting = self.opens[self._branches(found)] & ~self._window_closed(live, found, watermark)
             live.pending = found.take(np.flatnonzero(waiting))
             found = found.take(np.flatnonzero(~waiting))
         if self.source.negated and len(found):
             found = found.take(np.flatnonzero(self._absent(live, found)))
-        found = self._distinct(found)
+        if self.overlapping:
+            found = self._distinct(found)
         if self.plan.query.output is OutputMode.NONOVERLAP:
             found = self._non_overlapping(live, found, watermark)
         view = live.events.view
@@ -225,9 +227,6 @@ class Reporting:
 
     def _distinct(self, found: Expanded) -> Expanded:
         """Each match once, also if two branches that bind the same variables found it."""
-        names = [frozenset(c.variable for c in b.components) for b in self.plan.branches]
-        if len(set(names)) == len(names) or not len(found):
-            return found
         seen: dict[tuple[bytes, bytes], int] = {}
         for m in range(len(found)):
             part = slice(int(found.offsets[m]), int(found.offsets[m + 1]))
@@ -236,6 +235,8 @@ class Reporting:
 
     def _order(self, found: Expanded, rank: Integers) -> Integers:
         """By end, then start, then the events of the variables in pattern order."""
+        if len(found) == 1:
+            return np.zeros(1, dtype=np.int64)
         first, last = rank[found.events[found.offsets[:-1]]], rank[found.events[found.offsets[1:] - 1]]
         order = np.lexsort((first, last))
         ends, starts = last[order], first[order]

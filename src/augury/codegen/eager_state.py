@@ -98,7 +98,9 @@ class EagerState:
     @classmethod
     def start(cls, source: EagerNfaSource, *, keys: int, with_places: bool, merge: bool, walks: int) -> EagerState:
         runs, nodes = 64, 1024
-        pool: dict[str, npt.NDArray[Any]] = {name: np.zeros(runs, dtype=np.int64) for name in ("RS", "RN", "RT", "RX")}
+        pool: dict[str, npt.NDArray[Any]] = {
+            name: np.zeros(runs, dtype=np.int64) for name in ("RS", "RN", "RT", "RK", "RX")
+        }
         pool["FREE"] = np.arange(runs, dtype=np.int64)
         pool["RI"] = np.zeros((runs, source.integers), dtype=np.int64)
         pool["RF"] = np.zeros((runs, source.floats), dtype=np.float64)
@@ -138,7 +140,7 @@ class EagerState:
         """Room for at least `least` more runs."""
         old = len(self.pool["RS"])
         new = max(2 * old, old + least)
-        for name in ("RS", "RN", "RT", "RX", "RI", "RF"):
+        for name in ("RS", "RN", "RT", "RK", "RX", "RI", "RF"):
             self.pool[name] = _longer(self.pool[name], new)
         free = _longer(self.pool["FREE"], new)
         count = int(self.nums[FREE])
@@ -182,7 +184,7 @@ class EagerState:
             "runs": pa.table(
                 {
                     "partition": used[:, 0],
-                    **{name: self.pool[name][used[:, 1]] for name in ("RS", "RN", "RT")},
+                    **{name: self.pool[name][used[:, 1]] for name in ("RS", "RN", "RT", "RK")},
                     **{f"RI{k}": column for k, column in enumerate(self.pool["RI"][used[:, 1]].T)},
                     **{f"RF{k}": column for k, column in enumerate(self.pool["RF"][used[:, 1]].T)},
                 }
@@ -236,7 +238,7 @@ class EagerState:
         free = len(self.pool["RS"])
         self.pool["FREE"][: free - runs.num_rows] = np.arange(runs.num_rows, free)
         self.nums[FREE], self.nums[LIVE] = free - runs.num_rows, runs.num_rows
-        for name in ("RS", "RN", "RT"):
+        for name in ("RS", "RN", "RT", "RK"):
             self.pool[name][: runs.num_rows] = runs.column(name).to_numpy()
         for array in ("RI", "RF"):
             for k in range(self.pool[array].shape[1]):
