@@ -14,6 +14,7 @@ from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
 from augury.codegen.inventory import columns_of, emitted_names, functions_of, strings_of
 from augury.codegen.lines import Lines
+from augury.codegen.pools import Pools
 from augury.codegen.runs import Place, Slot, ValueVector, updates
 from augury.codegen.source import KernelSource, kernel_source
 from augury.ir.predicate import Ref, walk
@@ -74,6 +75,7 @@ class _Emitter:
     def __init__(self, plan: EagerNfaPlan, counters: bool) -> None:
         self.plan, self.counters = plan, counters
         self.out, self.vector = Lines(), ValueVector()
+        self.pools = Pools(self.out, self.vector, counters)
         self.strings = strings_of(plan)
         self.specs, self.columns = columns_of(plan)
         self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
@@ -197,7 +199,7 @@ class _Emitter:
             expired = self._expired()
             if expired:
                 with out.block(f"if {expired}:", "WITHIN"):
-                    self._free("r")
+                    self.pools.free("r")
                 word = "elif"
             for k, s in enumerate(self.states):
                 c = self.plan.branches[s.branch].components[s.component]
@@ -286,13 +288,13 @@ class _Emitter:
                 with out.block("if took:"):
                     self._take(s.branch, j, begins=begins, copy=False)
                 with out.block("else:"):
-                    self._free("r")
+                    self.pools.free("r")
 
     def _ignore(self, s: _State) -> None:
         """Run r stays as it is; of several that stay with the same values, one goes on for all."""
         out = self.out
         if not self.plan.merge:
-            self._keep("r")
+            self.pools.keep("r")
             return
         state = self._state(s.branch, s.component, s.looping)
         lead, join = f"idle_{state}", f"join_{state}"
@@ -302,20 +304,20 @@ class _Emitter:
         open_to_all = [f"k > RK[{run}]" for run in (lead, "r")]
         with out.block(f"if {' and '.join([f'{lead} >= 0', *open_to_all, *same])}:", "an equivalent run: merge"):
             with out.block(f"if {join} < 0:"):
-                self._write_node(f"NE[RN[{lead}]]", f"RN[{lead}]", "-1", f"RT[{lead}]")
+                self.pools.write_node(f"NE[RN[{lead}]]", f"RN[{lead}]", "-1", f"RT[{lead}]")
                 out.add(f"{join} = node", "no event: two histories become one")
                 out.add(f"RN[{lead}] = node")
-            self._edge(join, "RN[r]", "RT[r]")
+            self.pools.edge(join, "RN[r]", "RT[r]")
             out.add(f"NE[{join}] = max(NE[{join}], NE[RN[r]])")
             out.add(f"RK[{lead}] = max(RK[{lead}], RK[r])")
             out.add(f"RT[{lead}] = max(RT[{lead}], RT[r])")
             if self.counters:
                 out.add("nums[12] += 1", "merged")
-            self._free("r")
+            self.pools.free("r")
         with out.block("else:"):
             with out.block(f"if {lead} < 0:"):
                 out.add(f"{lead} = r")
-            self._keep("r")
+            self.pools.keep("r")
 
     def _begin(self, b: int) -> None:
         out, c = self.out, self.plan.branches[b].components[0]
@@ -326,8 +328,8 @@ class _Emitter:
             if len(self.plan.branches[b].components) == 1 and not c.iterated:
                 self._final(b, "-1", start)
                 return
-            self._allocate()
-            self._cells("0")
+            self.pools.allocate()
+            self.pools.cells("0")
             out.add("RN[q] = -1")
             out.add(f"RT[q] = {start}")
             self._take_into(b, 0, begins=True)
@@ -338,22 +340,16 @@ class _Emitter:
         if last and not branch.components[j].iterated:
             self._final(b, "RN[r]", "RT[r]")
             if not copy:
-                self._free("r")
+                self.pools.free("r")
             return
         if copy:
-            self._allocate()
-            self._cells()
+            self.pools.allocate()
+            self.pools.cells()
             self.out.add("RN[q] = RN[r]")
             self.out.add("RT[q] = RT[r]")
         else:
             self.out.add("q = r")
         self._take_into(b, j, begins=begins)
-
-    def _cells(self, value: str = "") -> None:
-        """Copy the value vector of run r to run q, or fill it with `value`."""
-        for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats)):
-            for k in range(len(cells)):
-                self.out.add(f"{array}[q, {k}] = {value or f'{array}[r, {k}]'}")
 
     def _take_into(self, b: int, j: int, *, begins: bool) -> None:
         """Event i joins component j of run q, which moves on."""
@@ -391,11 +387,11 @@ class _Emitter:
                 out.add("HG[h] = stamp")
                 out.add("HT[h] = q")
         with out.block("if m >= 0:", "an equivalent run took the same event: merge"):
-            self._edge("RN[m]", "RN[q]", "RT[q]")
+            self.pools.edge("RN[m]", "RN[q]", "RT[q]")
             out.add("RT[m] = max(RT[m], RT[q])")
             if self.counters:
                 out.add("nums[12] += 1", "merged")
-            self._free("q")
+            self.pools.free("q")
         with out.block("else:"):
             with out.block(f"if lead_{state} < 0:"):
                 out.add(f"lead_{state} = q")
@@ -414,7 +410,7 @@ class _Emitter:
             with out.block("if done:", "a match"):
                 out.add("OUT[found] = node")
                 out.add("found += 1")
-        self._keep("q")
+        self.pools.keep("q")
 
     def _final(self, b: int, before: str, start: str) -> None:
         """A match ends with event i."""
@@ -422,7 +418,7 @@ class _Emitter:
         j = len(self.plan.branches[b].components) - 1
         if self.plan.merge:
             with out.block(f"if final_{b} >= 0:", "another run ends with the same event"):
-                self._edge(f"final_{b}", before, start)
+                self.pools.edge(f"final_{b}", before, start)
             with out.block("else:", "a match"):
                 self._node(b, j, before, start)
                 out.add("OUT[found] = node")
@@ -434,45 +430,7 @@ class _Emitter:
             out.add("found += 1")
 
     def _node(self, b: int, j: int, before: str, start: str) -> None:
-        self._write_node("i", before, str(self._code(b, j)), start)
-
-    def _write_node(self, event: str, before: str, code: str, start: str) -> None:
-        out = self.out
-        out.add("node = nodes")
-        out.add("nodes = node + 1")
-        out.add(f"NE[node] = {event}")
-        out.add(f"NP[node] = {before}")
-        out.add(f"NC[node] = {code}")
-        out.add(f"NT[node] = {start}")
-        out.add("NM[node] = -1")
-        if self.counters:
-            out.add("nums[11] += 1", "buffer writes")
-
-    def _edge(self, node: str, before: str, start: str) -> None:
-        out = self.out
-        out.add("edge = edges")
-        out.add("edges = edge + 1")
-        out.add(f"XN[edge] = {before}")
-        out.add(f"XX[edge] = NM[{node}]")
-        out.add(f"NM[{node}] = edge")
-        out.add(f"NT[{node}] = max(NT[{node}], {start})")
-
-    def _allocate(self) -> None:
-        self.out.add("free -= 1")
-        self.out.add("q = FREE[free]")
-        self.out.add("runs += 1")
-        if self.counters:
-            self.out.add("nums[9] += 1", "runs created")
-
-    def _free(self, run: str) -> None:
-        self.out.add(f"FREE[free] = {run}")
-        self.out.add("free += 1")
-        self.out.add("runs -= 1")
-
-    def _keep(self, run: str) -> None:
-        self.out.add(f"RX[{run}] = P_head[g]")
-        self.out.add(f"P_head[g] = {run}")
-        self.out.add("live += 1")
+        self.pools.write_node("i", before, str(self._code(b, j)), start)
 
     def _keys(self, b: int, j: int) -> list[tuple[str, bool]]:
         """The values that the rest of the automaton can read: two runs that agree on them are equivalent.
