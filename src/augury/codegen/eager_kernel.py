@@ -156,7 +156,7 @@ class EagerKernel:
 
     def _advance(self, live: EagerState, first: int) -> Expanded:
         """Consume the events from `first` on; the matches they complete."""
-        stream = live.stream(self.source.specs)
+        stream = live.stream(self.source)
         found: list[Expanded] = []
         at, n = first, live.events.length
         while True:

@@ -54,6 +54,11 @@ class EagerNfaSource:
     functions: Mapping[str, tuple[str, ...]]
     """Registered functions that the kernel calls, with the kinds of their arguments."""
 
+    @property
+    def orders_strings(self) -> bool:
+        """Whether strings are compared by more than equality."""
+        return "string_rank[" in self.source.text
+
 
 def emit_eager_nfa(plan: EagerNfaPlan, *, counters: bool = False) -> EagerNfaSource:
     """The kernel of a plan; the same plan gives the same text."""

@@ -194,7 +194,7 @@ class Reporting:
 
     def _absent(self, live: EagerState, found: Expanded) -> npt.NDArray[np.uint8]:
         """1 for each match beside which no negated part occurs."""
-        stream = live.stream(self.source.specs)
+        stream = live.stream(self.source)
         n = live.events.length
         starts, parts, events = [0], [], []
         for k in range(len(self.source.negated)):

@@ -117,13 +117,15 @@ class EagerState:
         nums[FREE] = runs
         return cls(Encoding.start(source.strings), EventStore(source.specs, with_places=with_places), nums, pool)
 
-    def stream(self, specs: Sequence[ColumnSpec]) -> list[npt.NDArray[Any]]:
+    def stream(self, source: EagerNfaSource) -> list[npt.NDArray[Any]]:
         """The arrays that generated functions take first, in their order."""
+        # Ranks are sorted anew whenever a string is new, so only where strings are compared by order.
+        order = ranks(self.encoding.dictionary) if source.orders_strings else np.zeros(1, dtype=np.int64)
         view = self.events.view
         return [
             *(view(name) for name in ("time", "rank", "place", "type", "partition")),
-            ranks(self.encoding.dictionary) if len(self.encoding.dictionary) else np.zeros(1, dtype=np.int64),
-            *(view(name) for name in emitted_names(specs)),
+            order,
+            *(view(name) for name in emitted_names(source.specs)),
         ]
 
     def cut_segment(self, start: Integers) -> None:
