@@ -77,7 +77,7 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
     plan = query.choice.plan
     match plan:
         case EagerNfaPlan():
-            return EagerKernel(plan, options)
+            return EagerKernel(plan, options, query.kernel)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
         case _:

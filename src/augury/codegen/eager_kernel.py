@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from augury.codegen.eager_nfa import COUNTERS, emit_eager_nfa
+from augury.codegen.eager_nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
 from augury.codegen.eager_reporting import SLICE, Reporting, span_of
 from augury.codegen.eager_state import (
     EDGES,
@@ -41,10 +41,11 @@ PATIENCE = 1 << 14
 class EagerKernel:
     """Runs the automata of a plan; all that it remembers of the events is in the state."""
 
-    def __init__(self, plan: EagerNfaPlan, options: Options) -> None:
+    def __init__(self, plan: EagerNfaPlan, options: Options, source: EagerNfaSource | None = None) -> None:
+        """`source` is what the plan was emitted as with these options, if it was."""
         self.plan = replace(plan, merge=plan.merge and options.merge)
         self.options = options
-        self.source = emit_eager_nfa(self.plan, counters=options.counters)
+        self.source = source or emit_eager_nfa(self.plan, counters=options.counters)
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(support_source(), options)
         self.reporting = Reporting(self.plan, self.source, options, self.code, self.support)

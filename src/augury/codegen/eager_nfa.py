@@ -53,6 +53,8 @@ class EagerNfaSource:
     negated: tuple[NfaComponent, ...]
     functions: Mapping[str, tuple[str, ...]]
     """Registered functions that the kernel calls, with the kinds of their arguments."""
+    cells: tuple[tuple[str, str], ...]
+    """The value vector of a run: each cell with what it holds."""
 
     @property
     def orders_strings(self) -> bool:
@@ -115,6 +117,7 @@ class _Emitter:
             tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
             negated,
             functions_of(self.plan),
+            self.vector.described(),
         )
 
     def _conditions(self, b: int, j: int) -> Conditions:
@@ -144,10 +147,8 @@ class _Emitter:
         for k, s in enumerate(self.states):
             c = self.plan.branches[s.branch].components[s.component]
             out.add(f"# state {k}: {'looping over' if s.looping else 'waiting for'} {c.variable}")
-        for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats)):
-            for k, cell in enumerate(cells):
-                what = f"{cell.operation.removesuffix('_f')} of {cell.variable} {cell.argument}"
-                out.add(f"# {array}[:, {k}]: {what}".rstrip())
+        for cell, holds in self.vector.described():
+            out.add(f"# {cell}: {holds}")
         out.add()
         out.add()
 

@@ -48,6 +48,14 @@ class ValueVector:
         self.readers.setdefault(slot, set()).add(reader)
         return f"{array}[{run}, {cells.index(slot)}]"
 
+    def described(self) -> tuple[tuple[str, str], ...]:
+        """Each cell with what it holds."""
+        return tuple(
+            (f"{array}[:, {k}]", f"{cell.operation.removesuffix('_f')} of {cell.variable} {cell.argument}".rstrip())
+            for array, cells in (("RI", self.integers), ("RF", self.floats))
+            for k, cell in enumerate(cells)
+        )
+
     def place(self, slot: Slot) -> int:
         return (self.floats if slot.is_float else self.integers).index(slot)
 

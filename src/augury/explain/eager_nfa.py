@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import assert_never
@@ -16,9 +15,6 @@ from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
 from augury.plan import Absence, Computed, EagerNfaPlan, NfaBranch, NfaComponent
 from augury.schema import Kind
-
-CELL = re.compile(r"# (R[IF]\[:, \d+\]): (.*)")
-"""A line in the header of a kernel that says what a cell of the value vector holds."""
 
 
 def explain_eager_nfa(plan: EagerNfaPlan, kernel: EagerNfaSource) -> list[str]:
@@ -41,8 +37,8 @@ def explain_eager_nfa(plan: EagerNfaPlan, kernel: EagerNfaSource) -> list[str]:
             out += ["  a match is dropped if a search by type, partition and time finds beside its events"]
             for part in branch.absent:
                 out += [*_absence(plan, part, "    "), f"      looked for when {_known(plan, part)}"]
-    cells = CELL.findall(kernel.source.text)
-    out += ["", "a run holds", *aligned([[array, holds] for array, holds in [("RN", "its last node"), *cells]])]
+    cells = [("RN", "its last node"), *kernel.cells]
+    out += ["", "a run holds", *aligned([[array, holds] for array, holds in cells])]
     if plan.computed:
         out += ["", "computed by the host, for an event e"]
         out += aligned([[c.name, _how_often(c)] for c in plan.computed])

@@ -242,6 +242,16 @@ class Conjunct:
     def span(self) -> Span:
         return self.expr.span
 
+    @property
+    def one_event(self) -> bool:
+        """Whether it reads a single event, or each element of a list by itself."""
+        return all(
+            e.element in (Element.SINGLE, Element.EACH)
+            if isinstance(e, Ref)
+            else not isinstance(e, Aggregate | ListLength)
+            for e in walk(self.expr)
+        )
+
     def __str__(self) -> str:
         from augury.ir.text import expression_text
         from augury.ir.unbind import unbind

@@ -92,7 +92,7 @@ def _component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Co
     """The component with the conjuncts that its variable completes."""
     v = variable_of(c)
     mine = [j for j in conjuncts if v in j.variables and set(j.variables) <= set(known)]
-    alone = tuple(j for j in mine if j.variables == (v,) and _one_event(j))
+    alone = tuple(j for j in mine if j.variables == (v,) and j.one_event)
     whole = tuple(j for j in mine if v in j.whole)
     take = tuple(j for j in mine if j not in alone and j not in whole)
     for j in (*take, *whole):
@@ -129,14 +129,6 @@ def _one_of(c: NfaComponent, lists: Collection[str], part: AbsentPart) -> NfaCom
         raise _Cannot("a NOT over a list that one event does not decide", part.body.span)
     take = tuple(j for j in c.take if not j.from_second & set(lists))
     return replace(c, iterated=False, take=take)
-
-
-def _one_event(c: Conjunct) -> bool:
-    """Whether `c` reads a single event, or each element of a list by itself."""
-    return all(
-        e.element in (Element.SINGLE, Element.EACH) if isinstance(e, Ref) else not isinstance(e, Aggregate | ListLength)
-        for e in walk(c.expr)
-    )
 
 
 def _unmerged(plans: Sequence[NfaBranch]) -> str:

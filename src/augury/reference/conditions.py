@@ -12,7 +12,7 @@ from augury.ir.evaluate import Bindings as Rows
 from augury.ir.evaluate import holds
 from augury.ir.normal_form import normal_conjuncts
 from augury.ir.pattern import Event, Repeat, event_of
-from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, walk
+from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import Strategy
 from augury.options import Options
@@ -124,7 +124,7 @@ class Conditions:
         """Whether `e` may be bound to the component as far as type and predicates over it alone can tell."""
         v = event_of(component).variable
         return self.fits(component, e) and all(
-            self.holds(c, {v: (e,)}) for c in self.conjuncts if c.variables == (v,) and _one_event(c)
+            self.holds(c, {v: (e,)}) for c in self.conjuncts if c.variables == (v,) and c.one_event
         )
 
     def candidates(self, component: Event | Repeat, bindings: Bindings) -> Sequence[StreamEvent]:
@@ -146,14 +146,6 @@ class Conditions:
         latest = min(f.time for f in present) + self.query.window.ticks
         first = bisect_left(group, earliest, key=lambda e: e.time)
         return group[first : bisect_right(group, latest, key=lambda e: e.time)]
-
-
-def _one_event(c: Conjunct) -> bool:
-    """Whether `c` reads a single event, or each element of a list by itself."""
-    return all(
-        e.element in (Element.SINGLE, Element.EACH) if isinstance(e, Ref) else not isinstance(e, Aggregate | ListLength)
-        for e in walk(c.expr)
-    )
 
 
 def bound(bindings: Bindings) -> Iterator[StreamEvent]:
