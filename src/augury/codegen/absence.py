@@ -14,7 +14,7 @@ from augury.codegen.lines import Lines
 from augury.codegen.runs import Columns
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref
 from augury.ir.query import CountWindow, TimeWindow
-from augury.plan import Absence, EagerNfaPlan, NfaComponent
+from augury.plan import Absence, Component, EagerNfaPlan
 
 MATCH = ("M_branch", "M_offsets", "M_events", "V_offsets", "V_events", "C_start", "C_part", "C_event")
 """The matches: all events of each, those of each variable, and the candidates of each negated component."""
@@ -22,7 +22,7 @@ MATCH = ("M_branch", "M_offsets", "M_events", "V_offsets", "V_events", "C_start"
 
 def emit_absences(
     out: Lines, plan: EagerNfaPlan, columns: Columns, strings: Sequence[str], arguments: str
-) -> tuple[NfaComponent, ...]:
+) -> tuple[Component, ...]:
     """Write `fits` and `absent` if the plan negates anything; the negated components in the order of their numbers."""
     emitter = _Absences(out, plan, columns, strings, arguments)
     if not any(branch.absent for branch in plan.branches):
@@ -38,7 +38,7 @@ class _Absences:
     columns: Columns
     strings: Sequence[str]
     arguments: str
-    negated: list[NfaComponent] = field(default_factory=list)
+    negated: list[Component] = field(default_factory=list)
     count: int = 0
 
     def functions(self) -> None:
@@ -98,7 +98,7 @@ class _Absences:
             out.add("return False")
         return f"occurs_{number}(m{extra}, {self.arguments}, {', '.join(MATCH)})"
 
-    def _search(self, part: Absence, rest: Sequence[NfaComponent], bound: dict[str, str], inner: Sequence[str]) -> None:
+    def _search(self, part: Absence, rest: Sequence[Component], bound: dict[str, str], inner: Sequence[str]) -> None:
         """A loop over the candidates of the next component; inside all of them, the part occurs."""
         out = self.out
         if not rest:

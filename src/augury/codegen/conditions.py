@@ -9,7 +9,7 @@ from augury.codegen.expressions import true
 from augury.codegen.lines import Lines
 from augury.codegen.runs import Place
 from augury.ir.predicate import Conjunct
-from augury.plan import NfaComponent
+from augury.plan import Component
 from augury.source import Source
 
 
@@ -17,7 +17,7 @@ from augury.source import Source
 class Conditions:
     """What is tested at one component; `codes` are the numbers of the branch's components by variable."""
 
-    component: NfaComponent
+    component: Component
     at: Place
     codes: Mapping[str, int]
     source: Source

@@ -20,7 +20,7 @@ from augury.codegen.source import KernelSource, kernel_source
 from augury.ir.predicate import Ref, walk
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
-from augury.plan import EagerNfaPlan, NfaBranch, NfaComponent
+from augury.plan import Component, EagerNfaPlan, NfaBranch
 from augury.runtime.columns import ColumnSpec
 from augury.schema import Kind
 
@@ -50,7 +50,7 @@ class EagerNfaSource:
     event_cells: tuple[int, ...]
     component_variables: tuple[str, ...]
     branch_of_component: tuple[int, ...]
-    negated: tuple[NfaComponent, ...]
+    negated: tuple[Component, ...]
     functions: Mapping[str, tuple[str, ...]]
     """Registered functions that the kernel calls, with the kinds of their arguments."""
     cells: tuple[tuple[str, str], ...]
@@ -230,7 +230,7 @@ class _Emitter:
             case None:
                 return ""
 
-    def _fits(self, c: NfaComponent) -> str:
+    def _fits(self, c: Component) -> str:
         tests = []
         if c.types and self.plan.query.schema.type is not None:
             codes = [self.strings.index(t) for t in c.types]
@@ -274,7 +274,7 @@ class _Emitter:
         out.add(f"{name} = {name} and {' and '.join(tests)}")
         self.conditions[b, j].take(out, name, "r", begins=begins)
 
-    def _length(self, c: NfaComponent) -> str:
+    def _length(self, c: Component) -> str:
         return f"RI[r, {self.vector.place(Slot(c.variable, 'length'))}]"
 
     def _move(self, s: _State, j: int, *, begins: bool) -> None:

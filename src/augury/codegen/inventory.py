@@ -9,12 +9,12 @@ from augury.codegen.expressions import kind_of
 from augury.codegen.runs import Columns
 from augury.ir.functions import BUILTINS
 from augury.ir.predicate import Call, Conjunct, Expr, Literal, Ref, walk
-from augury.plan import Absence, EagerNfaPlan, NfaComponent
+from augury.plan import Absence, Component, EagerNfaPlan
 from augury.runtime.columns import ColumnSpec, array_names
 
 
-def _conjuncts(plan: EagerNfaPlan) -> Iterable[tuple[NfaComponent, Conjunct]]:
-    def inside(absent: Absence) -> Iterable[tuple[NfaComponent, Conjunct]]:
+def _conjuncts(plan: EagerNfaPlan) -> Iterable[tuple[Component, Conjunct]]:
+    def inside(absent: Absence) -> Iterable[tuple[Component, Conjunct]]:
         for c in absent.components:
             yield from ((c, j) for j in (*c.alone, *c.take, *c.whole))
         for inner in absent.inner:
@@ -27,8 +27,8 @@ def _conjuncts(plan: EagerNfaPlan) -> Iterable[tuple[NfaComponent, Conjunct]]:
             yield from inside(absent)
 
 
-def _components(plan: EagerNfaPlan) -> Iterable[NfaComponent]:
-    def inside(absent: Absence) -> Iterable[NfaComponent]:
+def _components(plan: EagerNfaPlan) -> Iterable[Component]:
+    def inside(absent: Absence) -> Iterable[Component]:
         yield from absent.components
         for inner in absent.inner:
             yield from inside(inner)

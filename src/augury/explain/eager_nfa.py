@@ -13,7 +13,7 @@ from augury.ir.predicate import Call, Conjunct, Element, Expr, Ref, map_children
 from augury.ir.terms import Strategy
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
-from augury.plan import Absence, Computed, EagerNfaPlan, NfaBranch, NfaComponent
+from augury.plan import Absence, Component, Computed, EagerNfaPlan, NfaBranch
 from augury.schema import Kind
 
 
@@ -84,7 +84,7 @@ def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str]:
     yield from _edge(plan, "proceed", text, (*c.whole, *_entering(after)))
 
 
-def _entering(c: NfaComponent) -> tuple[Conjunct, ...]:
+def _entering(c: Component) -> tuple[Conjunct, ...]:
     """What the first event of a component is tested for."""
     return (*c.alone, *(j for j in c.take if c.variable not in j.from_second))
 
@@ -112,7 +112,7 @@ def _ignore(plan: EagerNfaPlan) -> str:
             assert_never(plan.query.strategy)
 
 
-def _event(c: NfaComponent) -> str:
+def _event(c: Component) -> str:
     return f"{'|'.join(c.types) or 'any type'} {c.variable}"
 
 

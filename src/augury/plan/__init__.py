@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from augury.plan.choice import Choice
-from augury.plan.eager_nfa import Absence, Computed, EagerNfaPlan, NfaBranch, NfaComponent
+from augury.plan.components import Absence, Component, Computed
+from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
+from augury.plan.lazy_chain import ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
 from augury.plan.reference import ReferencePlan
+from augury.plan.statistics import StreamStatistics
 from augury.plan.unsupported import Unsupported
 
 FAMILIES = ("reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
@@ -17,12 +20,19 @@ Plan: TypeAlias = "EagerNfaPlan | ReferencePlan"
 __all__ = [
     "FAMILIES",
     "Absence",
+    "ChainBranch",
+    "ChainStep",
     "Choice",
+    "Component",
     "Computed",
     "EagerNfaPlan",
+    "Key",
+    "LazyChainPlan",
+    "LazyTreePlan",
+    "Negation",
     "NfaBranch",
-    "NfaComponent",
     "Plan",
     "ReferencePlan",
+    "StreamStatistics",
     "Unsupported",
 ]

@@ -2,76 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from augury.ir.branches import AbsentPart, Branch, branches
-from augury.ir.functions import BUILTINS
-from augury.ir.normal_form import normal_conjuncts
-from augury.ir.pattern import Event, Repeat, event_of, variable_of
-from augury.ir.predicate import (
-    Aggregate,
-    Call,
-    Conjunct,
-    Element,
-    Expr,
-    ListLength,
-    Ref,
-    conjunct,
-    map_children,
-    walk,
-)
+from augury.ir.branches import Branch, branches
+from augury.ir.pattern import variable_of
+from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
-from augury.ir.text import expression_text
-from augury.ir.unbind import unbind
-from augury.plan import Absence, Computed, EagerNfaPlan, NfaBranch, NfaComponent, Unsupported
-from augury.schema import Kind
-from augury.source import Span
+from augury.plan import EagerNfaPlan, NfaBranch, Unsupported
+from augury.planner.components import Cannot, absence, compiled_conjuncts, component
 
 FAMILY = "eager-nfa"
-
-BY_THE_HOST = frozenset({"lower", "upper", "length", "standardise"})
-"""Built-in functions of one event whose values do not fit a register: the host computes them as columns."""
-
-
-class _Cannot(Exception):
-    """Why the query is outside this family."""
-
-    def __init__(self, reason: str, span: Span | None = None) -> None:
-        super().__init__(reason)
-        self.unsupported = Unsupported(FAMILY, reason, span)
 
 
 def build_eager_nfa(query: BoundQuery) -> EagerNfaPlan | Unsupported:
     """One automaton for each branch; Unsupported for sets, lossy streams and outputs that need more than runs."""
     try:
         return _build(query)
-    except _Cannot as e:
-        return e.unsupported
+    except Cannot as e:
+        return Unsupported(FAMILY, e.reason, e.span)
 
 
 def _build(query: BoundQuery) -> EagerNfaPlan:
     if query.threshold is not None:
-        raise _Cannot("a lossy stream needs the scores of the lossy plan")
+        raise Cannot("a lossy stream needs the scores of the lossy plan")
     if query.output not in (OutputMode.ALL, OutputMode.NONOVERLAP):
-        raise _Cannot(f"runs enumerate matches; OUTPUT {query.output} is not among ALL and NONOVERLAP")
+        raise Cannot(f"runs enumerate matches; OUTPUT {query.output} is not among ALL and NONOVERLAP")
     found = [b for b in branches(query.pattern) if b.components]
     if not all(b.sequential for b in found):
-        raise _Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
-    columns = _Columns()
-    conjuncts = [
-        conjunct(columns.extract(c.expr), query.pattern_order)
-        for c in normal_conjuncts(query.conjuncts, query.pattern_order)
-    ]
-    for c in conjuncts:
-        _check(c)
+        raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
+    conjuncts, computed = compiled_conjuncts(query)
     plans = tuple(_branch(b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
-        raise _Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
+        raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
     unmerged = _unmerged(plans)
-    return EagerNfaPlan(query, plans, columns.computed, merge=not unmerged, unmerged=unmerged)
+    return EagerNfaPlan(query, plans, computed, merge=not unmerged, unmerged=unmerged)
 
 
 def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
@@ -81,54 +48,11 @@ def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
     known: list[str] = []
     for c in ordered:
         known.append(variable_of(c))
-        components.append(_component(c, known, conjuncts))
+        components.append(component(c, known, conjuncts))
     # What reads no event at all is tested with the first one.
     constant = tuple(j for j in conjuncts if not j.variables)
     components[0] = replace(components[0], alone=(*constant, *components[0].alone))
-    return NfaBranch(tuple(components), tuple(_absence(p, known, conjuncts) for p in branch.absent))
-
-
-def _component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Conjunct]) -> NfaComponent:
-    """The component with the conjuncts that its variable completes."""
-    v = variable_of(c)
-    mine = [j for j in conjuncts if v in j.variables and set(j.variables) <= set(known)]
-    alone = tuple(j for j in mine if j.variables == (v,) and j.one_event)
-    whole = tuple(j for j in mine if v in j.whole)
-    take = tuple(j for j in mine if j not in alone and j not in whole)
-    for j in (*take, *whole):
-        for e in walk(j.expr):
-            if isinstance(e, Aggregate) and e.running and (e.variable != v or j in whole):
-                raise _Cannot("a running aggregate of a list that is already complete", e.span)
-    low, high = (c.low, c.high) if isinstance(c, Repeat) else (1, 1)
-    return NfaComponent(v, event_of(c).types, low, high, isinstance(c, Repeat), alone, take, whole)
-
-
-def _absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct]) -> Absence:
-    inside = branches(part.body)
-    if len(inside) != 1:
-        raise _Cannot("a NOT over alternatives that no rule could take apart", part.body.span)
-    (body,) = inside
-    lists = {variable_of(c) for c in body.components if isinstance(c, Repeat)}
-    components, names = [], list(known)
-    for c in body.components:
-        names.append(variable_of(c))
-        components.append(_one_of(_component(c, names, conjuncts), lists, part))
-    for j in (j for c in components for j in c.take):
-        if any(isinstance(e, Aggregate) for e in walk(j.expr)):
-            raise _Cannot("an aggregate in a condition on a negated event", j.span)
-    inner = tuple(
-        _absence(replace(p, after=p.after | part.after, before=p.before | part.before), names, conjuncts)
-        for p in body.absent
-    )
-    return Absence(tuple(components), body.order, part.after, part.before, inner, open=not part.before & set(known))
-
-
-def _one_of(c: NfaComponent, lists: Collection[str], part: AbsentPart) -> NfaComponent:
-    """A negated list as a single event: if a list of several occurs, so does the list of any one of them."""
-    if c.low > 1 or any(j.whole & set(lists) for j in (*c.take, *c.whole)):
-        raise _Cannot("a NOT over a list that one event does not decide", part.body.span)
-    take = tuple(j for j in c.take if not j.from_second & set(lists))
-    return replace(c, iterated=False, take=take)
+    return NfaBranch(tuple(components), tuple(absence(p, known, conjuncts) for p in branch.absent))
 
 
 def _unmerged(plans: Sequence[NfaBranch]) -> str:
@@ -140,56 +64,3 @@ def _unmerged(plans: Sequence[NfaBranch]) -> str:
     if any(plan.absent for plan in plans):
         return "negated parts are looked for match by match"
     return ""
-
-
-def _check(c: Conjunct) -> None:
-    for e in walk(c.expr):
-        match e:
-            case Aggregate(function="min" | "max", type=t) if t.kind is Kind.STRING:
-                raise _Cannot("the least or greatest of strings", e.span)
-            case Call(function=name, arguments=arguments) if name not in BUILTINS:
-                if not all(x.type.numeric or x.type.kind is Kind.BOOL for x in (e, *arguments)):
-                    raise _Cannot(f"the registered function `{name}` over several events, and not of numbers", e.span)
-            case Call(function="least" | "greatest", type=t) if t.kind is Kind.STRING:
-                raise _Cannot("the least or greatest of strings", e.span)
-            case Call(function=name) if name in BY_THE_HOST:
-                raise _Cannot(f"`{name}` over several events", e.span)
-            case _:
-                pass
-
-
-class _Columns:
-    """Collects what the host must compute, and puts a reference to the column in its place."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Computed] = {}
-
-    @property
-    def computed(self) -> tuple[Computed, ...]:
-        return tuple(self._found.values())
-
-    def extract(self, e: Expr) -> Expr:
-        if isinstance(e, Call) and (e.function in BY_THE_HOST or e.function not in BUILTINS):
-            event = _only_event(e)
-            if event is not None:
-                variable, element = event
-                canonical = _as_event(e)
-                name = expression_text(unbind(canonical))
-                self._found.setdefault(name, Computed(name, canonical))
-                return Ref(variable, name, e.type, element, span=e.span)
-        return map_children(self.extract, e)
-
-
-def _only_event(e: Expr) -> tuple[str, Element] | None:
-    """The one event that `e` reads, if it is one."""
-    read = {(r.variable, r.element) for r in walk(e) if isinstance(r, Ref)}
-    if len(read) != 1 or any(isinstance(x, Aggregate | ListLength) for x in walk(e)):
-        return None
-    return next(iter(read))
-
-
-def _as_event(e: Expr) -> Expr:
-    """`e` over a single event named `e`."""
-    if isinstance(e, Ref):
-        return Ref("e", e.column, e.type)
-    return map_children(_as_event, e)

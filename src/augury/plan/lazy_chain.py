@@ -1,0 +1,173 @@
+"""The plan of lazy chain automata (paper 000): the components of each branch in the order they are evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar
+
+from augury.ir.predicate import Aggregate, Compare, Conjunct, Element, Ref, variables, walk
+from augury.ir.query import BoundQuery
+from augury.plan.components import Absence, Component, Computed
+from augury.plan.statistics import StreamStatistics
+
+
+class Negation(StrEnum):
+    """When negated parts are looked for (paper 000, section 4.4)."""
+
+    POST_PROCESSING = "post-processing"
+    FIRST_CHANCE = "first-chance"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An equality that finds candidates by an index: `column` of the step's event is `other_column` of `other`'s."""
+
+    column: str
+    other: str
+    other_column: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChainStep:
+    """A state of the chain: it takes `component` from the input buffer or from the stream.
+
+    `after` and `before` are the ordering filters, the variables bound by then that precede and succeed every event
+    taken here. The conjuncts of `component` are those that it completes; `absent` are the negated parts whose
+    dependencies it completes (First-Chance negation, section 4.4).
+    """
+
+    component: Component
+    after: tuple[str, ...]
+    before: tuple[str, ...]
+    absent: tuple[Absence, ...]
+    key: Key | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainBranch:
+    """One chain: `components` in pattern order, and `evaluation`, the order in which they are bound, lists last.
+
+    `order` holds (u, v) iff all events of u precede all of v. Components carry only the conjuncts on one event alone;
+    the others are placed by `steps`.
+    """
+
+    components: tuple[Component, ...]
+    order: frozenset[tuple[str, str]]
+    absent: tuple[Absence, ...]
+    evaluation: tuple[str, ...]
+
+    def __getitem__(self, variable: str) -> Component:
+        return next(c for c in self.components if c.variable == variable)
+
+
+@dataclass(frozen=True, slots=True)
+class LazyChainPlan:
+    """Chains over shared input buffers, one for each branch, each evaluated in ascending order of frequency.
+
+    `conjuncts` are those over several events. `estimated` holds for each branch the partial matches of a window that
+    the cost model expects at each step. An `adaptive` plan changes its order when the stream leaves `statistics`.
+    """
+
+    query: BoundQuery
+    branches: tuple[ChainBranch, ...]
+    conjuncts: tuple[Conjunct, ...]
+    computed: tuple[Computed, ...]
+    negation: Negation
+    statistics: StreamStatistics
+    estimated: tuple[tuple[float, ...], ...] = ()
+    indexed: bool = True
+    adaptive: bool = True
+    family: ClassVar[str] = "lazy-chain"
+
+    def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:
+        """The same plan with its branches evaluated in other orders."""
+        branches = tuple(replace(b, evaluation=e) for b, e in zip(self.branches, evaluation, strict=True))
+        return replace(self, branches=branches)
+
+    def steps(self, branch: ChainBranch) -> tuple[tuple[ChainStep, ...], tuple[Absence, ...]]:
+        """The states of a chain, and the negated parts that are looked for once it is complete."""
+        out: list[ChainStep] = []
+        known: list[str] = []
+        rest = list(branch.absent)
+        for v in branch.evaluation:
+            after = tuple(u for u in known if (u, v) in branch.order)
+            before = tuple(u for u in known if (v, u) in branch.order)
+            known.append(v)
+            component = self._component(branch[v], known)
+            # A list is complete only when the chain is, so nothing is looked for before.
+            ready = [
+                part
+                for part in rest
+                if self.negation is Negation.FIRST_CHANCE and not branch[v].iterated and _decided(part, branch, known)
+            ]
+            rest = [part for part in rest if part not in ready]
+            key = self._key(component, known) if self.indexed else None
+            out.append(ChainStep(component, after, before, tuple(ready), key))
+        return tuple(out), tuple(rest)
+
+    def _component(self, c: Component, known: Sequence[str]) -> Component:
+        mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
+        whole = tuple(j for j in mine if c.variable in j.whole)
+        return replace(c, take=tuple(j for j in mine if j not in whole), whole=whole)
+
+    def _key(self, c: Component, known: Sequence[str]) -> Key | None:
+        """The first equality with an event bound before; the partition, if there is one, is indexed anyway."""
+        for j in c.take:
+            if isinstance(j.expr, Compare) and j.expr.operator == "=" and not c.iterated:
+                for mine, other in ((j.expr.left, j.expr.right), (j.expr.right, j.expr.left)):
+                    if (
+                        isinstance(mine, Ref)
+                        and isinstance(other, Ref)
+                        and mine.element is other.element is Element.SINGLE
+                        and mine.variable == c.variable
+                        and other.variable in known
+                        and other.variable != c.variable
+                        and mine.type == other.type
+                    ):
+                        return Key(mine.column, other.variable, other.column)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LazyTreePlan:
+    """A tree of all evaluation orders, of which each step of the stream takes the one that its rates ask for.
+
+    `chain` has the order to begin with; what the live window holds of each component decides about the next ones.
+    """
+
+    chain: LazyChainPlan
+    family: ClassVar[str] = "lazy-tree"
+
+    @property
+    def query(self) -> BoundQuery:
+        return self.chain.query
+
+
+def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
+    """Whether one search for one event decides about `part` as soon as `known` are bound."""
+    if part.open or len(part.components) != 1 or part.inner:
+        return False
+    (c,) = part.components
+    lists = {x.variable for x in branch.components if x.iterated}
+    read = {v for j in c.take for v in variables(j.expr)} - {c.variable}
+    if lists & (read | part.after | part.before) or any(isinstance(e, Aggregate) for j in c.take for e in walk(j.expr)):
+        return False
+    needs = read | _nearest(part, branch)
+    if not part.after or not part.before:
+        # How far it looks back is known when the last event of the match is.
+        needs |= {c.variable for c in branch.components}
+    for x in branch.components:
+        # An event of the match is not the negated one, so those that could be are bound first.
+        beside = x.variable not in part.after | part.before
+        if beside and (not x.types or not c.types or set(x.types) & set(c.types)):
+            needs.add(x.variable)
+    return needs <= set(known)
+
+
+def _nearest(part: Absence, branch: ChainBranch) -> set[str]:
+    """The variables next to a negated part; those further off follow from the order."""
+    after = {u for u in part.after if not any((u, v) in branch.order for v in part.after)}
+    before = {u for u in part.before if not any((v, u) in branch.order for v in part.before)}
+    return after | before

@@ -1,0 +1,148 @@
+"""Components, negated parts and computed columns: what the builders of several families do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from augury.ir.branches import AbsentPart, branches
+from augury.ir.functions import BUILTINS
+from augury.ir.normal_form import normal_conjuncts
+from augury.ir.pattern import Event, Repeat, event_of, variable_of
+from augury.ir.predicate import (
+    Aggregate,
+    Call,
+    Conjunct,
+    Element,
+    Expr,
+    ListLength,
+    Ref,
+    conjunct,
+    map_children,
+    walk,
+)
+from augury.ir.query import BoundQuery
+from augury.ir.text import expression_text
+from augury.ir.unbind import unbind
+from augury.plan import Absence, Component, Computed
+from augury.schema import Kind
+from augury.source import Span
+
+BY_THE_HOST = frozenset({"lower", "upper", "length", "standardise"})
+"""Built-in functions of one event whose values do not fit a register: the host computes them as columns."""
+
+
+class Cannot(Exception):
+    """Why a query is outside a family."""
+
+    def __init__(self, reason: str, span: Span | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.span = reason, span
+
+
+def compiled_conjuncts(query: BoundQuery) -> tuple[list[Conjunct], tuple[Computed, ...]]:
+    """The conjuncts of a query as a kernel tests them, and the columns that the host computes for them."""
+    columns = _Columns()
+    conjuncts = [
+        conjunct(columns.extract(c.expr), query.pattern_order)
+        for c in normal_conjuncts(query.conjuncts, query.pattern_order)
+    ]
+    for c in conjuncts:
+        _check(c)
+    return conjuncts, columns.computed
+
+
+def component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Conjunct]) -> Component:
+    """The component with the conjuncts that its variable completes."""
+    v = variable_of(c)
+    mine = [j for j in conjuncts if v in j.variables and set(j.variables) <= set(known)]
+    alone = tuple(j for j in mine if j.variables == (v,) and j.one_event)
+    whole = tuple(j for j in mine if v in j.whole)
+    take = tuple(j for j in mine if j not in alone and j not in whole)
+    for j in (*take, *whole):
+        for e in walk(j.expr):
+            if isinstance(e, Aggregate) and e.running and (e.variable != v or j in whole):
+                raise Cannot("a running aggregate of a list that is already complete", e.span)
+    low, high = (c.low, c.high) if isinstance(c, Repeat) else (1, 1)
+    return Component(v, event_of(c).types, low, high, isinstance(c, Repeat), alone, take, whole)
+
+
+def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct]) -> Absence:
+    inside = branches(part.body)
+    if len(inside) != 1:
+        raise Cannot("a NOT over alternatives that no rule could take apart", part.body.span)
+    (body,) = inside
+    lists = {variable_of(c) for c in body.components if isinstance(c, Repeat)}
+    components, names = [], list(known)
+    for c in body.components:
+        names.append(variable_of(c))
+        components.append(_one_of(component(c, names, conjuncts), lists, part))
+    for j in (j for c in components for j in c.take):
+        if any(isinstance(e, Aggregate) for e in walk(j.expr)):
+            raise Cannot("an aggregate in a condition on a negated event", j.span)
+    inner = tuple(
+        absence(replace(p, after=p.after | part.after, before=p.before | part.before), names, conjuncts)
+        for p in body.absent
+    )
+    return Absence(tuple(components), body.order, part.after, part.before, inner, open=not part.before & set(known))
+
+
+def _one_of(c: Component, lists: Collection[str], part: AbsentPart) -> Component:
+    """A negated list as a single event: if a list of several occurs, so does the list of any one of them."""
+    if c.low > 1 or any(j.whole & set(lists) for j in (*c.take, *c.whole)):
+        raise Cannot("a NOT over a list that one event does not decide", part.body.span)
+    take = tuple(j for j in c.take if not j.from_second & set(lists))
+    return replace(c, iterated=False, take=take)
+
+
+def _check(c: Conjunct) -> None:
+    for e in walk(c.expr):
+        match e:
+            case Aggregate(function="min" | "max", type=t) if t.kind is Kind.STRING:
+                raise Cannot("the least or greatest of strings", e.span)
+            case Call(function=name, arguments=arguments) if name not in BUILTINS:
+                if not all(x.type.numeric or x.type.kind is Kind.BOOL for x in (e, *arguments)):
+                    raise Cannot(f"the registered function `{name}` over several events, and not of numbers", e.span)
+            case Call(function="least" | "greatest", type=t) if t.kind is Kind.STRING:
+                raise Cannot("the least or greatest of strings", e.span)
+            case Call(function=name) if name in BY_THE_HOST:
+                raise Cannot(f"`{name}` over several events", e.span)
+            case _:
+                pass
+
+
+class _Columns:
+    """Collects what the host must compute, and puts a reference to the column in its place."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Computed] = {}
+
+    @property
+    def computed(self) -> tuple[Computed, ...]:
+        return tuple(self._found.values())
+
+    def extract(self, e: Expr) -> Expr:
+        if isinstance(e, Call) and (e.function in BY_THE_HOST or e.function not in BUILTINS):
+            event = _only_event(e)
+            if event is not None:
+                variable, element = event
+                canonical = _as_event(e)
+                name = expression_text(unbind(canonical))
+                self._found.setdefault(name, Computed(name, canonical))
+                return Ref(variable, name, e.type, element, span=e.span)
+        return map_children(self.extract, e)
+
+
+def _only_event(e: Expr) -> tuple[str, Element] | None:
+    """The one event that `e` reads, if it is one."""
+    read = {(r.variable, r.element) for r in walk(e) if isinstance(r, Ref)}
+    if len(read) != 1 or any(isinstance(x, Aggregate | ListLength) for x in walk(e)):
+        return None
+    return next(iter(read))
+
+
+def _as_event(e: Expr) -> Expr:
+    """`e` over a single event named `e`."""
+    if isinstance(e, Ref):
+        return Ref("e", e.column, e.type)
+    return map_children(_as_event, e)
