@@ -14,9 +14,9 @@ from augury.codegen.eager_state import (
     NODES,
     OUT,
     EagerState,
-    LiveTables,
 )
 from augury.codegen.keys import key_words
+from augury.codegen.live import LiveTables
 from augury.codegen.reporting import SLICE, Expanded, span_of
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
@@ -105,11 +105,13 @@ class EagerKernel:
 
     def _live(self, state: RunState) -> EagerState:
         if isinstance(state.tables, LiveTables):
-            if state.tables.state.broken:
+            live = state.tables.state
+            assert isinstance(live, EagerState)
+            if live.broken:
                 raise HostError(
                     "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
                 )
-            return state.tables.state
+            return live
         if (state.family, state.version) != ("eager-nfa", VERSION):
             raise HostError(
                 "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `eager-nfa`"
@@ -121,7 +123,7 @@ class EagerKernel:
     def _number(self, live: EagerState, first: int, batch: EncodedBatch) -> None:
         """Number the partitions of the events from `first` on, and their places in them."""
         view = live.events.view
-        words, null = key_words(batch, self.keys)
+        words, null = key_words(batch.arrays, batch.length, self.keys)
         live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
         live.grow_partitions(max(1, len(live.keys)))
 

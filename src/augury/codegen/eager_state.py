@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -192,27 +191,6 @@ class EagerState:
             tables["pending"].column("codes").to_numpy(),
         )
         self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
-
-
-class LiveTables(Mapping[str, pa.Table]):
-    """The tables of a state that is still in use: written when somebody looks at them, before the next step."""
-
-    def __init__(self, state: EagerState, prepare: Callable[[], None]) -> None:
-        self.state, self._prepare = state, prepare
-
-    @cached_property
-    def _tables(self) -> dict[str, pa.Table]:
-        self._prepare()
-        return self.state.to_tables()
-
-    def __getitem__(self, name: str) -> pa.Table:
-        return self._tables[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tables)
-
-    def __len__(self) -> int:
-        return len(self._tables)
 
 
 def _longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
-from augury.runtime.columns import ColumnSpec, EncodedBatch
+from augury.runtime.columns import ColumnSpec
 from augury.schema import Kind
 
 ROOM = 64
@@ -26,6 +27,7 @@ class KeyNumbers:
     """A hash table from keys of `width` 64-bit words to their numbers, with how often each has been seen."""
 
     def __init__(self, width: int) -> None:
+        self.width = width
         self.nums = np.zeros(8, dtype=np.int64)
         self.table = np.full(4 * ROOM, -1, dtype=np.int64)
         self.keys = np.zeros((ROOM, max(1, width)), dtype=np.int64)
@@ -39,6 +41,13 @@ class KeyNumbers:
     ) -> None:
         """Write the number of each event's key, -1 for null, and unless `places` is empty how many had it before."""
         at, n = 0, words.shape[1]
+        if self.width == 0:
+            numbers[:] = 0
+            if len(places):
+                places[:] = np.arange(self.counts[0], self.counts[0] + n)
+                self.counts[0] += n
+            self.nums[COUNT] = 1
+            return
         while at < n:
             arrays = (self.nums, self.table, self.keys, self.counts, numbers, places)
             at = support("number", at, n, words, null, *arrays)
@@ -73,12 +82,14 @@ class KeyNumbers:
         support("index_keys", self.nums, self.keys, self.table)
 
 
-def key_words(batch: EncodedBatch, keys: Sequence[ColumnSpec]) -> tuple[Integers, npt.NDArray[np.uint8]]:
-    """The partition attributes as 64-bit words that are equal iff the values are, and which events lack one."""
-    words = np.zeros((max(1, len(keys)), batch.length), dtype=np.int64)
-    null = np.zeros(batch.length, dtype=np.uint8)
+def key_words(
+    arrays: Mapping[str, npt.NDArray[Any]], length: int, keys: Sequence[ColumnSpec]
+) -> tuple[Integers, npt.NDArray[np.uint8]]:
+    """The columns of a key as 64-bit words that are equal iff the values are, and which events lack one."""
+    words = np.zeros((max(1, len(keys)), length), dtype=np.int64)
+    null = np.zeros(length, dtype=np.uint8)
     for k, spec in enumerate(keys):
-        values = batch.arrays.get(spec.name)
+        values = arrays.get(spec.name)
         match spec.kind:
             case Kind.FLOAT:
                 assert values is not None
@@ -94,5 +105,5 @@ def key_words(batch: EncodedBatch, keys: Sequence[ColumnSpec]) -> tuple[Integers
             case _:
                 assert values is not None
                 words[k] = values
-                null |= batch.arrays[f"{spec.name}_null"]
+                null |= arrays[f"{spec.name}_null"]
     return words, null
