@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel
+from augury.codegen import EagerKernel, LazyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
+from augury.codegen.lazy_chain import LazyChainSource, emit_lazy_chain
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
@@ -25,6 +27,7 @@ from augury.plan import (
     StreamStatistics,
 )
 from augury.planner import choose, uses_statistics
+from augury.planner.cost import reorder
 from augury.planner.hints import Hints, check_order, check_statistics, negation_hint, resolve
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
@@ -46,7 +49,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | None
+    kernel: EagerNfaSource | LazyChainSource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +102,15 @@ def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hi
     return Hints(order=options.order, negation=negation_hint(options.negation))
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | None:
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
             return emit_eager_nfa(plan, counters=options.counters)
-        case LazyChainPlan() | LazyTreePlan():
-            raise AssertionError(f"no builder of {plan.family} is among BUILDERS")
+        case LazyChainPlan():
+            return emit_lazy_chain(plan, counters=options.counters)
+        case LazyTreePlan(chain):
+            return emit_lazy_chain(chain, counters=options.counters)
         case ReferencePlan():
             return None
         case _:
@@ -117,18 +122,27 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
     plan = query.choice.plan
     match plan:
         case EagerNfaPlan():
+            assert isinstance(query.kernel, EagerNfaSource)
             return EagerKernel(plan, options, query.kernel)
-        case LazyChainPlan() | LazyTreePlan():
-            raise AssertionError(f"no builder of {plan.family} is among BUILDERS")
+        case LazyChainPlan():
+            assert isinstance(query.kernel, LazyChainSource)
+            return LazyKernel(plan, options, query.kernel, reorder=_WORTH_IT if plan.adaptive else None)
+        case LazyTreePlan(chain):
+            assert isinstance(query.kernel, LazyChainSource)
+            return LazyKernel(chain, options, query.kernel, reorder=_WORTH_IT, tree=True)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
         case _:
             assert_never(plan)
 
 
+_WORTH_IT = partial(reorder, margin=1.25)
+"""A new order first has to build up its partial matches."""
+
+
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel) else None
+    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel | LazyKernel) else None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

@@ -385,10 +385,10 @@ class _Emitter:
 
     def _reached(self, out: Lines, *, node: Node, root: bool = False) -> None:
         """What follows when an event has been taken: look what must be absent, keep, go on, report."""
-        if self.counters:
-            out.add(f"seen{node.number} += 1", "partial matches")
         for part in node.step.absent:
             self._first_chance(out, node, part)
+        if self.counters:
+            out.add(f"seen{node.number} += 1", "partial matches")
         self.order = node.order
         if node.stores:
             self._keep(out, node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from augury.codegen.eager_nfa import EagerNfaSource
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
@@ -94,7 +95,7 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
         out.append(f"      {choice.cost:.3g} operations a window are expected.")
     match choice.plan:
         case EagerNfaPlan():
-            assert compiled.kernel is not None
+            assert isinstance(compiled.kernel, EagerNfaSource)
             out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
         case LazyChainPlan() | LazyTreePlan():
             out += ["", *explain_lazy(choice.plan, counters)]

@@ -236,6 +236,9 @@ def _agreement(sample: _Sample, query: BoundQuery) -> float | None:
     left, right = (sample.rows(query.partition_by, places[fine]) for places in (anchors, others))
     agree = np.ones(int(fine.sum()), dtype=bool)
     for name in query.partition_by:
+        if query.schema[name].kind is Kind.NULL:
+            # Arrow does not compare them; events without a value agree with none.
+            return 0.0
         agree &= pc.equal(left[name], right[name]).fill_null(False).to_numpy()
     return max(int(agree.sum()), 0.5) / len(agree)
 

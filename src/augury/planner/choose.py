@@ -39,6 +39,7 @@ Builder: TypeAlias = "Callable[[BoundQuery, Hints], Plan | Unsupported]"
 LAZY: Mapping[str, Builder] = {"lazy-chain": build_lazy_chain, "lazy-tree": build_lazy_tree}
 
 BUILDERS: Mapping[str, Builder] = {
+    **LAZY,
     "eager-nfa": lambda query, _: build_eager_nfa(query),
     "reference": lambda query, _: build_reference(query),
 }

@@ -127,6 +127,10 @@ class ChainModel:
             bound |= 1 << i
         return total
 
+    def cost_of(self, order: Sequence[str]) -> float:
+        """What an evaluation order costs, by its variables."""
+        return self.cost([self.index(v) for v in order])
+
     def _taken(self, bound: int, i: int) -> float:
         """How many ways there are to extend one partial match."""
         if self.components[i].iterated:
@@ -298,9 +302,18 @@ def _greedy(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int
     return order
 
 
-def reorder(plan: LazyChainPlan, counts: Mapping[str, float]) -> tuple[tuple[str, ...], ...]:
-    """The best evaluation order of each branch when a window holds `counts` events of each variable."""
+def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.0) -> tuple[tuple[str, ...], ...]:
+    """The best evaluation order of each branch when a window holds `counts` events of each variable.
+
+    A branch keeps the order it has unless that costs more than `margin` times as much.
+    """
     names = [c.variable for b in plan.branches for c in b.components]
     expected = {} if counts.keys() >= set(names) else window_events(plan.query, plan.statistics, names)
     events = {v: max(FEWEST, counts[v]) if v in counts else expected[v] for v in names}
-    return tuple(map(evaluation_order, branch_models(plan, events)))
+    models = branch_models(plan, events)
+    best = []
+    for model, branch in zip(models, plan.branches, strict=True):
+        order = evaluation_order(model)
+        worth = model.cost_of(branch.evaluation) > margin * model.cost_of(order)
+        best.append(order if worth or margin <= 1 else branch.evaluation)
+    return tuple(best)
