@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from augury.codegen.absence import emit_absences
-from augury.codegen.expressions import Code, Leaf, true
+from augury.codegen.expressions import Code, Leaf, false, true
 from augury.codegen.inventory import (
     STREAM,
     columns_of,
@@ -26,7 +26,7 @@ from augury.codegen.inventory import (
     with_inner,
 )
 from augury.codegen.lazy_layout import PARTITION, Buffer, Layout
-from augury.codegen.lazy_nest import Node, identifiers, nest
+from augury.codegen.lazy_nest import Node, identifiers, nest, one_way
 from augury.codegen.lines import Lines
 from augury.codegen.reporting import span_of
 from augury.codegen.runs import Place, ValueVector, updates
@@ -805,6 +805,7 @@ class _Emitter:
             out.add(f"e_{v} = {b.name}_e[j_{v}]")
             self._candidate(out, node, bound, key, group)
             self._take_into_list(out, c, vector, b)
+            self._cut(out, c)
             if key is None and group is not None:
                 with out.block(f"if d_{v} == 1:"):
                     out.add(f"at_{v} = X{q}_next[j_{v}]")
@@ -823,6 +824,16 @@ class _Emitter:
                         ends = [f"E_{self.names[u]}[d_{self.names[u]} - 1] >= i0" for u in lists]
                         with out.block(f"if {' or '.join(ends)}:", "not found before"):
                             self._report(out, branch)
+
+    def _cut(self, out: Lines, c: Component) -> None:
+        """Do not extend a list that has gone too far, since more elements cannot bring it back."""
+        v = self.names[c.variable]
+        for j in c.whole:
+            if one_way(j, c):
+                test = false(j.expr, self._place(f"d_{v}").read, self.strings)
+                with out.block(f"if {test}:", f"no longer list can be true: {self._origin(j)}"):
+                    out.add(f"d_{v} -= 1")
+                    out.add("continue")
 
     def _group(self, node: Node, bound: Sequence[str]) -> str | None:
         """The key that all elements of a list share, where nothing bound before tells it."""

@@ -26,6 +26,7 @@ from augury.codegen.lazy_chain import (
     emit_lazy_chain,
 )
 from augury.codegen.lazy_layout import PARTITION
+from augury.codegen.lazy_shared import is_factorised, snapshot
 from augury.codegen.lazy_state import ROOM, LazyState
 from augury.codegen.live import LiveTables
 from augury.codegen.reporting import SLICE, Bindings, Expanded, Reporting, span_of
@@ -40,6 +41,7 @@ from augury.plan import LazyChainPlan
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.columns import ColumnSpec, encode
 from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches, SharedMatches
 from augury.runtime.state import FOREVER, RunState
 
 VERSION = 1
@@ -50,9 +52,6 @@ PATIENCE = 1 << 14
 
 CHUNK = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
-
-LEAST_PIECE = 1 << 10
-"""Events between two looks at the order in a tree, at least."""
 
 Reorder: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], tuple[tuple[str, ...], ...]]"
 """The best evaluation orders of a plan for so many events of each variable in a window."""
@@ -82,12 +81,17 @@ class LazyKernel:
         *,
         reorder: Reorder | None = None,
         tree: bool = False,
+        piece: int = 1 << 10,
     ) -> None:
         """`source` is what the plan was emitted as with these options, if it was.
 
-        With `reorder` the order follows the stream from step to step, in a `tree` also within one.
+        With `reorder` the order follows the stream from step to step, in a `tree` also within one, every half window
+        but no more often than every `piece` events.
         """
-        self.plan, self.options, self.reorder, self.tree = plan, options, reorder, tree
+        self.shares = options.compressed and is_factorised(plan)
+        if self.shares:
+            reorder = None
+        self.plan, self.options, self.reorder, self.tree, self.piece = plan, options, reorder, tree, piece
         self.support = Tier(support_source(), options)
         self.span = span_of(plan.query.window)
         schema = plan.query.schema
@@ -124,7 +128,7 @@ class LazyKernel:
     def start(self) -> RunState:
         return self._saved(self._new_state())
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
@@ -142,12 +146,7 @@ class LazyKernel:
         view = live.events.view
         words, null = key_words(encoded.arrays, encoded.length, self.keys)
         live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
-        found = live.pending + Expanded.of(
-            [self._consume(live, lo, hi, watermark, orders) for lo, hi, orders in self._segments(live, first)]
-        )
-        if len(found) > self.options.max_matches:
-            raise self._too_many()
-        matches = self._chain(live.orders).reporting.report(live, found, watermark)
+        matches = self._shared(live, first) if self.shares else self._reported(live, first, watermark)
         live.horizon = self._horizon(live, watermark)
         if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
             self._compact(live)
@@ -155,6 +154,34 @@ class LazyKernel:
             self._follow(live)
         live.broken = False
         return self._saved(live), matches
+
+    def _reported(self, live: LazyState, first: int, watermark: int) -> MatchSet:
+        found = live.pending + Expanded.of(
+            [self._consume(live, lo, hi, watermark, orders) for lo, hi, orders in self._segments(live, first)]
+        )
+        if len(found) > self.options.max_matches:
+            raise self._too_many()
+        return self._chain(live.orders).reporting.report(live, found, watermark)
+
+    def _shared(self, live: LazyState, first: int) -> FoundMatches:
+        """Only store the events: the buffers are the factorised result."""
+        reporting = self._chain(live.orders).reporting
+        (branch,) = self.plan.branches
+        depth = {c.variable: sum(1 for _, later in branch.order if later == c.variable) for c in branch.components}
+        sequence = [live.source.buffer_of[v] for v in sorted(depth, key=depth.__getitem__)]
+        begin = int(live.arrays["FILL"][sequence[-1]])
+        self._store(live, first, live.events.length)
+        if live.arrays["FILL"][sequence[-1]] == begin:
+            return reporting.nothing
+        taken = snapshot(live, sequence, first, begin)
+        return SharedMatches(
+            reporting.positive,
+            lambda: taken.count(self.span, self.support),
+            lambda: (
+                reporting.match_set(found, taken.rank, taken.time, taken.rows)
+                for found in taken.batches(self.span, self.support)
+            ),
+        )
 
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the paper, if the options asked for them; by step only for the order that runs now."""
@@ -211,7 +238,7 @@ class LazyKernel:
         if self.reorder is None or not self.tree or n == first or (self._counts and self.keys):
             yield first, n, live.orders
             return
-        piece = max(LEAST_PIECE, self._in_window(live) // 2)
+        piece = max(self.piece, self._in_window(live) // 2)
         at, orders = first, live.orders
         for k, rates in enumerate(self._rates_of_pieces(live, first, piece)):
             better = self.reorder(self.plan.in_order(orders), rates)
