@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from augury.codegen.absence import emit_absences
-from augury.codegen.expressions import Code, Leaf, false, true
+from augury.codegen.expressions import Code, Leaf, false, true, value
 from augury.codegen.inventory import (
     STREAM,
     columns_of,
@@ -33,7 +33,7 @@ from augury.codegen.runs import Place, ValueVector, updates
 from augury.codegen.source import KernelSource, kernel_source
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import CountWindow
-from augury.plan import Absence, ChainStep, Component, LazyChainPlan
+from augury.plan import Absence, Bound, ChainStep, Component, LazyChainPlan
 from augury.runtime.columns import ColumnSpec
 
 MATCHES, ENTRIES, FULL = range(3)
@@ -559,7 +559,10 @@ class _Emitter:
         key = self._key(node)
         if key is None:
             self._range(out, node, bound, root=root)
-            out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
+            if node.step.bound is None:
+                out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
+            else:
+                self._sorted_search(out, node, node.step.bound)
         else:
             self._walk(out, inside, node, bound, key)
         out.depth += 1
@@ -654,6 +657,21 @@ class _Emitter:
                 stops.add(early)
         out.lines += stops.lines
 
+    def _sorted_search(self, out: Lines, node: Node, bound: Bound) -> None:
+        """The head of a loop over the candidates that a comparison leaves, found block by block by their values."""
+        v, b = self.names[node.variable], self._buffer(node.variable)
+        z, x = self.layout.sorting(b, bound.column), self.columns.names[bound.column]
+        known = value(bound.value, self._leaf, self.strings).as_float()
+        low, high = ("-inf", known) if "<" in bound.operator else (known, "inf")
+        arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Z{z}_found"
+        out.add(f"found_{v} = sorted_between({arrays})", f"{bound.column} {bound.operator} ...")
+        out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
+        out.lines.append("    " * (out.depth + 1) + f"j_{v} = Z{z}_found[at_{v}]")
+
+    def _leaf(self, leaf: Leaf) -> Code:
+        assert isinstance(leaf, Ref)
+        return self._single(leaf)
+
     def _start_of_walk(
         self,
         out: Lines,
@@ -720,12 +738,7 @@ class _Emitter:
 
     def _text(self, j: Conjunct) -> str:
         """A conjunct over single events; a negated list stands for any one of its events."""
-
-        def read(leaf: Leaf) -> Code:
-            assert isinstance(leaf, Ref)
-            return self._single(leaf)
-
-        return true(j.expr, read, self.strings)
+        return true(j.expr, self._leaf, self.strings)
 
     def _place(
         self, run: str = "", variable: str | None = None, event: str | None = None, begins: bool = False

@@ -383,6 +383,7 @@ class LazyKernel:
             live.reserve(to - at)
             arrays = (live.arrays[name] for name in live.source.arrays)
             chain.code("store", at, to, first, *numbers, live.nums, *stream, *arrays)
+        live.sort()
         live.stored += int(live.arrays["FILL"].sum()) - before
 
     def _values(self, live: LazyState, key: str, spec: ColumnSpec, first: int, end: int) -> Integers:
@@ -460,7 +461,7 @@ class LazyKernel:
         live.events.drop(count)
         live.horizon = 0
         live.pending.events -= count
-        fill[:] = 0
+        fill[:] = live.arrays["SORTED"][:] = 0
         for q in layout.indexes.values():
             live.arrays[f"X{q}_first"][:] = live.arrays[f"X{q}_last"][:] = -1
         stored = live.stored

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from augury.ir.predicate import Aggregate, Call, Compare, Conjunct, Expr, ListLength, Literal, Ref, variables
 from augury.plan import Absence, ChainStep, Component, LazyChainPlan
+from augury.plan.lazy_chain import TURNED
 
 
 @dataclass(slots=True, eq=False)
@@ -97,9 +98,6 @@ def identifiers(variables: Sequence[str]) -> dict[str, str]:
     }
 
 
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
 def one_way(j: Conjunct, c: Component) -> bool:
     """Whether `j`, once false for a list of `c`, is false for every longer one.
 
@@ -107,8 +105,8 @@ def one_way(j: Conjunct, c: Component) -> bool:
     bound must not depend on the list.
     """
     match j.expr:
-        case Compare(operator, left, right) if operator in _TURNED:
-            for one, bound, sign in ((left, right, operator), (right, left, _TURNED[operator])):
+        case Compare(operator, left, right) if operator in TURNED:
+            for one, bound, sign in ((left, right, operator), (right, left, TURNED[operator])):
                 if c.variable not in variables(bound) and (_grows(one, c) if "<" in sign else _shrinks(one, c)):
                     return True
             return False
