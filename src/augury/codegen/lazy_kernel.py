@@ -14,7 +14,11 @@ from typing import TypeAlias
 import numpy as np
 
 from augury.codegen.keys import NO_PLACES, KeyNumbers, key_words
-from augury.codegen.lazy_chain import (
+from augury.codegen.lazy_chain import emit_lazy_chain
+from augury.codegen.lazy_layout import PARTITION
+from augury.codegen.lazy_rates import close, events_in_window, live_rates, rates_of_pieces
+from augury.codegen.lazy_shared import is_factorised, snapshot
+from augury.codegen.lazy_source import (
     COUNTERS,
     ENTRIES,
     FULL,
@@ -23,10 +27,7 @@ from augury.codegen.lazy_chain import (
     NO_ROOM_IN_POOL,
     Entry,
     LazyChainSource,
-    emit_lazy_chain,
 )
-from augury.codegen.lazy_layout import PARTITION
-from augury.codegen.lazy_shared import is_factorised, snapshot
 from augury.codegen.lazy_state import ROOM, LazyState
 from augury.codegen.live import LiveTables
 from augury.codegen.reporting import SLICE, Bindings, Expanded, Reporting, span_of
@@ -224,6 +225,10 @@ class LazyKernel:
     def _counts(self) -> bool:
         return isinstance(self.plan.query.window, CountWindow)
 
+    def _clock(self, live: LazyState) -> Integers:
+        """What the window is measured in."""
+        return live.events.view("place" if self._counts else "time")
+
     def _too_many(self) -> TooManyMatches:
         return TooManyMatches(
             f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT NONOVERLAP, "
@@ -238,9 +243,10 @@ class LazyKernel:
         if self.reorder is None or not self.tree or n == first or (self._counts and self.keys):
             yield first, n, live.orders
             return
-        piece = max(self.piece, self._in_window(live) // 2)
+        clock, code = self._clock(live), self._chain(live.orders).code
+        piece = max(self.piece, events_in_window(clock, self.span) // 2)
         at, orders = first, live.orders
-        for k, rates in enumerate(self._rates_of_pieces(live, first, piece)):
+        for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
             better = self.reorder(self.plan.in_order(orders), rates)
             if better != orders:
                 if first + k * piece > at:
@@ -248,41 +254,12 @@ class LazyKernel:
                 at, orders = first + k * piece, better
         yield at, n, orders
 
-    def _in_window(self, live: LazyState) -> int:
-        """About how many events a window holds."""
-        clock = live.events.view("place" if self._counts else "time")
-        length = int(clock[-1] - clock[0])
-        return len(clock) if not 0 <= self.span < length else max(1, len(clock) * self.span // length)
-
-    def _rates_of_pieces(self, live: LazyState, first: int, piece: int) -> Iterator[dict[str, float]]:
-        """About how many events of each variable a window holds that ends with each piece of the new events."""
-        n, window = live.events.length, self._in_window(live)
-        before = max(0, first - piece)
-        counts = np.zeros(((n - first - 1) // piece + 2, len(live.source.layout.buffers)), dtype=np.int64)
-        code, stream = self._chain(live.orders).code, live.stream()
-        if before < first:
-            code("tally", before, first, piece, counts[:1], *stream)
-        code("tally", first, n, piece, counts[1:], *stream)
-        for k in range(1, len(counts)):
-            events = min(n, first + k * piece) - (first + (k - 1) * piece) + (piece if k > 1 else first - before)
-            in_both = (counts[k - 1] + counts[k]) * (window / events)
-            yield {v: float(in_both[b]) for v, b in live.source.buffer_of.items()}
-
-    def _rates(self, live: LazyState) -> dict[str, float]:
-        """How many events of each variable the live window holds."""
-        clock = live.events.view("place" if self._counts else "time")
-        begin = int(np.searchsorted(clock, clock[-1] - self.span)) if self.span >= 0 and not self.keys else 0
-        counts = {}
-        for v, b in live.source.buffer_of.items():
-            fill = int(live.arrays["FILL"][b])
-            counts[v] = float(fill - np.searchsorted(live.arrays[f"B{b}_e"][:fill], begin))
-        return counts
-
     def _follow(self, live: LazyState) -> None:
         """Take on another order if the rates of the live window ask for it."""
         assert self.reorder is not None
-        rates = self._rates(live)
-        if _close(rates, live.rates):
+        # Places of different partitions do not ascend together.
+        rates = live_rates(live, self._clock(live), -1 if self._counts and self.keys else self.span)
+        if close(rates, live.rates):
             return
         live.rates = rates
         better = self.reorder(self.plan.in_order(live.orders), rates)
@@ -334,7 +311,7 @@ class LazyKernel:
     def _now(self, live: LazyState, end: int, watermark: int) -> int:
         """The least clock that an event from `end` on can have."""
         if end < live.events.length:
-            return int(live.events.view("place" if self._counts else "time")[end])
+            return int(self._clock(live)[end])
         if watermark == FOREVER:
             return FOREVER
         if self._counts:
@@ -475,11 +452,6 @@ class LazyKernel:
 
 def _orders(plan: LazyChainPlan) -> Orders:
     return tuple(b.evaluation for b in plan.branches)
-
-
-def _close(rates: Mapping[str, float], before: Mapping[str, float]) -> bool:
-    """Whether no rate has left the one before by more than half of it, give or take a few events."""
-    return all(v in before and abs(rate - before[v]) <= 4 + before[v] / 2 for v, rate in rates.items())
 
 
 class _Found:

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
-from augury.codegen.lazy_chain import LazyChainSource, Pool
 from augury.codegen.lazy_layout import PARTITION
+from augury.codegen.lazy_source import LazyChainSource, Pool
 from augury.codegen.prelude import BLOCK
 from augury.codegen.reporting import Expanded
 from augury.codegen.tier import Tier
