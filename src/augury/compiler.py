@@ -8,8 +8,9 @@ from functools import partial
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel, LazyKernel
+from augury.codegen import EagerKernel, EventSetKernel, LazyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
+from augury.codegen.event_sets import emit_event_sets
 from augury.codegen.lazy_chain import emit_lazy_chain
 from augury.codegen.lazy_source import LazyChainSource
 from augury.errors import HostError
@@ -20,6 +21,7 @@ from augury.options import Options
 from augury.plan import (
     Choice,
     EagerNfaPlan,
+    EventSetsPlan,
     GivenStatistics,
     LazyChainPlan,
     LazyTreePlan,
@@ -108,6 +110,8 @@ def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | Non
     match plan:
         case EagerNfaPlan():
             return emit_eager_nfa(plan, counters=options.counters)
+        case EventSetsPlan():
+            return emit_event_sets(plan, counters=options.counters)
         case LazyChainPlan():
             return emit_lazy_chain(plan, counters=options.counters)
         case LazyTreePlan(chain):
@@ -125,6 +129,9 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
         case EagerNfaPlan():
             assert isinstance(query.kernel, EagerNfaSource)
             return EagerKernel(plan, options, query.kernel)
+        case EventSetsPlan():
+            assert isinstance(query.kernel, EagerNfaSource)
+            return EventSetKernel(plan, options, query.kernel)
         case LazyChainPlan():
             assert isinstance(query.kernel, LazyChainSource)
             return LazyKernel(plan, options, query.kernel, reorder=_WORTH_IT if plan.adaptive else None)

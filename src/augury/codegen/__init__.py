@@ -1,6 +1,7 @@
 """Plan -> kernel: readable Python source specialised to the query, compiled by Numba."""
 
 from augury.codegen.eager_kernel import EagerKernel
+from augury.codegen.event_sets_kernel import EventSetKernel
 from augury.codegen.lazy_kernel import LazyKernel
 
-__all__ = ["EagerKernel", "LazyKernel"]
+__all__ = ["EagerKernel", "EventSetKernel", "LazyKernel"]

@@ -25,7 +25,7 @@ from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
-from augury.plan import EagerNfaPlan
+from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import EventBatch
 from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.shared import FoundMatches
@@ -40,14 +40,27 @@ PATIENCE = 1 << 14
 class EagerKernel:
     """Runs the automata of a plan; all that it remembers of the events is in the state."""
 
+    family = "eager-nfa"
+    counted: tuple[str, ...] = COUNTERS
+    plan: EagerNfaPlan | EventSetsPlan
+    reporting: EagerReporting
+
     def __init__(self, plan: EagerNfaPlan, options: Options, source: EagerNfaSource | None = None) -> None:
         """`source` is what the plan was emitted as with these options, if it was."""
-        self.plan = replace(plan, merge=plan.merge and options.merge)
-        self.options = options
-        self.source = source or emit_eager_nfa(self.plan, counters=options.counters)
-        self.code = Tier(self.source.source, options, self.source.functions)
+        plan = replace(plan, merge=plan.merge and options.merge)
+        self._prepare(plan, options, source or emit_eager_nfa(plan, counters=options.counters), EagerReporting)
+
+    def _prepare(
+        self,
+        plan: EagerNfaPlan | EventSetsPlan,
+        options: Options,
+        source: EagerNfaSource,
+        reporting: type[EagerReporting],
+    ) -> None:
+        self.plan, self.options, self.source = plan, options, source
+        self.code = Tier(source.source, options, source.functions)
         self.support = Tier(support_source(), options)
-        self.reporting = EagerReporting(self.plan, self.source, options, self.code, self.support)
+        self.reporting = reporting(plan, source, options, self.code, self.support)
         schema = plan.query.schema
         self.keys = tuple(
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
@@ -75,7 +88,7 @@ class EagerKernel:
         )
         live.events.append(encoded)
         self._number(live, first, encoded)
-        found = live.pending + self._advance(live, first)
+        found = live.pending + self._advance(live, first, watermark)
         matches = (
             self.reporting.shared(live) if self.reporting.shares else self.reporting.report(live, found, watermark)
         )
@@ -88,9 +101,10 @@ class EagerKernel:
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the papers, if the options asked for them."""
         live = self._live(state)
-        return {name: int(live.nums[8 + k]) for k, name in enumerate(COUNTERS)}
+        return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)}
 
     def _new_state(self) -> EagerState:
+        assert isinstance(self.plan, EagerNfaPlan)
         walks = max(
             (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
         )
@@ -101,7 +115,7 @@ class EagerKernel:
     def _saved(self, live: EagerState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
         oldest = int(rows.min()) if len(rows) else live.encoding.next_event
-        return RunState("eager-nfa", VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
+        return RunState(self.family, VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
 
     def _live(self, state: RunState) -> EagerState:
         if isinstance(state.tables, LiveTables):
@@ -112,9 +126,9 @@ class EagerKernel:
                     "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
                 )
             return live
-        if (state.family, state.version) != ("eager-nfa", VERSION):
+        if (state.family, state.version) != (self.family, VERSION):
             raise HostError(
-                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `eager-nfa`"
+                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `{self.family}`"
             )
         live = self._new_state()
         live.restore(state.tables, self.support)
@@ -133,7 +147,7 @@ class EagerKernel:
     def _counts(self) -> bool:
         return isinstance(self.plan.query.window, CountWindow)
 
-    def _advance(self, live: EagerState, first: int) -> Expanded:
+    def _advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
         """Consume the events from `first` on; the matches they complete."""
         stream = live.stream()
         found: list[Expanded] = []

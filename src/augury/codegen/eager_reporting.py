@@ -16,7 +16,7 @@ from augury.errors import TooManyMatches
 from augury.ir.query import CountWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
-from augury.plan import EagerNfaPlan
+from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import SharedMatches
@@ -28,7 +28,14 @@ CHUNK = 1 << 18
 class EagerReporting(Reporting):
     """Reporting for runs, whose matches lie in a shared buffer."""
 
-    def __init__(self, plan: EagerNfaPlan, source: EagerNfaSource, options: Options, code: Tier, support: Tier) -> None:
+    def __init__(
+        self,
+        plan: EagerNfaPlan | EventSetsPlan,
+        source: EagerNfaSource,
+        options: Options,
+        code: Tier,
+        support: Tier,
+    ) -> None:
         absent = tuple(b.absent for b in plan.branches)
         bindings = Bindings(source.component_variables, source.branch_of_component, absent, len(source.negated))
         super().__init__(plan.query, bindings, code, support)

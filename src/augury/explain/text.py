@@ -9,13 +9,14 @@ from augury.codegen.eager_nfa import EagerNfaSource
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
+from augury.explain.event_sets import explain_event_sets
 from augury.explain.layout import aligned, place, window_text
 from augury.explain.lazy_chain import explain_lazy
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES, EagerNfaPlan, LazyChainPlan, LazyTreePlan, ReferencePlan
+from augury.plan import FAMILIES, EagerNfaPlan, EventSetsPlan, LazyChainPlan, LazyTreePlan, ReferencePlan
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -97,6 +98,9 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
         case EagerNfaPlan():
             assert isinstance(compiled.kernel, EagerNfaSource)
             out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
+        case EventSetsPlan():
+            assert isinstance(compiled.kernel, EagerNfaSource)
+            out += ["", *explain_event_sets(choice.plan, compiled.kernel)]
         case LazyChainPlan() | LazyTreePlan():
             out += ["", *explain_lazy(choice.plan, counters)]
         case ReferencePlan():

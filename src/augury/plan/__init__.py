@@ -7,6 +7,7 @@ from typing import TypeAlias
 from augury.plan.choice import Choice, Dearer
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
+from augury.plan.event_sets import EventSetsPlan, SetBranch
 from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
 from augury.plan.reference import ReferencePlan
 from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
@@ -15,7 +16,7 @@ from augury.plan.unsupported import Unsupported
 FAMILIES = ("reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
 """Every evaluator a caller may ask for by name."""
 
-Plan: TypeAlias = "EagerNfaPlan | LazyChainPlan | LazyTreePlan | ReferencePlan"
+Plan: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | ReferencePlan"
 
 __all__ = [
     "FAMILIES",
@@ -28,6 +29,7 @@ __all__ = [
     "Computed",
     "Dearer",
     "EagerNfaPlan",
+    "EventSetsPlan",
     "GivenStatistics",
     "Key",
     "LazyChainPlan",
@@ -36,6 +38,7 @@ __all__ = [
     "NfaBranch",
     "Plan",
     "ReferencePlan",
+    "SetBranch",
     "Statistics",
     "StreamStatistics",
     "Unsupported",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from augury.plan.eager_nfa import EagerNfaPlan
+from augury.plan.event_sets import EventSetsPlan
 from augury.plan.lazy_chain import LazyChainPlan, LazyTreePlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.unsupported import Unsupported
@@ -25,6 +26,6 @@ class Dearer:
 class Choice:
     """The plan to run with its cost in operations a window, if that is known, and why each rival is not."""
 
-    plan: EagerNfaPlan | LazyChainPlan | LazyTreePlan | ReferencePlan
+    plan: EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | ReferencePlan
     rivals: tuple[Unsupported | Dearer, ...]
     cost: float | None = None

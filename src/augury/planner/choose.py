@@ -22,6 +22,7 @@ from augury.plan import (
     Choice,
     Dearer,
     EagerNfaPlan,
+    EventSetsPlan,
     LazyChainPlan,
     LazyTreePlan,
     Plan,
@@ -30,6 +31,7 @@ from augury.plan import (
 )
 from augury.planner.eager_nfa import build_eager_nfa
 from augury.planner.estimates import estimate_chain, estimate_eager
+from augury.planner.event_sets import build_event_sets
 from augury.planner.hints import NO_HINTS, Hints, unusable_hint
 from augury.planner.lazy_chain import build_lazy_chain, build_lazy_tree, has_chain
 from augury.planner.reference import build_reference
@@ -41,6 +43,7 @@ LAZY: Mapping[str, Builder] = {"lazy-chain": build_lazy_chain, "lazy-tree": buil
 BUILDERS: Mapping[str, Builder] = {
     **LAZY,
     "eager-nfa": lambda query, _: build_eager_nfa(query),
+    "event-sets": lambda query, _: build_event_sets(query),
     "reference": lambda query, _: build_reference(query),
 }
 """One builder a family, the better ones first; a family without one is not part of this release."""
@@ -120,7 +123,7 @@ def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
             return estimate_chain(plan).cost
         case LazyTreePlan(chain):
             return estimate_chain(chain).cost
-        case ReferencePlan():
+        case EventSetsPlan() | ReferencePlan():
             return None
         case _:
             assert_never(plan)

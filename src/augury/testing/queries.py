@@ -44,10 +44,11 @@ def queries(
     strategies: Sequence[Strategy] = tuple(Strategy),
     outputs: Sequence[OutputMode] = tuple(OutputMode),
     count_windows: bool = True,
+    operators: Sequence[str] = ("SEQ", "SEQ", "SEQ", "AND"),
 ) -> str:
-    """The text of a query that binds."""
+    """The text of a query that binds; an operator SETS stands for a SEQ whose first part is an AND."""
     scope = Scope()
-    pattern = draw(_patterns(scope))
+    pattern = draw(_patterns(scope, operators))
     strategy = draw(st.sampled_from(strategies))
     # Few predicates, and wide windows: a query that matches nothing tests little.
     conjuncts = [draw(_predicates(scope.variables)) for _ in range(draw(st.sampled_from([0, 0, 1, 1, 1, 2, 3])))]
@@ -65,11 +66,14 @@ def queries(
 
 
 @st.composite
-def _patterns(draw: st.DrawFn, scope: Scope) -> str:
+def _patterns(draw: st.DrawFn, scope: Scope, operators: Sequence[str]) -> str:
     size = draw(st.sampled_from([1, 2, 2, 2, 3, 3, 4]))
     # One part is always bound: a NOT beside it is legal, and no match is empty.
     anchor = draw(st.integers(0, size - 1))
-    operator = draw(st.sampled_from(["SEQ", "SEQ", "SEQ", "AND"]))
+    operator = draw(st.sampled_from(operators))
+    if operator == "SETS":
+        both = [draw(_components(scope, part=None, loose=False)) for _ in range(2)]
+        return f"SEQ(AND({', '.join(both)}), {', '.join(draw(_parts(scope, loose=True)) for _ in range(size - 1 or 1))})"
     parts = [draw(_parts(scope, loose=i != anchor)) for i in range(size)]
     return f"{operator}({', '.join(parts)})"
 
