@@ -8,11 +8,12 @@ from functools import partial
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel, EventSetKernel, LazyKernel
+from augury.codegen import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
 from augury.codegen.event_sets import emit_event_sets
 from augury.codegen.lazy_chain import emit_lazy_chain
 from augury.codegen.lazy_source import LazyChainSource
+from augury.codegen.linked import LinkedSource, emit_linked
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
@@ -25,6 +26,7 @@ from augury.plan import (
     GivenStatistics,
     LazyChainPlan,
     LazyTreePlan,
+    LinkedPlan,
     Plan,
     ReferencePlan,
     StreamStatistics,
@@ -52,7 +54,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | LazyChainSource | None
+    kernel: EagerNfaSource | LazyChainSource | LinkedSource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hi
     return Hints(order=options.order, negation=negation_hint(options.negation))
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | None:
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LinkedSource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
@@ -116,6 +118,8 @@ def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | Non
             return emit_lazy_chain(plan, counters=options.counters)
         case LazyTreePlan(chain):
             return emit_lazy_chain(chain, counters=options.counters)
+        case LinkedPlan():
+            return emit_linked(plan, counters=options.counters)
         case ReferencePlan():
             return None
         case _:
@@ -138,6 +142,9 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
         case LazyTreePlan(chain):
             assert isinstance(query.kernel, LazyChainSource)
             return LazyKernel(chain, options, query.kernel, reorder=_WORTH_IT, tree=True)
+        case LinkedPlan():
+            assert isinstance(query.kernel, LinkedSource)
+            return LinkedKernel(plan, options, query.kernel)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
         case _:
@@ -150,7 +157,8 @@ _WORTH_IT = partial(reorder, margin=1.25)
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel | LazyKernel) else None
+    counts = isinstance(kernel, EagerKernel | LazyKernel | LinkedKernel)
+    return kernel.counters(state) if options.counters and counts else None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

@@ -3,5 +3,6 @@
 from augury.codegen.eager_kernel import EagerKernel
 from augury.codegen.event_sets_kernel import EventSetKernel
 from augury.codegen.lazy_kernel import LazyKernel
+from augury.codegen.linked_kernel import LinkedKernel
 
-__all__ = ["EagerKernel", "EventSetKernel", "LazyKernel"]
+__all__ = ["EagerKernel", "EventSetKernel", "LazyKernel", "LinkedKernel"]

@@ -418,6 +418,53 @@ def rehead(n: int, ids: NDArray[Any], following: NDArray[Any], head: NDArray[Any
             head[ids[q]] = q
 
 
+def settled(
+    n: int,
+    ended: int,
+    watermark: int,
+    span: int,
+    F_parent: NDArray[Any],
+    F_chain: NDArray[Any],
+    F_next: NDArray[Any],
+    F_events: NDArray[Any],
+    L_parent: NDArray[Any],
+    L_chain: NDArray[Any],
+    REL: NDArray[Any],
+    CH: NDArray[Any],
+    C_last: NDArray[Any],
+    time: NDArray[Any],
+    part: NDArray[Any],
+    out: NDArray[Any],
+) -> int:
+    """Which combinations of chains get no further match, each once: `F_next` marks those that have been given out.
+
+    That is so when their chains have ended, or are out of reach of one that has; `ended` when the stream has.
+    """
+    found = 0
+    for q in range(n):
+        if F_next[q] != 0:
+            continue
+        k = F_events.shape[1]
+        g = part[F_events[q, 0]]
+        growing = False
+        earliest = INT_MAX
+        chain, above = F_chain[q], F_parent[q]
+        for j in range(k - 1, -1, -1):
+            if CH[j, g] == chain and (REL[g] >> j) & 1 != 0:
+                growing = True
+            else:
+                earliest = min(earliest, time[C_last[chain]])
+            if j > 0:
+                chain = L_chain[above]
+                above = L_parent[above]
+        reach = span >= 0 and earliest != INT_MAX and watermark - span > earliest
+        if ended != 0 or not growing or reach:
+            F_next[q] = 1
+            out[found] = q
+            found += 1
+    return found
+
+
 def capped(a: int, b: int) -> int:
     """The product, 2**61 standing for that many or more."""
     return 2**61 if float(a) * float(b) >= 2.0**61 else a * b

@@ -173,6 +173,26 @@ class Reporting:
         """1 for each match beside which no negated part occurs."""
         stream = live.stream()
         n = live.events.length
+        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
+        keep = np.zeros(len(found), dtype=np.uint8)
+        matches = (
+            self._branches(found),
+            found.offsets,
+            found.events,
+            offsets,
+            by_variable,
+            *self.candidates(live, stream),
+        )
+        at = 0
+        while at < len(found):
+            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
+            self.code("absent", at, end, keep, *stream, *matches)
+            at = end
+        return keep
+
+    def candidates(self, live: Remembered, stream: list[npt.NDArray[Any]]) -> tuple[Integers, Integers, Integers]:
+        """The events that fit each negated component, by partition: where each begins, their partitions, the events."""
+        n = live.events.length
         starts, parts, events = [0], [], []
         for k in range(self.negated):
             fits = np.zeros(n, dtype=np.uint8)
@@ -183,24 +203,11 @@ class Reporting:
             parts.append(partition[order])
             events.append(candidates[order])
             starts.append(starts[-1] + len(candidates))
-        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
-        keep = np.zeros(len(found), dtype=np.uint8)
-        matches = (
-            self._branches(found),
-            found.offsets,
-            found.events,
-            offsets,
-            by_variable,
+        return (
             np.array(starts, dtype=np.int64),
             np.concatenate(parts).astype(np.int64),
             np.concatenate(events).astype(np.int64),
         )
-        at = 0
-        while at < len(found):
-            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
-            self.code("absent", at, end, keep, *stream, *matches)
-            at = end
-        return keep
 
     def _distinct(self, found: Expanded) -> Expanded:
         """Each match once, also if two branches that bind the same variables found it."""

@@ -12,11 +12,12 @@ from augury.explain.eager_nfa import explain_eager_nfa
 from augury.explain.event_sets import explain_event_sets
 from augury.explain.layout import aligned, place, window_text
 from augury.explain.lazy_chain import explain_lazy
+from augury.explain.linked import explain_linked
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES, EagerNfaPlan, EventSetsPlan, LazyChainPlan, LazyTreePlan, ReferencePlan
+from augury.plan import FAMILIES, EagerNfaPlan, EventSetsPlan, LazyChainPlan, LazyTreePlan, LinkedPlan, ReferencePlan
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -103,6 +104,8 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
             out += ["", *explain_event_sets(choice.plan, compiled.kernel)]
         case LazyChainPlan() | LazyTreePlan():
             out += ["", *explain_lazy(choice.plan, counters)]
+        case LinkedPlan():
+            out += ["", *explain_linked(choice.plan)]
         case ReferencePlan():
             pass
         case _:

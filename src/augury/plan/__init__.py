@@ -9,6 +9,7 @@ from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
 from augury.plan.event_sets import EventSetsPlan, SetBranch
 from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
+from augury.plan.linked import LinkedPlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
 from augury.plan.unsupported import Unsupported
@@ -16,7 +17,7 @@ from augury.plan.unsupported import Unsupported
 FAMILIES = ("reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
 """Every evaluator a caller may ask for by name."""
 
-Plan: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | ReferencePlan"
+Plan: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | ReferencePlan"
 
 __all__ = [
     "FAMILIES",
@@ -34,6 +35,7 @@ __all__ = [
     "Key",
     "LazyChainPlan",
     "LazyTreePlan",
+    "LinkedPlan",
     "Negation",
     "NfaBranch",
     "Plan",

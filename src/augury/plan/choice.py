@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from augury.plan.eager_nfa import EagerNfaPlan
 from augury.plan.event_sets import EventSetsPlan
 from augury.plan.lazy_chain import LazyChainPlan, LazyTreePlan
+from augury.plan.linked import LinkedPlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.unsupported import Unsupported
 from augury.source import Span
@@ -26,6 +27,6 @@ class Dearer:
 class Choice:
     """The plan to run with its cost in operations a window, if that is known, and why each rival is not."""
 
-    plan: EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | ReferencePlan
+    plan: EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | ReferencePlan
     rivals: tuple[Unsupported | Dearer, ...]
     cost: float | None = None

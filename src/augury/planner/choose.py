@@ -25,6 +25,7 @@ from augury.plan import (
     EventSetsPlan,
     LazyChainPlan,
     LazyTreePlan,
+    LinkedPlan,
     Plan,
     ReferencePlan,
     Unsupported,
@@ -34,6 +35,7 @@ from augury.planner.estimates import estimate_chain, estimate_eager
 from augury.planner.event_sets import build_event_sets
 from augury.planner.hints import NO_HINTS, Hints, unusable_hint
 from augury.planner.lazy_chain import build_lazy_chain, build_lazy_tree, has_chain
+from augury.planner.linked import build_linked
 from augury.planner.reference import build_reference
 
 Builder: TypeAlias = "Callable[[BoundQuery, Hints], Plan | Unsupported]"
@@ -44,6 +46,7 @@ BUILDERS: Mapping[str, Builder] = {
     **LAZY,
     "eager-nfa": lambda query, _: build_eager_nfa(query),
     "event-sets": lambda query, _: build_event_sets(query),
+    "linked": lambda query, _: build_linked(query),
     "reference": lambda query, _: build_reference(query),
 }
 """One builder a family, the better ones first; a family without one is not part of this release."""
@@ -123,7 +126,7 @@ def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
             return estimate_chain(plan).cost
         case LazyTreePlan(chain):
             return estimate_chain(chain).cost
-        case EventSetsPlan() | ReferencePlan():
+        case EventSetsPlan() | LinkedPlan() | ReferencePlan():
             return None
         case _:
             assert_never(plan)

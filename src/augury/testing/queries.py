@@ -28,6 +28,7 @@ class Declared:
 class Scope:
     """The variables declared so far."""
 
+    lists: bool = True
     variables: list[Declared] = field(default_factory=list)
     parts: int = 0
 
@@ -45,9 +46,10 @@ def queries(
     outputs: Sequence[OutputMode] = tuple(OutputMode),
     count_windows: bool = True,
     operators: Sequence[str] = ("SEQ", "SEQ", "SEQ", "AND"),
+    lists: bool = True,
 ) -> str:
     """The text of a query that binds; an operator SETS stands for a SEQ whose first part is an AND."""
-    scope = Scope()
+    scope = Scope(lists)
     pattern = draw(_patterns(scope, operators))
     strategy = draw(st.sampled_from(strategies))
     # Few predicates, and wide windows: a query that matches nothing tests little.
@@ -98,6 +100,8 @@ def _parts(draw: st.DrawFn, scope: Scope, *, loose: bool) -> str:
 @st.composite
 def _components(draw: st.DrawFn, scope: Scope, *, part: int | None, loose: bool) -> str:
     types = draw(st.sampled_from([*TYPES, *TYPES, "A|B", ""]))
+    if not scope.lists:
+        return f"{types} {scope.declare(False, part)}".strip()
     form = draw(st.sampled_from(["single"] * 3 + ["iterated"] + (["loose", "optional"] if loose else [])))
     match form:
         case "single":
