@@ -157,8 +157,9 @@ def count(
     earliest: NDArray[Any],
     value: NDArray[Any],
     stamp: NDArray[Any],
-) -> int:
-    """How many matches end at the nodes `OUT[:nf]`, without writing them out; 2**61 stands for that many or more.
+    each: NDArray[Any],
+) -> None:
+    """How many matches end at each of the nodes `OUT[:nf]`, without writing them out; 2**61 is that many or more.
 
     The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
     same for every final node; the others are counted again for each, every node once.
@@ -180,11 +181,10 @@ def count(
             else:
                 # A history that was thrown away because it had expired.
                 earliest[node] = INT_MIN
-    result = 0
     for f in range(nf):
         limit = start[NE[OUT[f]]] - window
         if window < 0 or earliest[OUT[f]] >= limit:
-            result = min(most, result + ways[OUT[f]])
+            each[f] = ways[OUT[f]]
             continue
         depth = 0
         stack[0] = OUT[f]
@@ -215,8 +215,7 @@ def count(
                     stack[depth] = before
                     cursor[depth] = -2
                     total[depth] = 0
-        result = min(most, result + value[OUT[f]])
-    return result
+        each[f] = value[OUT[f]]
 
 
 def split(
@@ -480,8 +479,11 @@ def count_sequences(
     R: NDArray[Any],
     c: NDArray[Any],
     F: NDArray[Any],
+    each: NDArray[Any],
 ) -> int:
     """How many sequences of one event for each bit of `mask` there are that end with event `i0` or a later one.
+
+    `each` gets their number for each event.
 
     Concurrent events are a matrix that leads from "the first j are bound" to one more; the product over the groups of a
     window tells the number of ways. It slides as a queue made of two stacks: F has, for each group of the older half,
@@ -534,11 +536,131 @@ def count_sequences(
                 start = F[lo, s] if lo < middle else (1 if s == 0 else 0)
                 ways = min(2**61, ways + capped(start, A[s, k - 1]))
             total = min(2**61, total + capped(ways, ends))
+            for e in range(max(at, i0), end):
+                each[e] = ways * ((mask[e] >> (k - 1)) & 1)
         for q in range(k - 1, 0, -1):
             for s in range(k):
                 A[s, q] = min(2**61, A[s, q] + capped(A[s, q - 1], c[q - 1]))
         at = end
     return total
+
+
+def chain_ways(
+    starts: NDArray[Any],
+    E: NDArray[Any],
+    R: NDArray[Any],
+    T: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+) -> None:
+    """Sequences of one event of each buffer as ways back: position p is node 2p, it or an earlier one node 2p + 1."""
+    for b in range(starts.shape[0] - 1):
+        for p in range(starts[b], starts[b + 1]):
+            before = -1
+            if b > 0:
+                before = lower_bound(R, starts[b - 1], starts[b], R[p]) - 1
+                # Nothing before it: no way back, as if its history had been thrown away.
+                before = 2 * before + 1 if before >= starts[b - 1] else -3
+            join_ways(p, before, 2 * p - 1 if p > starts[b] else -1, b, E[p], T[p], NE, NP, NC, NT, NM, XN, XX)
+
+
+def join_ways(
+    p: int,
+    before: int,
+    earlier: int,
+    code: int,
+    event: int,
+    start: int,
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+) -> None:
+    """Node 2p is `event` after the node `before`, node 2p + 1 is that or one `earlier`, by edge p."""
+    m, u = 2 * p, 2 * p + 1
+    NE[m] = NE[u] = event
+    NC[m] = code
+    NC[u] = -1
+    NP[m] = before
+    NP[u] = m
+    NM[m] = -1
+    NM[u] = p if earlier >= 0 else -1
+    XN[p] = earlier
+    XX[p] = -1
+    NT[m] = start if before == -1 else (NT[before] if before >= 0 else INT_MIN)
+    NT[u] = max(NT[m], NT[earlier]) if earlier >= 0 else NT[m]
+
+
+def linked_ways(
+    n: int,
+    N_event: NDArray[Any],
+    N_prev: NDArray[Any],
+    N_list: NDArray[Any],
+    L_parent: NDArray[Any],
+    L_tail: NDArray[Any],
+    L_depth: NDArray[Any],
+    rank: NDArray[Any],
+    clock: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+) -> None:
+    """The nodes of linked chains as ways back: node x is node 2x, it or an earlier one of its list node 2x + 1."""
+    for x in range(n):
+        own, e = N_list[x], N_event[x]
+        before = -1
+        if L_parent[own] >= 0:
+            above = latest_before(L_tail[L_parent[own]], rank[e], rank, N_event, N_prev)
+            before = 2 * above + 1 if above >= 0 else -3
+        earlier = 2 * N_prev[x] + 1 if N_prev[x] >= 0 else -1
+        join_ways(x, before, earlier, L_depth[own], e, clock[e], NE, NP, NC, NT, NM, XN, XX)
+
+
+def final_ways(
+    nf: int,
+    n: int,
+    F_event: NDArray[Any],
+    F_parent: NDArray[Any],
+    last: int,
+    N_event: NDArray[Any],
+    N_prev: NDArray[Any],
+    L_tail: NDArray[Any],
+    rank: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+) -> None:
+    """Nodes 2n + f for the events that complete matches by going on from the lists `F_parent`."""
+    for f in range(nf):
+        above = latest_before(L_tail[F_parent[f]], rank[F_event[f]], rank, N_event, N_prev)
+        NE[2 * n + f] = F_event[f]
+        NP[2 * n + f] = 2 * above + 1
+        NC[2 * n + f] = last
+        NT[2 * n + f] = NT[2 * above + 1]
+        NM[2 * n + f] = -1
+
+
+def latest_before(
+    node: int, k: int, rank: NDArray[Any], N_event: NDArray[Any], N_prev: NDArray[Any]
+) -> int:
+    """The last node from `node` back whose event has a lower rank than `k`; -1 if there is none."""
+    while node >= 0 and rank[N_event[node]] >= k:
+        node = N_prev[node]
+    return node
 
 
 def write_sequences(

@@ -89,9 +89,13 @@ class EagerKernel:
         live.events.append(encoded)
         self._number(live, first, encoded)
         found = live.pending + self._advance(live, first, watermark)
-        matches = (
-            self.reporting.shared(live) if self.reporting.shares else self.reporting.report(live, found, watermark)
-        )
+        matches: FoundMatches
+        if self.reporting.shares:
+            matches = self.reporting.shared(live)
+        elif self.reporting.tallies:
+            matches = self.reporting.tallied(live)
+        else:
+            matches = self.reporting.report(live, found, watermark)
         live.horizon = self._horizon(live, watermark)
         if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
             self._compact(live)
@@ -166,7 +170,9 @@ class EagerKernel:
             )
             if live.nums[OUT]:
                 if self.reporting.shares:
-                    live.cut_segment(self.reporting.starts(live))
+                    live.cut_segment(self.reporting.starts(live), span_of(self.plan.query.window))
+                elif self.reporting.tallies:
+                    self.reporting.tally(live)
                 else:
                     found.append(self.reporting.expand(live, sum(map(len, found))))
             if at == n:

@@ -37,7 +37,7 @@ NODES, LISTS, CHAINS, FOUND, ENTRIES = range(5)
 COUNTERS = ("predicates", "temporary_matches", "copies")
 """The measures of paper 003, in cells 8 and following of `nums`."""
 
-LINKS = ("N_event", "N_prev", "L_parent", "L_chain", "L_tail", "L_next", "L_child")
+LINKS = ("N_event", "N_prev", "N_list", "L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
 PARTITIONS = ("HEAD", "LIVE", "REL", "CH", "ROOT", "C_last")
 FINAL = ("F_parent", "F_chain", "F_next", "F_events", "M", "BEST", "KEEP")
 
@@ -287,6 +287,7 @@ class _Emitter:
         out.add(f"L_chain[q] = CH[{j}, g]")
         out.add("L_tail[q] = -1")
         out.add("L_child[q] = -1")
+        out.add(f"L_depth[q] = {j}")
         self._expose(j)
 
     def _expose(self, j: int) -> None:
@@ -302,6 +303,7 @@ class _Emitter:
         if self.counters and count:
             out.add("nums[9] += 1", "temporary matches")
         out.add("N_event[nums[0]] = i")
+        out.add("N_list[nums[0]] = q")
         out.add("N_prev[nums[0]] = L_tail[q]", "it covers the one before it in the chain")
         out.add("L_tail[q] = nums[0]")
         out.add("nums[0] += 1")

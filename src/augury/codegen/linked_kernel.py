@@ -17,7 +17,9 @@ from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers, key_words
 from augury.codegen.linked import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
 from augury.codegen.live import LiveTables
-from augury.codegen.reporting import SLICE, Bindings, Expanded, Reporting, span_of
+from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
+from augury.codegen.segment import EDGES, NODES, Segment
+from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
 from augury.errors import HostError, TooManyMatches
@@ -30,6 +32,7 @@ from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.columns import ColumnSpec, Encoding, encode
 from augury.runtime.events import EventStore
 from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches
 from augury.runtime.state import FOREVER, LONG_AGO, RunState
 
 VERSION = 1
@@ -54,6 +57,8 @@ class LinkedState:
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     pending: Expanded = field(default_factory=Expanded.none)
     ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    """What a step has found so far, if it is not to be written out."""
     horizon: int = 0
     watermark: int = LONG_AGO
     broken: bool = False
@@ -124,7 +129,10 @@ class LinkedKernel:
         bindings = Bindings(
             self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated)
         )
-        self.reporting = Reporting(plan.query, bindings, self.code, self.support)
+        self.reporting = SharedReporting(plan.query, bindings, self.code, self.support)
+        # With predicates over several events, or negation, not every way through the chains is a match.
+        joined_by_order = not plan.conjuncts and not plan.absent
+        self.shares = options.compressed and plan.query.output is OutputMode.ALL and joined_by_order
         schema = plan.query.schema
         self.keys = tuple(
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
@@ -136,7 +144,7 @@ class LinkedKernel:
     def start(self) -> RunState:
         return self._saved(self._new_state())
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
@@ -158,7 +166,12 @@ class LinkedKernel:
         found = self._link(live, first)
         if self.plan.query.output is OutputMode.COVER:
             found = self._settled(live)
-        matches = self._report(live, found, watermark)
+        matches: FoundMatches
+        if self.shares:
+            segments, live.segments = live.segments, []
+            matches = self.reporting.from_segments(segments)
+        else:
+            matches = self._report(live, found, watermark)
         live.horizon = self._horizon(live, watermark)
         if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
             self._compact(live)
@@ -228,9 +241,9 @@ class LinkedKernel:
                 "stream\n = help: shorten WITHIN, add predicates, or raise max_runs"
             )
         need = 2 * (lists + self.size)
-        nodes, chains, ends = ("N_event", "N_prev"), ("C_last",), ("F_parent", "F_chain", "F_next", "F_events")
-        lists_ = ("L_parent", "L_chain", "L_tail", "L_next", "L_child")
-        for cell, names in enumerate((nodes, lists_, chains, ends)):
+        nodes, chains, ends = ("N_event", "N_prev", "N_list"), ("C_last",), ("F_parent", "F_chain", "F_next", "F_events")
+        combinations = ("L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
+        for cell, names in enumerate((nodes, combinations, chains, ends)):
             live.grow(names, int(live.nums[cell]) + need)
 
     def _take_out(self, live: LinkedState, stream: list[npt.NDArray[Any]], parts: list[Expanded]) -> None:
@@ -241,6 +254,9 @@ class LinkedKernel:
             return
         if self.plan.query.output is OutputMode.LATEST:
             parts.append(self._expanded(live.arrays["F_events"][:n].copy()))
+            return
+        if self.shares:
+            live.segments.append(self._segment(live, n))
             return
         at, size = 0, 1 << 10
         while at < n:
@@ -259,6 +275,23 @@ class LinkedKernel:
                     f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COVER "
                     "or LATEST, shorten WITHIN, or add predicates"
                 )
+
+    def _segment(self, live: LinkedState, finals: int) -> Segment:
+        """The chains as they are, from which the matches that end with the `finals` can be told."""
+        n = int(live.nums[0])
+        buffer = {name: np.full(2 * n + finals, -1, dtype=np.int64) for name in NODES}
+        buffer |= {name: np.full(max(1, n), -1, dtype=np.int64) for name in EDGES}
+        arrays, view = live.arrays, live.events.view
+        rank, clock = view("rank"), view("place" if self._counts else "time")
+        names = ("N_event", "N_prev", "N_list", "L_parent", "L_tail", "L_depth")
+        self.support("linked_ways", n, *(arrays[name] for name in names), rank, clock, *buffer.values())
+        ends = arrays["F_events"][:finals, 0].copy(), arrays["F_parent"][:finals]
+        links = arrays["N_event"], arrays["N_prev"], arrays["L_tail"]
+        nodes = (buffer[name] for name in NODES)
+        self.support("final_ways", finals, n, *ends, self.size - 1, *links, rank, *nodes)
+        columns = (view(name).copy() for name in ("time", "rank", "rows"))
+        places = 2 * n + np.arange(finals, dtype=np.int64)
+        return Segment(places, buffer, clock.copy(), span_of(self.plan.query.window), *columns)
 
     def _expanded(self, events: Integers) -> Expanded:
         m = len(events)

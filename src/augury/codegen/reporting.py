@@ -137,6 +137,8 @@ class Reporting:
             found = found.take(np.flatnonzero(self._absent(live, found)))
         if self.overlapping:
             found = self._distinct(found)
+        if self.query.output is OutputMode.COUNT:
+            return self._by_last_event(live, found)
         if self.query.output is OutputMode.NONOVERLAP:
             found = self._non_overlapping(live, found, watermark)
         view = live.events.view
@@ -259,6 +261,28 @@ class Reporting:
             key = (int(rank[last]), int(rank[first]))
             blocked[p] = min(blocked.get(p, key), key)
         return blocked
+
+    def _by_last_event(self, live: Remembered, found: Expanded) -> MatchSet:
+        """How many matches each event completes, once all that it may complete are certain."""
+        last = found.events[found.offsets[1:] - 1]
+        waits = np.isin(last, live.pending.events[live.pending.offsets[1:] - 1])
+        live.pending = live.pending + found.take(np.flatnonzero(waits))
+        last = last[~waits]
+        return self.counted(live, last, np.ones(len(last), dtype=np.int64))
+
+    def counted(self, live: Remembered, events: Integers, counts: Integers) -> MatchSet:
+        """The numbers of matches that `events` complete, summed up by event."""
+        some = counts > 0
+        last, places = np.unique(events[some], return_inverse=True)
+        if not len(last):
+            return self.nothing
+        sums = [0] * len(last)
+        for place, count in zip(places.tolist(), counts[some].tolist(), strict=True):
+            sums[place] += count
+        time, rows = live.events.view("time")[last], live.events.view("rows")[last]
+        empty = pa.ListArray.from_arrays(_arrow(np.zeros(len(last) + 1, dtype=np.int32)), _arrow(np.empty(0, np.int64)))
+        counts = np.array([min(2**61, total) for total in sums], dtype=np.int64)
+        return MatchSet(self.positive, (empty,) * len(self.positive), time, time, None, counts, rows)
 
     def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
         if not len(found):

@@ -17,6 +17,7 @@ from typing import TypeAlias, assert_never
 
 from augury.errors import UnsupportedPlan, names
 from augury.ir.query import BoundQuery
+from augury.ir.terms import OutputMode
 from augury.plan import (
     FAMILIES,
     Choice,
@@ -120,7 +121,8 @@ def _build(query: BoundQuery, family: str, hints: Hints, builders: Mapping[str, 
 def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
     match plan:
         case EagerNfaPlan():
-            estimate = estimate_eager(plan, hints.statistics, compressed=compressed)
+            counted = plan.query.output is OutputMode.COUNT
+            estimate = estimate_eager(plan, hints.statistics, compressed=compressed or counted)
             return None if estimate is None else estimate.cost
         case LazyChainPlan():
             return estimate_chain(plan).cost
@@ -136,6 +138,8 @@ def _cheapest(possible: Mapping[str, Plan], costs: Mapping[str, float | None], h
     chain, eager = possible.get("lazy-chain"), costs.get("eager-nfa")
     if not isinstance(chain, LazyChainPlan):
         return next(name for name in possible if name not in LAZY)
+    if chain.unary and chain.query.output is OutputMode.COUNT:
+        return "lazy-chain"
     cost = costs["lazy-chain"]
     assert cost is not None
     if eager is not None and (eager * MARGIN < cost or all(len(b.components) == 1 for b in chain.branches)):
