@@ -157,8 +157,9 @@ _WORTH_IT = partial(reorder, margin=1.25)
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    counts = isinstance(kernel, EagerKernel | LazyKernel | LinkedKernel)
-    return kernel.counters(state) if options.counters and counts else None
+    if options.counters and isinstance(kernel, EagerKernel | LazyKernel | LinkedKernel):
+        return kernel.counters(state)
+    return None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

@@ -654,9 +654,7 @@ def final_ways(
         NM[2 * n + f] = -1
 
 
-def latest_before(
-    node: int, k: int, rank: NDArray[Any], N_event: NDArray[Any], N_prev: NDArray[Any]
-) -> int:
+def latest_before(node: int, k: int, rank: NDArray[Any], N_event: NDArray[Any], N_prev: NDArray[Any]) -> int:
     """The last node from `node` back whose event has a lower rank than `k`; -1 if there is none."""
     while node >= 0 and rank[N_event[node]] >= k:
         node = N_prev[node]

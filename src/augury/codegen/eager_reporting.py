@@ -20,6 +20,7 @@ from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import SharedMatches
 
+
 class EagerReporting(SharedReporting):
     """Reporting for runs, whose matches lie in a shared buffer."""
 

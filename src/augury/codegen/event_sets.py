@@ -28,7 +28,7 @@ from augury.codegen.source import kernel_source
 from augury.ir.predicate import Conjunct
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
-from augury.plan import Component, EventSetsPlan, SetBranch
+from augury.plan import Component, EventSetsPlan
 from augury.plan.event_sets import MOST_VARIABLES
 
 
@@ -196,7 +196,7 @@ class _Emitter:
             out.add("after = RX[r]")
             out.add("m = RS[r]")
             if self.counters:
-                out.add("nums[13] += 1", "instances looked at")
+                out.add("nums[12] += 1", "instances looked at")
             word = "if"
             if expired := self._expired():
                 with out.block(f"if {expired}:", "WITHIN: it can take nothing more"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from augury.codegen.eager_kernel import EagerKernel
 from augury.codegen.eager_nfa import EagerNfaSource
@@ -41,7 +44,7 @@ class EventSetKernel(EagerKernel):
     """Runs the SES automata of a plan; all that it remembers of the events is in the state."""
 
     family = "event-sets"
-    counted = ("predicates", "instances", "peak_instances", "buffer_writes", "", "visits")
+    counted = ("predicates", "instances", "peak_instances", "buffer_writes", "visits")
     plan: EventSetsPlan
     reporting: EventSetReporting
 
@@ -75,7 +78,7 @@ class EventSetKernel(EagerKernel):
             self.reporting.growing = Expanded.of(growing)
         return Expanded.of(found)
 
-    def _arrays(self, live: EagerState) -> list[np.ndarray]:  # type: ignore[type-arg]
+    def _arrays(self, live: EagerState) -> list[npt.NDArray[Any]]:
         return [live.pool[k] for k in (*POOL, *BUFFER)]
 
     def _drain(self, live: EagerState, found: list[Expanded]) -> None:

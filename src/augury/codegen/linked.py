@@ -103,7 +103,7 @@ class _Emitter:
 
     @property
     def _checks(self) -> bool:
-        """Whether negated parts are looked for while the latest match is searched; all matches are checked at the end."""
+        """Whether negated parts are looked for in the search for the latest match; ALL checks them at the end."""
         return bool(self.plan.absent) and self.query.output is not OutputMode.ALL
 
     def _fits(self, c: Component) -> str:
@@ -140,7 +140,7 @@ class _Emitter:
     # -- from an event back through the chains ------------------------------------------------------------------------
 
     def _extend(self, j: int) -> None:
-        """Write `extend_<j>`: the latest partial match in the chains of list L that event i goes on; it is put into M."""
+        """Write `extend_<j>`: puts the latest partial match of list L that event i goes on into M."""
         out = self.out
         last = j == self.size - 1
         match = self._match_arguments() if last else ""
@@ -196,7 +196,9 @@ class _Emitter:
     def _advance(self) -> None:
         out = self.out
         head = ", ".join((*LINKS, *PARTITIONS, *FINAL))
-        with out.block(self._def(f"def advance(i0, n, quiet, nums, {self.arguments}, {head}{self._match_arguments()}):")):
+        with out.block(
+            self._def(f"def advance(i0, n, quiet, nums, {self.arguments}, {head}{self._match_arguments()}):")
+        ):
             with out.block("for i in range(i0, n):"):
                 self._event()
             out.add("return n")
@@ -213,10 +215,9 @@ class _Emitter:
         with out.block("if mask == 0:", "no component could bind it: it breaks no chain"):
             out.add("continue")
         out.add(f"need = LIVE[g] + {self.size}")
-        ends = "F_parent.shape[0] - nums[3]"
-        with out.block(
-            f"if min(N_event.shape[0] - nums[0], L_parent.shape[0] - nums[1], C_last.shape[0] - nums[2], {ends}) < need:"
-        ):
+        pools = ("N_event", "L_parent", "C_last", "F_parent")
+        room = ", ".join(f"{name}.shape[0] - nums[{cell}]" for cell, name in enumerate(pools))
+        with out.block(f"if min({room}) < need:"):
             out.add("return i", "the caller makes room and comes back")
         for j in range(self.size):
             with out.block(f"if mask & {1 << j} != 0:"):
@@ -319,10 +320,9 @@ class _Emitter:
                     out.add("nums[3] += 1")
             case OutputMode.LATEST:
                 out.add("later = BEST[0] < 0")
-                with out.block("if not later:"):
-                    with out.block(f"for d in range({self.size - 1}, -1, -1):"), out.block("if M[d] != BEST[d]:"):
-                        out.add("later = M[d] > BEST[d]")
-                        out.add("break")
+                with out.block(f"for d in range({self.size - 1}, -1, -1):"), out.block("if M[d] != BEST[d]:"):
+                    out.add("later = later or M[d] > BEST[d]")
+                    out.add("break")
                 with out.block("if later:"):
                     for d in range(self.size):
                         out.add(f"BEST[{d}] = M[{d}]")

@@ -126,9 +126,7 @@ class LinkedKernel:
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(support_source(), options)
         self.size = len(plan.components)
-        bindings = Bindings(
-            self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated)
-        )
+        bindings = Bindings(self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated))
         self.reporting = SharedReporting(plan.query, bindings, self.code, self.support)
         # With predicates over several events, or negation, not every way through the chains is a match.
         joined_by_order = not plan.conjuncts and not plan.absent
@@ -216,7 +214,7 @@ class LinkedKernel:
     # -- chains -------------------------------------------------------------------------------------------------------
 
     def _link(self, live: LinkedState, first: int, *, quiet: bool = False) -> Expanded:
-        """Consume the events from `first` on; the matches that are known with them, unless they wait for their chains."""
+        """Consume the events from `first` on; the matches that are known with them, but for covers."""
         live.grow(("HEAD", "CH"), len(live.keys), axis=1)
         live.grow(("LIVE", "REL", "ROOT"), len(live.keys))
         stream = live.stream()
@@ -241,7 +239,11 @@ class LinkedKernel:
                 "stream\n = help: shorten WITHIN, add predicates, or raise max_runs"
             )
         need = 2 * (lists + self.size)
-        nodes, chains, ends = ("N_event", "N_prev", "N_list"), ("C_last",), ("F_parent", "F_chain", "F_next", "F_events")
+        nodes, chains, ends = (
+            ("N_event", "N_prev", "N_list"),
+            ("C_last",),
+            ("F_parent", "F_chain", "F_next", "F_events"),
+        )
         combinations = ("L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
         for cell, names in enumerate((nodes, combinations, chains, ends)):
             live.grow(names, int(live.nums[cell]) + need)

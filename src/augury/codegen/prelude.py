@@ -255,8 +255,10 @@ def gather(
     return n
 
 
-def tied(head: int, first: int, k: int, rank: NDArray[Any], NE: NDArray[Any], NP: NDArray[Any], NC: NDArray[Any]) -> int:
-    """The components that the history of `head` binds events of rank `k` to, its latest ones, as bits from `first` on."""
+def tied(
+    head: int, first: int, k: int, rank: NDArray[Any], NE: NDArray[Any], NP: NDArray[Any], NC: NDArray[Any]
+) -> int:
+    """The components, as bits from `first` on, to which the history of `head` binds events of rank `k`, its latest."""
     mask = 0
     node = head
     while node >= 0 and rank[NE[node]] == k:

@@ -150,7 +150,7 @@ def count_ways(
 
 def total(counts: Integers) -> int:
     """The sum of such numbers, `MOST` for that many or more."""
-    return min(MOST, sum(counts.tolist()))
+    return min(MOST, sum(map(int, counts)))
 
 
 def sample(support: Tier, segments: Sequence[Segment], size: int, seed: int | None) -> list[tuple[int, Expanded]]:

@@ -56,7 +56,9 @@ def _automaton(plan: EventSetsPlan, branch: SetBranch) -> Iterator[str]:
         yield from tests(plan, c.alone, "      if ")
         mine = [j for j in branch.conjuncts if c.variable in j.variables and c.variable not in j.whole]
         yield from tests(plan, mine, "      if, once all of it is bound, ")
-        yield from tests(plan, [j for j in branch.conjuncts if c.variable in j.whole], "      if, when the list is whole, ")
+        yield from tests(
+            plan, [j for j in branch.conjuncts if c.variable in j.whole], "      if, when the list is whole, "
+        )
     yield f"  ignore   {_ignored(plan.query.strategy)}"
     yield "  match    when an instance that has bound all of them can take nothing more"
 

@@ -13,7 +13,7 @@ from augury.ir.pattern import variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
-from augury.plan import EventSetsPlan, SetBranch, Unsupported
+from augury.plan import Computed, EventSetsPlan, SetBranch, Unsupported
 from augury.plan.event_sets import MOST_VARIABLES
 from augury.planner.components import Cannot, absence, compiled_conjuncts, component
 from augury.planner.exclusive import exclusive
@@ -42,13 +42,17 @@ def _build(query: BoundQuery) -> EventSetsPlan:
         raise Cannot(f"{what}, which matches as soon as it is complete, not when it is maximal", query.pattern.span)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names):
-        raise Cannot("alternatives that bind the same variables, of which one may wait for the other", query.pattern.span)
+        raise Cannot(
+            "alternatives that bind the same variables, of which one may wait for the other", query.pattern.span
+        )
     if any(len(b.components) > MOST_VARIABLES for b in found):
         raise Cannot(f"more than {MOST_VARIABLES} variables")
-    computed = {}
+    computed: dict[str, Computed] = {}
     plans = []
     for b in found:
-        closed = close_equalities(normal_conjuncts(query.conjuncts, query.pattern_order), b.variables, query.pattern_order)
+        closed = close_equalities(
+            normal_conjuncts(query.conjuncts, query.pattern_order), b.variables, query.pattern_order
+        )
         conjuncts, columns = compiled_conjuncts(replace(query, conjuncts=closed))
         computed |= {c.name: c for c in columns}
         plans.append(_branch(query, b, conjuncts))

@@ -75,7 +75,9 @@ def _patterns(draw: st.DrawFn, scope: Scope, operators: Sequence[str]) -> str:
     operator = draw(st.sampled_from(operators))
     if operator == "SETS":
         both = [draw(_components(scope, part=None, loose=False)) for _ in range(2)]
-        return f"SEQ(AND({', '.join(both)}), {', '.join(draw(_parts(scope, loose=True)) for _ in range(size - 1 or 1))})"
+        return (
+            f"SEQ(AND({', '.join(both)}), {', '.join(draw(_parts(scope, loose=True)) for _ in range(size - 1 or 1))})"
+        )
     parts = [draw(_parts(scope, loose=i != anchor)) for i in range(size)]
     return f"{operator}({', '.join(parts)})"
 
