@@ -65,27 +65,27 @@ class _Emitter(Lists):
         names = ("store", "tally", *(e.name for e in self.entries), *(("absent", "fits") if negated else ()))
         variables = [c.variable for b in self.plan.branches for c in b.components]
         return LazyChainSource(
-            kernel_source(f"{self.out}\n".lstrip("\n"), names),
-            self.specs,
-            self.strings,
-            self.layout,
-            tuple(self._own_arrays),
-            self._pools,
-            tuple(self.entries),
-            {
+            source=kernel_source(f"{self.out}\n".lstrip("\n"), names),
+            specs=self.specs,
+            strings=self.strings,
+            layout=self.layout,
+            arrays=tuple(self._own_arrays),
+            pools=self._pools,
+            entries=tuple(self.entries),
+            lists={
                 self.names[v]: (self._buffer(v).number, max(1, len(x.integers)), max(1, len(x.floats)))
                 for v, x in self.vectors.items()
             },
-            tuple(variables),
-            tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
-            self.nest.after,
-            len(negated),
-            functions_of(self.tested),
-            self.fixed,
-            tuple(self._counted(node) for node in self.nest.nodes),
-            {n.number: self._buffer(n.variable).number for n in self.nest.nodes},
-            {v: self._buffer(v).number for v in variables},
-            {n.number: key[0] for n in self.nest.nodes if (key := self._key(n)) is not None},
+            component_variables=tuple(variables),
+            branch_of_component=tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
+            absent=self.nest.after,
+            negated=len(negated),
+            functions=functions_of(self.tested),
+            fixed=self.fixed,
+            nodes=tuple(self._counted(node) for node in self.nest.nodes),
+            node_buffers={n.number: self._buffer(n.variable).number for n in self.nest.nodes},
+            buffer_of={v: self._buffer(v).number for v in variables},
+            head_keys={n.number: key[0] for n in self.nest.nodes if (key := self._key(n)) is not None},
         )
 
     @property
