@@ -229,15 +229,20 @@ def dot(
     b_null: NDArray[Any],
     b: int,
 ) -> float:
-    """The sum of the products of two lists' elements, from left to right; NaN for a null or unequal lengths."""
+    """The sum of the products of two lists' elements as `augury.ir.functions.dot`; NaN for a null or unequal lengths.
+
+    Compiled kernels have vector instructions in its place, which add in the same order (`augury.codegen.lanes`).
+    """
     i, j = a_offsets[a], b_offsets[b]
     n = a_offsets[a + 1] - i
     if a_null[a] != 0 or b_null[b] != 0 or b_offsets[b + 1] - j != n:
         return math.nan
-    total = 0.0
+    lanes = [0.0] * 8
     for k in range(n):
-        total += a_values[i + k] * b_values[j + k]
-    return total
+        lanes[k & 7] += float(a_values[i + k]) * float(b_values[j + k])
+    even = (lanes[0] + lanes[4]) + (lanes[2] + lanes[6])
+    odd = (lanes[1] + lanes[5]) + (lanes[3] + lanes[7])
+    return even + odd
 
 
 def stddev(n: int, squares: float) -> float:
