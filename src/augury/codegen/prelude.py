@@ -110,7 +110,7 @@ def remainder(x: int, y: int) -> int:
 
 
 def float_remainder(x: float, y: float) -> float:
-    return math.nan if y == 0 or math.isinf(x) or isnan(x) or isnan(y) else math.fmod(x, y)
+    return math.nan if y == 0 or math.isinf(x) or isnan(x) or isnan(y) else float(np.fmod(x, y))
 
 
 def divide(x: float, y: float) -> float:
