@@ -85,10 +85,10 @@ automaton
 
 a run holds
   RN        its last node
-  RI[:, 0]  last of b
-  RI[:, 1]  length of b
-  RI[:, 2]  count of b b[i].price
-  RF[:, 0]  sum of b b[i].price
+  RI[:, 0]  length of b
+  RI[:, 1]  count of b b[i].price
+  RF[:, 0]  last of b price
+  RF[:, 1]  sum of b b[i].price
 
 not chosen
   reference   `eager-nfa` is expected to be faster
