@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel
+from augury.codegen import EagerKernel, LossyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
+from augury.codegen.lossy import LossySource, emit_lossy
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
 from augury.lang import parse
 from augury.options import Options
-from augury.plan import Choice, EagerNfaPlan, Plan, ReferencePlan
+from augury.plan import Choice, EagerNfaPlan, LossyPlan, Plan, ReferencePlan
 from augury.planner import choose
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
@@ -35,7 +36,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | None
+    kernel: EagerNfaSource | LossySource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +56,19 @@ def compile_program(source: Source, schema: EventSchema, options: Options) -> Co
     for query in parse(source).queries:
         bound = bind(query, schema, source, parameters=options.parameters, functions=options.functions)
         rewritten = rewrite(bound)
-        choice = choose(rewritten, options.plan, merge=options.merge)
+        choice = choose(rewritten, options.plan, merge=options.merge, loss=options.loss)
         compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
         schema = with_derived_type(schema, bound)
     return CompiledProgram(tuple(compiled))
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | None:
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LossySource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
             return emit_eager_nfa(plan, counters=options.counters)
+        case LossyPlan():
+            return emit_lossy(plan, counters=options.counters)
         case ReferencePlan():
             return None
         case _:
@@ -77,7 +80,11 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
     plan = query.choice.plan
     match plan:
         case EagerNfaPlan():
+            assert not isinstance(query.kernel, LossySource)
             return EagerKernel(plan, options, query.kernel)
+        case LossyPlan():
+            assert not isinstance(query.kernel, EagerNfaSource)
+            return LossyKernel(plan, options, query.kernel)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
         case _:
@@ -86,7 +93,7 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel) else None
+    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel | LossyKernel) else None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

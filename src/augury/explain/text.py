@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from augury.compiler import CompiledProgram, CompiledQuery
+from augury.codegen.eager_nfa import EagerNfaSource
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
 from augury.explain.layout import aligned, place, window_text
@@ -86,7 +87,7 @@ def _plan(compiled: CompiledQuery) -> str:
     choice = compiled.choice
     (summary, *_) = (type(choice.plan).__doc__ or "").splitlines()
     out = [f"plan  {choice.plan.family}", f"      {summary}"]
-    if isinstance(choice.plan, EagerNfaPlan) and compiled.kernel is not None:
+    if isinstance(choice.plan, EagerNfaPlan) and isinstance(compiled.kernel, EagerNfaSource):
         out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
     if choice.rivals:
         rivals = sorted(choice.rivals, key=lambda r: FAMILIES.index(r.family))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from augury.plan.eager_nfa import EagerNfaPlan
+from augury.plan.lossy import LossyPlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.unsupported import Unsupported
 
@@ -13,5 +14,5 @@ from augury.plan.unsupported import Unsupported
 class Choice:
     """The plan to run, and why each rival is not."""
 
-    plan: EagerNfaPlan | ReferencePlan
+    plan: EagerNfaPlan | LossyPlan | ReferencePlan
     rivals: tuple[Unsupported, ...]
