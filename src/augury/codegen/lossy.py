@@ -30,6 +30,8 @@ STREAM = ("time", "rank", "place", "type_", "part")
 QUEUES = ("QE", "QU", "QO", "QY", "QN", "MO", "MY", "FREE", "HEAD", "TAIL", "MF", "MB")
 TABLES = ("S_first", "S_start", "S_coef", "S_most")
 PATH = ("B", "QB", "OUT", "OUT_score")
+ARGUMENTS = "nums, E, Q, S, P"
+"""What most functions take: numbers, and tuples of arrays that hold events, queues, score tables and the path."""
 
 FOUND, FREED, LIMIT = 0, 1, 2
 """Cells of `nums`: matches written, free entries, and how many matches end the work."""
@@ -90,14 +92,16 @@ class _Emitter:
         self.strings = strings_of(everything)
         self.specs, self.columns = columns_of(everything)
         self.functions = functions_of(everything)
-        self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+        self.columns_text = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
         self.n = len(plan.positive)
         self.slot = {c.variable: k for k, c in enumerate((*plan.positive, *plan.negated))}
         self.watch = (*(c.variable for c in plan.negated), *plan.watched)
         self.queues = self.n + len(self.watch)
         self.tabulated = tuple(e for e in plan.edges if e.table is not None)
+        final = [e for e in plan.edges if e.target == self.n]
+        # Where no match has anything after its last event, nobody needs to carry that score along.
+        self.ending = ", end, tail" if any(e.table is not None for e in final) else ""
         self.missable = {v for e in plan.edges for v in e.missing}
-        self.call = ", ".join(("nums", self.arguments, *QUEUES, *TABLES, *PATH))
 
     def emit(self) -> LossySource:
         self._header()
@@ -144,6 +148,12 @@ class _Emitter:
         self.out.add(head)
         self.out.depth += 1
 
+    def _unpack(self, bundles: str = "EQSP") -> None:
+        """Statements that give the arrays of the tuples their names."""
+        names = {"E": self.columns_text, "Q": ", ".join(QUEUES), "S": ", ".join(TABLES), "P": ", ".join(PATH)}
+        for bundle in bundles:
+            self.out.add(f"{names[bundle]} = {bundle}")
+
     def _end(self) -> None:
         self.out.depth -= 1
 
@@ -159,7 +169,8 @@ class _Emitter:
     def _where(self, k: int, c: Conjunct) -> None:
         """A function that says whether conjunct k allows the path B, as far as it applies."""
         line, column = self.plan.query.source.position(c.span.start)
-        self._function(f"def where_{k}({self.call}):  # {c}   ({self.plan.query.source.name} {line}:{column})")
+        self._function(f"def where_{k}(nums, E, B):  # {c}   ({self.plan.query.source.name} {line}:{column})")
+        self._unpack("E")
         self._count("predicates")
         for test, text in self._variants(c):
             if test == "True":
@@ -199,7 +210,7 @@ class _Emitter:
     def _tests(self, low: int, high: int) -> list[str]:
         """The conjuncts whose earliest component is one of [low, high), as calls."""
         return [
-            f"where_{k}({self.call})"
+            f"where_{k}(nums, E, B)"
             for k, c in enumerate(self.plan.conjuncts)
             if low <= self._first(c) < high
         ]
@@ -222,7 +233,8 @@ class _Emitter:
         """A function that looks for an event of `w` between the events of the path around its place."""
         out, k, slot, before = self.out, self.watch.index(w), self.slot[w], self._before(w)
         after = before + (1 if slot < self.n else 0)
-        self._function(f"def seen_{slot}(i, base, {self.call}):  # was {w} observed where the path has none?")
+        self._function(f"def seen_{slot}(i, base, {ARGUMENTS}):  # was {w} observed where the path has none?")
+        self._unpack("EQP")
         out.add("q = -1")
         out.add("event = i")
         with out.block(f"for k in range({after}, {self.n}):", "the next component that was observed"):
@@ -244,7 +256,7 @@ class _Emitter:
             with out.block("if rank[e] < rank[event]:"):
                 if self._about(w):
                     out.add(f"B[{slot}] = e")
-                    out.add(f"ok = {' and '.join(f'where_{c}({self.call})' for c in self._about(w))}")
+                    out.add(f"ok = {' and '.join(f'where_{c}(nums, E, B)' for c in self._about(w))}")
                     out.add(f"B[{slot}] = -1")
                     with out.block("if ok:"):
                         out.add("return True")
@@ -257,15 +269,16 @@ class _Emitter:
     def _refutations(self, edge: LossyEdge, low: int, high: int) -> list[str]:
         """Searches in the gap of an edge that can be decided once component `low` is known, and not before `high`."""
         inside = [w for w in self.watch if w in (*edge.absent, *edge.missing)]
-        return [f"seen_{self.slot[w]}(i, base, {self.call})" for w in inside if low <= self._known_from(w) < high]
+        return [f"seen_{self.slot[w]}(i, base, {ARGUMENTS})" for w in inside if low <= self._known_from(w) < high]
 
     # -- backwards ------------------------------------------------------------------------------------------------
 
     def _from(self, j: int) -> None:
         """A function that extends the path, which begins with component j, to every earlier start."""
         out, plan = self.out, self.plan
-        head = f"def from_{j}(i, base, s, end, tail, {self.call}):"
+        head = f"def from_{j}(i, base, s{self.ending}, {ARGUMENTS}):"
         self._function(f"{head}  # the path begins with {plan.positive[j].variable}")
+        self._unpack()
         out.add(f"b = B[{j}]")
         start = plan.edge(-1, j)
         if start is not None:
@@ -281,11 +294,13 @@ class _Emitter:
     def _complete(self, j: int, edge: LossyEdge) -> None:
         out = self.out
         out.add("p = s", "nothing before this one was observed")
-        out.add(f"room = {self.window} - (time[i] - time[b])")
+        if edge.table is not None or self.ending:
+            out.add(f"room = {self.window} - (time[i] - time[b])")
         if edge.table is not None:
             out.add(f"p *= {self._score(edge, 'room')}")
-        with out.block("if tail >= 0:"):
-            out.add("p *= score_of(tail, room, S_first, S_start, S_coef)")
+        if self.ending:
+            with out.block("if tail >= 0:"):
+                out.add("p *= score_of(tail, room, S_first, S_start, S_coef)")
         with out.block(f"if p >= {self.least!r}:"):
             for k in range(j):
                 out.add(f"B[{k}] = -1")
@@ -306,8 +321,8 @@ class _Emitter:
 
         Which gap that is, and so whether the search was possible earlier, is known only when the kernel runs.
         """
-        waited = [w for w in self.watch if self._known_from(w) < self._before(w) and self._before(w) > j]
-        return [f"(B[{self.slot[w]}] < 0 and seen_{self.slot[w]}(i, base, {self.call}))" for w in waited]
+        waited = [w for w in self.watch if self._known_from(w) < self._before(w) - 1 and self._before(w) > j]
+        return [f"(B[{self.slot[w]}] < 0 and seen_{self.slot[w]}(i, base, {ARGUMENTS}))" for w in waited]
 
     def _extend(self, a: int, j: int, edge: LossyEdge) -> None:
         out, plan = self.out, self.plan
@@ -327,7 +342,7 @@ class _Emitter:
                 self._count("extensions")
                 score = f" * {self._score(edge, 'time[b] - time[e]')}" if edge.table is not None else ""
                 out.add(f"r = s{score}")
-                with out.block(f"if r * QU[q] * end >= {self.hopeful!r}:"):
+                with out.block(f"if r * QU[q]{' * end' if self.ending else ''} >= {self.hopeful!r}:"):
                     out.add(f"B[{a}] = e")
                     out.add(f"QB[{a}] = q")
                     tests = self._tests(a, a + 1)
@@ -336,7 +351,7 @@ class _Emitter:
                         out.add(f"ok = {' and '.join(tests)}")
                         out.add("if ok:")
                         out.depth += 1
-                    out.add(f"from_{a}(i, base, r, end, tail, {self.call})")
+                    out.add(f"from_{a}(i, base, r{self.ending}, {ARGUMENTS})")
                     if tests:
                         out.depth -= 1
             out.add("q = QO[q]")
@@ -354,7 +369,8 @@ class _Emitter:
 
     def _advance(self) -> None:
         out, plan = self.out, self.plan
-        self._function(f"def advance(i0, n, {self.call}):")
+        self._function(f"def advance(i0, n, {ARGUMENTS}):")
+        self._unpack()
         with out.block("for i in range(i0, n):"):
             out.add("g = part[i]")
             with out.block("if g < 0:"):
@@ -421,7 +437,8 @@ class _Emitter:
                     out.add(f"ok = {' and '.join(tests)}")
                     out.add("if ok:")
                     out.depth += 1
-                out.add(f"from_{j}(i, base, 1.0, {final.peak!r}, {tail}, {self.call})")
+                ending = f", {final.peak!r}, {tail}" if self.ending else ""
+                out.add(f"from_{j}(i, base, 1.0{ending}, {ARGUMENTS})")
                 if tests:
                     out.depth -= 1
 
@@ -447,12 +464,14 @@ class _Emitter:
         if not awaited:
             return []
         components = {c.variable: c for c in (*plan.positive, *plan.negated)}
-        self._function(f"def fits(c, n, keep, {self.arguments}):")
+        self._function("def fits(c, n, keep, E):")
+        self._unpack("E")
         for k, w in enumerate(awaited):
             with out.block(f"if c == {k}:", w), out.block("for i in range(n):"):
                 out.add(f"keep[i] = part[i] >= 0 and {self._fits(components[w])}")
         self._end()
-        self._function(f"def settled(m0, m1, keep, MATCH, C_start, C_part, C_event, {self.call}):")
+        self._function("def settled(m0, m1, keep, MATCH, C_start, C_part, C_event, nums, E, B):")
+        self._unpack("E")
         with out.block("for m in range(m0, m1):"):
             out.add("first = -1")
             with out.block(f"for k in range({self.n}):"):
@@ -474,7 +493,7 @@ class _Emitter:
                     with out.block(f"while j < z and time[C_event[j]] <= time[first] + {self.window}:"):
                         with out.block("if rank[C_event[j]] > rank[last]:"):
                             out.add(f"B[{slot}] = C_event[j]")
-                            tests = " and ".join(f"where_{c}({self.call})" for c in self._about(w)) or "True"
+                            tests = " and ".join(f"where_{c}(nums, E, B)" for c in self._about(w)) or "True"
                             out.add(f"ok = {tests}")
                             out.add(f"B[{slot}] = -1")
                             with out.block("if ok:"):

@@ -41,7 +41,7 @@ class LossyKernel:
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(support_source(), options)
         self.tables = score_tables(self.source)
-        self.reporting = LossyReporting(plan, self.source, self.code, self.tables)
+        self.reporting = LossyReporting(plan, self.source, self.code)
         schema = plan.query.schema
         self.keys = tuple(
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c])) for k, c in enumerate(plan.hash_by)
@@ -133,7 +133,7 @@ class LossyKernel:
         at, n = first, live.events.length
         while True:
             end = min(n, at + SLICE) if self.code.warming_up else n
-            at = self.code("advance", at, end, *live.kernel_arguments(stream, self.tables))
+            at = self.code("advance", at, end, *live.arguments(stream, self.tables))
             needed = max(int(live.nums[FOUND]), int(live.nums[LIMIT + 1]))
             if needed > self.options.max_matches:
                 raise TooManyMatches(

@@ -25,9 +25,9 @@ SLICE = 64
 class LossyReporting:
     """The last part of a step."""
 
-    def __init__(self, plan: LossyPlan, source: LossySource, code: Tier, tables: list[npt.NDArray[Any]]) -> None:
+    def __init__(self, plan: LossyPlan, source: LossySource, code: Tier) -> None:
         assert isinstance(plan.query.window, TimeWindow)
-        self.plan, self.source, self.code, self.tables = plan, source, code, tables
+        self.plan, self.source, self.code = plan, source, code
         self.window = plan.query.window.ticks
         self.variables = tuple(c.variable for c in plan.positive)
         self.nothing = MatchSet.of(self.variables, ())
@@ -61,7 +61,7 @@ class LossyReporting:
         starts, parts, events = [0], [], []
         for k in range(len(self.source.awaited)):
             fits = np.zeros(n, dtype=np.uint8)
-            self.code("fits", k, n, fits, *stream)
+            self.code("fits", k, n, fits, stream)
             candidates = np.flatnonzero(fits)
             partition = live.events.view("partition")[candidates]
             order = np.argsort(partition, kind="stable")
@@ -74,11 +74,10 @@ class LossyReporting:
             np.concatenate(events).astype(np.int64),
         )
         keep = np.zeros(len(found), dtype=np.uint8)
-        arguments = live.kernel_arguments(stream, self.tables)
         at = 0
         while at < len(found):
             end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
-            self.code("settled", at, end, keep, found.events, *lists, *arguments)
+            self.code("settled", at, end, keep, found.events, *lists, live.nums, stream, live.pool["B"])
             at = end
         return keep
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.dictionary import ranks
 from augury.runtime.events import EventStore
+
+Arrays: TypeAlias = "tuple[npt.NDArray[Any], ...]"
 
 KEYS = 6
 """The cell of `nums` that counts partitions, as the functions of `augury.codegen.buffer` have it."""
@@ -96,25 +98,20 @@ class LossyState:
         events = EventStore(source.specs, with_places=False)
         return cls(Encoding.start(source.strings), events, nums, pool, Scored.none(components))
 
-    def stream(self, source: LossySource) -> list[npt.NDArray[Any]]:
-        """The arrays that generated functions take first, in their order."""
+    def stream(self, source: LossySource) -> Arrays:
+        """The arrays of the events, in the order that generated functions know them in."""
         order = ranks(self.encoding.dictionary) if source.orders_strings else np.zeros(1, dtype=np.int64)
         view = self.events.view
-        return [
+        return (
             *(view(name) for name in ("time", "rank", "place", "type", "partition")),
             order,
             *(view(name) for name in emitted_names(source.specs)),
-        ]
+        )
 
-    def kernel_arguments(
-        self, stream: list[npt.NDArray[Any]], tables: list[npt.NDArray[Any]]
-    ) -> Iterator[npt.NDArray[Any]]:
-        """What generated functions take after their own arguments, in their order."""
-        yield self.nums
-        yield from stream
-        yield from (self.pool[name] for name in QUEUES)
-        yield from tables
-        yield from (self.pool[name] for name in PATH)
+    def arguments(self, events: Arrays, tables: Arrays) -> tuple[Integers, Arrays, Arrays, Arrays, Arrays]:
+        """What most generated functions take: numbers, and tuples of arrays."""
+        queues, path = (tuple(self.pool[name] for name in names) for names in (QUEUES, PATH))
+        return self.nums, events, queues, tables, path
 
     @property
     def used(self) -> int:
@@ -217,17 +214,17 @@ class LossyState:
         self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
 
 
-def score_tables(source: LossySource) -> list[npt.NDArray[Any]]:
+def score_tables(source: LossySource) -> Arrays:
     """The tables of a plan's edges as the arrays that the kernel looks scores up in."""
     tables = [e.table for e in source.tabulated if e.table is not None]
     if not tables:
-        return [np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.zeros((1, BUCKETS))]
-    return [
+        return (np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.zeros((1, BUCKETS)))
+    return (
         np.cumsum([0, *(len(t.starts) for t in tables)]).astype(np.int64),
         np.concatenate([t.starts for t in tables]),
         np.concatenate([np.column_stack([t.ends, t.coefficients]) for t in tables]),
         np.stack([t.running for t in tables]),
-    ]
+    )
 
 
 def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:

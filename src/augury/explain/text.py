@@ -7,11 +7,12 @@ from augury.codegen.eager_nfa import EagerNfaSource
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
 from augury.explain.layout import aligned, place, window_text
+from augury.explain.lossy import explain_lossy
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES, EagerNfaPlan
+from augury.plan import FAMILIES, EagerNfaPlan, LossyPlan
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -89,6 +90,8 @@ def _plan(compiled: CompiledQuery) -> str:
     out = [f"plan  {choice.plan.family}", f"      {summary}"]
     if isinstance(choice.plan, EagerNfaPlan) and isinstance(compiled.kernel, EagerNfaSource):
         out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
+    if isinstance(choice.plan, LossyPlan):
+        out += ["", *explain_lossy(choice.plan)]
     if choice.rivals:
         rivals = sorted(choice.rivals, key=lambda r: FAMILIES.index(r.family))
         out += ["", "not chosen"]
