@@ -1,8 +1,8 @@
 """LossyPlan -> source of its kernel: arrival queues, and matches generated backwards from their last event.
 
-`advance` bounds the score with which an event can arrive at each component, and enqueues it if that can reach the
-threshold (paper 004, sections 4.1 and 5.1). Where a match may end, `from_<component>` extends it backwards, each
-function to the components before its own (section 4.2). docs/decisions/0012 says where this departs from the paper.
+`advance` bounds the score with which an event can arrive at each component (paper 004, sections 4.1 and 5.1), searches
+backwards from it for the matches that end there (section 4.2), and enqueues it if a later match can hold it.
+docs/decisions/0012 says where this departs from the paper.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ from augury.runtime.columns import ColumnSpec
 
 STREAM = ("time", "rank", "place", "type_", "part")
 QUEUES = ("QE", "QU", "QO", "QY", "QN", "MO", "MY", "FREE", "HEAD", "TAIL", "MF", "MB")
-TABLES = ("S_first", "S_start", "S_coef", "S_most")
-PATH = ("B", "QB", "OUT", "OUT_score")
-ARGUMENTS = "nums, E, Q, S, P"
-"""What most functions take: numbers, and tuples of arrays that hold events, queues, score tables and the path."""
+TABLES = ("S_first", "S_start", "S_coef", "S_most", "S_edge", "S_lead", "S_tail", "S_end")
+PATH = ("B", "QB", "U", "PC", "PA", "PX", "PS", "OUT", "OUT_score")
 
 FOUND, FREED, LIMIT = 0, 1, 2
 """Cells of `nums`: matches written, free entries, and how many matches end the work."""
@@ -98,19 +96,13 @@ class _Emitter:
         self.watch = (*(c.variable for c in plan.negated), *plan.watched)
         self.queues = self.n + len(self.watch)
         self.tabulated = tuple(e for e in plan.edges if e.table is not None)
-        final = [e for e in plan.edges if e.target == self.n]
-        # Where no match has anything after its last event, nobody needs to carry that score along.
-        self.ending = ", end, tail" if any(e.table is not None for e in final) else ""
         self.missable = {v for e in plan.edges for v in e.missing}
 
     def emit(self) -> LossySource:
         self._header()
-        for k, c in enumerate(self.plan.conjuncts):
-            self._where(k, c)
         for w in self.watch:
-            self._seen(w)
-        for j in range(self.n):
-            self._from(j)
+            if self._about(w):
+                self._seen(w)
         self._advance()
         awaited = self._awaited()
         text = f"{self.out}\n\n\n{queue_functions()}"
@@ -148,12 +140,6 @@ class _Emitter:
         self.out.add(head)
         self.out.depth += 1
 
-    def _unpack(self, bundles: str = "EQSP") -> None:
-        """Statements that give the arrays of the tuples their names."""
-        names = {"E": self.columns_text, "Q": ", ".join(QUEUES), "S": ", ".join(TABLES), "P": ", ".join(PATH)}
-        for bundle in bundles:
-            self.out.add(f"{names[bundle]} = {bundle}")
-
     def _end(self) -> None:
         self.out.depth -= 1
 
@@ -161,40 +147,41 @@ class _Emitter:
         if self.counters:
             self.out.add(f"nums[{8 + COUNTERS.index(counter)}] += 1", counter)
 
-    def _score(self, edge: LossyEdge, length: str) -> str:
-        return f"score_of({self.tabulated.index(edge)}, {length}, S_first, S_start, S_coef)"
-
     # -- conditions -----------------------------------------------------------------------------------------------
 
-    def _where(self, k: int, c: Conjunct) -> None:
-        """A function that says whether conjunct k allows the path B, as far as it applies."""
-        line, column = self.plan.query.source.position(c.span.start)
-        self._function(f"def where_{k}(nums, E, B):  # {c}   ({self.plan.query.source.name} {line}:{column})")
-        self._unpack("E")
-        self._count("predicates")
-        for test, text in self._variants(c):
-            if test == "True":
-                self.out.add(f"return {text}")
-                self._end()
-                return
-            with self.out.block(f"if {test}:"):
-                self.out.add(f"return {text}")
-        self.out.add("return True")
-        self._end()
+    def _test(self, k: int, known: Mapping[str, bool], name: str = "ok") -> None:
+        """Statements that set `name` to false if conjunct k applies to the path B and does not hold.
 
-    def _variants(self, c: Conjunct) -> Iterator[tuple[str, str]]:
+        `known` says of some components that they are observed, or missing.
+        """
+        c = self.plan.conjuncts[k]
+        line, column = self.plan.query.source.position(c.span.start)
+        origin = f"{c}   ({self.plan.query.source.name} {line}:{column})".replace("\n", " ")
+        for tests, text in self._variants(c, known):
+            with self.out.block(f"if {' and '.join([name, *tests])}:", origin):
+                self._count("predicates")
+                self.out.add(f"{name} = {text}")
+
+    def _variants(self, c: Conjunct, known: Mapping[str, bool]) -> Iterator[tuple[list[str], str]]:
         """What is tested, by which components are missing."""
         read = [v for v in self.slot if v in _read(c.expr)]
         positive = [v for v in read if self.slot[v] < self.n]
-        for there in product(*([True, False] if v in self.missable else [True] for v in positive)):
+        choices = [[known[v]] if v in known else [True, False] if v in self.missable else [True] for v in positive]
+        for there in product(*choices):
             missing = frozenset(v for v, t in zip(positive, there, strict=True) if not t)
             filled = with_defaults(c.expr, missing)
             # What a component is tested for by itself holds for whatever is in its queue.
             if filled is None or (len(c.variables) == 1 and c.variables[0] not in missing):
                 continue
-            tests = [f"B[{self.slot[v]}] {'<' if v in missing else '>='} 0" for v in positive if v in self.missable]
-            tests += [f"B[{self.slot[v]}] >= 0" for v in variables(filled) if self.slot[v] >= self.n]
-            yield " and ".join(tests) or "True", self._text(filled)
+            absent = [v for v in variables(filled) if self.slot[v] >= self.n]
+            if any(v not in known for v in absent):
+                continue
+            tests = [
+                f"B[{self.slot[v]}] {'<' if v in missing else '>='} 0"
+                for v in positive
+                if v in self.missable and v not in known
+            ]
+            yield tests, self._text(filled)
 
     def _text(self, expr: Expr, event: str = "") -> str:
         def read(leaf: Leaf) -> Code:
@@ -206,14 +193,6 @@ class _Emitter:
     def _first(self, c: Conjunct) -> int:
         """The earliest component that a conjunct can read."""
         return min((self.slot[v] for v in _read(c.expr) if self.slot[v] < self.n), default=self.n)
-
-    def _tests(self, low: int, high: int) -> list[str]:
-        """The conjuncts whose earliest component is one of [low, high), as calls."""
-        return [
-            f"where_{k}(nums, E, B)"
-            for k, c in enumerate(self.plan.conjuncts)
-            if low <= self._first(c) < high
-        ]
 
     def _about(self, w: str) -> list[int]:
         return [k for k, c in enumerate(self.plan.conjuncts) if w in _read(c.expr)]
@@ -229,133 +208,163 @@ class _Emitter:
         at = self.plan.order.index(w)
         return sum(1 for v in self.plan.order[:at] if self.slot[v] < self.n)
 
+    def _after(self, w: str) -> int:
+        """The first positive component after `w`."""
+        return self._before(w) + (1 if self.slot[w] < self.n else 0)
+
+    def _was_seen(self, w: str) -> str:
+        """Text that is true if an event of `w` was observed where the path has none."""
+        queues = "time, rank, QE, QO, QN, HEAD, B, QB"
+        if self._about(w):
+            columns = ", ".join(["string_rank", *emitted_names(self.specs)])
+            return f"seen_{self.slot[w]}(i, base, nums, {queues}, {columns})"
+        k = self.watch.index(w)
+        return f"observed({k}, {self._before(w)}, {self._after(w)}, {self.n}, {self.window}, i, base, {queues})"
+
     def _seen(self, w: str) -> None:
-        """A function that looks for an event of `w` between the events of the path around its place."""
-        out, k, slot, before = self.out, self.watch.index(w), self.slot[w], self._before(w)
-        after = before + (1 if slot < self.n else 0)
-        self._function(f"def seen_{slot}(i, base, {ARGUMENTS}):  # was {w} observed where the path has none?")
-        self._unpack("EQP")
-        out.add("q = -1")
-        out.add("event = i")
-        with out.block(f"for k in range({after}, {self.n}):", "the next component that was observed"):
-            with out.block("if B[k] >= 0:"):
-                out.add("event = B[k]")
-                out.add(f"q = QN[QB[k], {k}] if QB[k] >= 0 else HEAD[base + {self.n + k}]")
-                out.add("break")
-        out.add("above = -1")
-        with out.block(f"for k in range({before - 1}, -1, -1):", "the one before it"):
-            with out.block("if B[k] >= 0:"):
-                out.add("above = rank[B[k]]")
-                out.add("break")
+        """The search for an event of `w` that satisfies the conditions on it."""
+        out, slot, k = self.out, self.slot[w], self.watch.index(w)
+        self._function(f"def {self._was_seen(w)}:  # was {w} observed where the path has none?")
+        out.add(f"q = latest({k}, {self._after(w)}, {self.n}, base, QN, HEAD, B, QB)")
+        out.add(f"event = later_event(i, {self._after(w)}, {self.n}, B)")
+        out.add(f"above = earlier_rank({self._before(w)}, rank, B)")
         with out.block("while q >= 0:"):
             out.add("e = QE[q]")
-            with out.block("if e >= event:", "an entry that has expired and been used again"):
-                out.add("return False")
-            with out.block(f"if rank[e] <= above or time[e] < time[i] - {self.window}:"):
-                out.add("return False")
+            with out.block(f"if e >= event or rank[e] <= above or time[e] < time[i] - {self.window}:"):
+                out.add("return False", "before the gap, or an entry that has expired and been used again")
             with out.block("if rank[e] < rank[event]:"):
-                if self._about(w):
-                    out.add(f"B[{slot}] = e")
-                    out.add(f"ok = {' and '.join(f'where_{c}(nums, E, B)' for c in self._about(w))}")
-                    out.add(f"B[{slot}] = -1")
-                    with out.block("if ok:"):
-                        out.add("return True")
-                else:
+                out.add(f"B[{slot}] = e")
+                out.add("ok = True")
+                for c in self._about(w):
+                    self._test(c, {w: True})
+                out.add(f"B[{slot}] = -1")
+                with out.block("if ok:"):
                     out.add("return True")
             out.add("q = QO[q]")
         out.add("return False")
         self._end()
 
-    def _refutations(self, edge: LossyEdge, low: int, high: int) -> list[str]:
-        """Searches in the gap of an edge that can be decided once component `low` is known, and not before `high`."""
-        inside = [w for w in self.watch if w in (*edge.absent, *edge.missing)]
-        return [f"seen_{self.slot[w]}(i, base, {ARGUMENTS})" for w in inside if low <= self._known_from(w) < high]
-
     # -- backwards ------------------------------------------------------------------------------------------------
 
-    def _from(self, j: int) -> None:
-        """A function that extends the path, which begins with component j, to every earlier start."""
-        out, plan = self.out, self.plan
-        head = f"def from_{j}(i, base, s{self.ending}, {ARGUMENTS}):"
-        self._function(f"{head}  # the path begins with {plan.positive[j].variable}")
-        self._unpack()
-        out.add(f"b = B[{j}]")
-        start = plan.edge(-1, j)
-        if start is not None:
-            self._complete(j, start)
-        for a in range(j - 1, -1, -1):
-            edge = plan.edge(a, j)
-            if edge is not None:
-                self._extend(a, j, edge)
-        if start is None and not any(plan.edge(a, j) for a in range(j)):
-            out.add("return")
-        self._end()
+    def _search(self) -> None:
+        """Every match that ends with event i at component l, by depth-first search from its end to its start.
 
-    def _complete(self, j: int, edge: LossyEdge) -> None:
+        The stack holds, for each observed component from the last on, which one it is (PC), the score so far (PS), the
+        component before it that is being tried (PA) and the next entry of that one's queue (PX).
+        """
         out = self.out
-        out.add("p = s", "nothing before this one was observed")
-        if edge.table is not None or self.ending:
-            out.add(f"room = {self.window} - (time[i] - time[b])")
-        if edge.table is not None:
-            out.add(f"p *= {self._score(edge, 'room')}")
-        if self.ending:
-            with out.block("if tail >= 0:"):
-                out.add("p *= score_of(tail, room, S_first, S_start, S_coef)")
-        with out.block(f"if p >= {self.least!r}:"):
-            for k in range(j):
-                out.add(f"B[{k}] = -1")
-            tests = self._tests(0, j)
-            refuting = self._refutations(edge, 0, self.n + 1) + self._deferred(j)
-            tests += [f"not {call}" for call in refuting]
-            out.add(f"ok = {' and '.join(tests) or 'True'}")
+        out.add("depth = -1")
+        out.add("a = l")
+        out.add("j = l")
+        out.add("e = i")
+        out.add("q = -1")
+        out.add("s = 1.0")
+        out.add("binds = True")
+        with out.block(f"while nums[{FOUND}] <= nums[{LIMIT}]:"):
+            with out.block("if binds:"):
+                self._bind()
+            with out.block("if depth < 0:"):
+                out.add("break")
+            out.add("j = PC[depth]")
+            out.add("a = PA[depth]")
+            with out.block("if a < 0:", "no component is left to try before it"):
+                self._complete()
+                out.add("depth -= 1")
+                out.add("continue")
+            out.add("q = PX[depth]")
+            with out.block(f"if q < 0 or time[QE[q]] < t - {self.window}:", "no event is left: it is missing"):
+                self._skip()
+                out.add("continue")
+            out.add("PX[depth] = QO[q]")
+            out.add("e = QE[q]")
+            with out.block("if rank[e] < rank[B[j]]:"):
+                self._count("extensions")
+                out.add("s = PS[depth]")
+                if self.tabulated:
+                    with out.block("if S_edge[a, j] >= 0:"):
+                        out.add("s *= score_of(S_edge[a, j], time[B[j]] - time[e], S_first, S_start, S_coef)")
+                out.add(f"binds = s * QU[q] * S_end[l] >= {self.hopeful!r}")
+
+    def _bind(self) -> None:
+        """Component a gets event e: go on from there if the conditions that are known now allow it."""
+        out = self.out
+        out.add("binds = False")
+        out.add("B[a] = e")
+        out.add("QB[a] = q")
+        out.add("ok = True")
+        word = "if"
+        for a, c in enumerate(self.plan.positive):
+            tests = [k for k, x in enumerate(self.plan.conjuncts) if self._first(x) == a]
+            searches = [w for w in self.watch if self._before(w) > a and self._known_from(w) >= a]
+            mark = len(out.lines)
+            with out.block(f"{word} a == {a}:", f"{c.variable} observed"):
+                for k in tests:
+                    self._test(k, {c.variable: True})
+                for w in searches:
+                    with out.block(f"if ok and depth >= 0 and j >= {self._after(w)}:", f"{w} in the gap"):
+                        out.add(f"ok = not {self._was_seen(w)}")
+            if len(out.lines) == mark + 1:
+                out.lines.pop()
+            else:
+                word = "elif"
+        with out.block("if ok:"):
+            out.add("depth += 1")
+            out.add("PC[depth] = a")
+            out.add("PS[depth] = s")
+            out.add("PA[depth] = a - 1")
+            out.add("PX[depth] = HEAD[base + a - 1] if a > 0 and S_edge[a - 1, a] > -2 else -1")
+
+    def _skip(self) -> None:
+        """Component a is missing before component j: try the one before it if the conditions allow it."""
+        out = self.out
+        out.add("B[a] = -1")
+        out.add("ok = True")
+        word = "if"
+        for a, c in enumerate(self.plan.positive):
+            tests = [k for k, x in enumerate(self.plan.conjuncts) if self._first(x) == a]
+            mark = len(out.lines)
+            with out.block(f"{word} a == {a}:", f"{c.variable} missing"):
+                if c.variable not in self.missable:
+                    out.add("ok = False", "it is never lost")
+                else:
+                    for k in tests:
+                        self._test(k, {c.variable: False})
+            if len(out.lines) == mark + 1:
+                out.lines.pop()
+            else:
+                word = "elif"
+        with out.block("if ok:"):
+            out.add("PA[depth] = a - 1")
+            out.add("PX[depth] = HEAD[base + a - 1] if a > 0 and S_edge[a - 1, j] > -2 else -1")
+        with out.block("else:"):
+            out.add("depth -= 1")
+
+    def _complete(self) -> None:
+        """Nothing before component j was observed: a match, if its score and what else was observed allow it."""
+        out = self.out
+        with out.block("if S_lead[j] > -2:"):
+            out.add("s = PS[depth]")
+            if any(e.source < 0 or e.target == self.n for e in self.tabulated):
+                out.add(f"room = {self.window} - (t - time[B[j]])")
+                with out.block("if S_lead[j] >= 0:"):
+                    out.add("s *= score_of(S_lead[j], room, S_first, S_start, S_coef)")
+                with out.block("if S_tail[l] >= 0:"):
+                    out.add("s *= score_of(S_tail[l], room, S_first, S_start, S_coef)")
+            out.add(f"ok = s >= {self.least!r}")
+            for w in self.watch:
+                # Before the first event, or where it could not be decided until all components were known.
+                waits = self._known_from(w) < self._before(w) - 1
+                there = f"B[{self.slot[w]}] < 0" if self.slot[w] < self.n else ""
+                where = there if waits else f"j >= {self._after(w)}"
+                with out.block(f"if {' and '.join(['ok', *filter(None, [where])])}:", f"{w} in a gap"):
+                    out.add(f"ok = not {self._was_seen(w)}")
             with out.block("if ok:"):
                 self._count("matches")
-                with out.block("if nums[0] < OUT.shape[0]:"):
+                with out.block(f"if nums[{FOUND}] < OUT.shape[0]:"):
                     for k in range(self.n):
-                        out.add(f"OUT[nums[0], {k}] = B[{k}]")
-                    out.add("OUT_score[nums[0]] = min(1.0, p)")
-                out.add("nums[0] += 1")
-
-    def _deferred(self, j: int) -> list[str]:
-        """Searches in later gaps that had to wait until it was known which earlier components are missing.
-
-        Which gap that is, and so whether the search was possible earlier, is known only when the kernel runs.
-        """
-        waited = [w for w in self.watch if self._known_from(w) < self._before(w) - 1 and self._before(w) > j]
-        return [f"(B[{self.slot[w]}] < 0 and seen_{self.slot[w]}(i, base, {ARGUMENTS}))" for w in waited]
-
-    def _extend(self, a: int, j: int, edge: LossyEdge) -> None:
-        out, plan = self.out, self.plan
-        for k in range(a + 1, j):
-            out.add(f"B[{k}] = -1")
-        hoisted = self._tests(a + 1, j)
-        depth = out.depth
-        if hoisted:
-            out.add(f"if {' and '.join(hoisted)}:")
-            out.depth += 1
-        out.add(f"q = HEAD[base + {a}]", f"{plan.positive[a].variable} before it")
-        with out.block(f"while q >= 0 and time[QE[q]] >= time[i] - {self.window}:"):
-            with out.block(f"if nums[{FOUND}] > nums[{LIMIT}]:"):
-                out.add("return")
-            out.add("e = QE[q]")
-            with out.block("if rank[e] < rank[b]:"):
-                self._count("extensions")
-                score = f" * {self._score(edge, 'time[b] - time[e]')}" if edge.table is not None else ""
-                out.add(f"r = s{score}")
-                with out.block(f"if r * QU[q]{' * end' if self.ending else ''} >= {self.hopeful!r}:"):
-                    out.add(f"B[{a}] = e")
-                    out.add(f"QB[{a}] = q")
-                    tests = self._tests(a, a + 1)
-                    tests += [f"not {call}" for call in self._refutations(edge, a, self.n + 1)]
-                    if tests:
-                        out.add(f"ok = {' and '.join(tests)}")
-                        out.add("if ok:")
-                        out.depth += 1
-                    out.add(f"from_{a}(i, base, r{self.ending}, {ARGUMENTS})")
-                    if tests:
-                        out.depth -= 1
-            out.add("q = QO[q]")
-        out.depth = depth
+                        out.add(f"OUT[nums[{FOUND}], {k}] = B[{k}]")
+                    out.add(f"OUT_score[nums[{FOUND}]] = min(1.0, s)")
+                out.add(f"nums[{FOUND}] += 1")
 
     # -- forwards -------------------------------------------------------------------------------------------------
 
@@ -369,8 +378,7 @@ class _Emitter:
 
     def _advance(self) -> None:
         out, plan = self.out, self.plan
-        self._function(f"def advance(i0, n, {ARGUMENTS}):")
-        self._unpack()
+        self._function(f"def advance(i0, n, nums, {self.columns_text}, {', '.join((*QUEUES, *TABLES, *PATH))}):")
         with out.block("for i in range(i0, n):"):
             out.add("g = part[i]")
             with out.block("if g < 0:"):
@@ -384,12 +392,19 @@ class _Emitter:
                 out.add("return i", "the caller makes room and comes back")
             out.add("t = time[i]")
             out.add(f"base = g * {self.queues}")
-            with out.block(f"for s in range(base, base + {self.queues}):", "WITHIN"):
+            with out.block(f"for k in range(base, base + {self.queues}):", "WITHIN"):
                 arrays = "nums, time, QE, QO, QY, MO, MY, FREE, HEAD, TAIL, MF, MB"
-                out.add(f"expire(s, t - {self.window}, {arrays})")
-            out.add(f"before = nums[{FOUND}]")
+                with out.block(f"if TAIL[k] >= 0 and time[QE[TAIL[k]]] < t - {self.window}:"):
+                    out.add(f"expire(k, t - {self.window}, {arrays})")
             for j in range(self.n):
                 self._arrive(j)
+            out.add(f"before = nums[{FOUND}]")
+            with out.block(f"for l in range({self.n}):"):
+                with out.block(f"if U[l] * S_end[l] < {self.hopeful!r}:"):
+                    out.add("continue")
+                with out.block(f"for k in range({self.n + len(plan.negated)}):", "a match may end here"):
+                    out.add("B[k] = -1")
+                self._search()
             with out.block(f"if nums[{FOUND}] > OUT.shape[0]:"):
                 out.add(f"nums[{LIMIT} + 1] = nums[{FOUND}]", "how many there is no place for")
                 out.add(f"nums[{FOUND}] = before")
@@ -406,12 +421,12 @@ class _Emitter:
         self._end()
 
     def _arrive(self, j: int) -> None:
-        """The greatest score with which event i can stand for component j, and the matches that end with it."""
+        """The greatest score with which event i can stand for component j."""
         out, plan = self.out, self.plan
         start = plan.edge(-1, j)
-        out.add(f"u_{j} = 0.0")
+        out.add("u = 0.0")
         with out.block(f"if fit_{j}:", plan.positive[j].variable):
-            out.add(f"u_{j} = {start.peak if start is not None else 0.0!r}", "nothing before it was observed")
+            out.add(f"u = {start.peak if start is not None else 0.0!r}", "nothing before it was observed")
             for a in range(j):
                 edge = plan.edge(a, j)
                 if edge is None:
@@ -423,34 +438,18 @@ class _Emitter:
                         number = self.tabulated.index(edge)
                         scale = BUCKETS / (self.window + 1)
                         most = f" * most_of({number}, t - time[QE[TAIL[base + {a}]]], {scale!r}, S_most)"
-                    out.add(f"u_{j} = max(u_{j}, QU[MF[base + {a}]]{most})")
-            final = plan.edge(j, self.n)
-            if final is None:
-                return
-            with out.block(f"if u_{j} * {final.peak!r} >= {self.hopeful!r}:", "a match may end here"):
-                for k in range(self.n + len(plan.negated)):
-                    out.add(f"B[{k}] = {'i' if k == j else -1}")
-                out.add(f"QB[{j}] = -1")
-                tail = self.tabulated.index(final) if final.table is not None else -1
-                tests = self._tests(j, j + 1)
-                if tests:
-                    out.add(f"ok = {' and '.join(tests)}")
-                    out.add("if ok:")
-                    out.depth += 1
-                ending = f", {final.peak!r}, {tail}" if self.ending else ""
-                out.add(f"from_{j}(i, base, 1.0{ending}, {ARGUMENTS})")
-                if tests:
-                    out.depth -= 1
+                    out.add(f"u = max(u, QU[MF[base + {a}]]{most})")
+        out.add(f"U[{j}] = u")
 
     def _enqueue(self, j: int) -> None:
         out, plan = self.out, self.plan
         best = max((e.peak * plan.best[e.target] for e in plan.edges if e.source == j and e.target < self.n), default=0)
         if best == 0:
             return
-        with out.block(f"if u_{j} * {best!r} >= {self.hopeful!r}:"):
+        with out.block(f"if U[{j}] * {best!r} >= {self.hopeful!r}:"):
             self._count("arrivals")
             out.add(f"q = push(base + {j}, i, nums, QE, QO, QY, FREE, HEAD, TAIL)")
-            out.add(f"rank_bound(base + {j}, q, u_{j}, QU, MO, MY, MF, MB)")
+            out.add(f"rank_bound(base + {j}, q, U[{j}], QU, MO, MY, MF, MB)")
             for k in range(len(self.watch)):
                 out.add(f"QN[q, {k}] = HEAD[base + {self.n + k}]")
 
@@ -464,14 +463,13 @@ class _Emitter:
         if not awaited:
             return []
         components = {c.variable: c for c in (*plan.positive, *plan.negated)}
-        self._function("def fits(c, n, keep, E):")
-        self._unpack("E")
+        self._function(f"def fits(c, n, keep, {self.columns_text}):")
         for k, w in enumerate(awaited):
             with out.block(f"if c == {k}:", w), out.block("for i in range(n):"):
                 out.add(f"keep[i] = part[i] >= 0 and {self._fits(components[w])}")
         self._end()
-        self._function("def settled(m0, m1, keep, MATCH, C_start, C_part, C_event, nums, E, B):")
-        self._unpack("E")
+        head = f"def settled(m0, m1, keep, MATCH, C_start, C_part, C_event, nums, {self.columns_text}, B):"
+        self._function(head)
         with out.block("for m in range(m0, m1):"):
             out.add("first = -1")
             with out.block(f"for k in range({self.n}):"):
@@ -493,8 +491,9 @@ class _Emitter:
                     with out.block(f"while j < z and time[C_event[j]] <= time[first] + {self.window}:"):
                         with out.block("if rank[C_event[j]] > rank[last]:"):
                             out.add(f"B[{slot}] = C_event[j]")
-                            tests = " and ".join(f"where_{c}(nums, E, B)" for c in self._about(w)) or "True"
-                            out.add(f"ok = {tests}")
+                            out.add("ok = True")
+                            for c in self._about(w):
+                                self._test(c, {w: True})
                             out.add(f"B[{slot}] = -1")
                             with out.block("if ok:"):
                                 out.add("keep[m] = 0")

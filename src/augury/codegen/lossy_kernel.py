@@ -40,7 +40,7 @@ class LossyKernel:
         self.source = source or emit_lossy(plan, counters=options.counters)
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(support_source(), options)
-        self.tables = score_tables(self.source)
+        self.tables = score_tables(plan, self.source)
         self.reporting = LossyReporting(plan, self.source, self.code)
         schema = plan.query.schema
         self.keys = tuple(

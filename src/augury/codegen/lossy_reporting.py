@@ -61,7 +61,7 @@ class LossyReporting:
         starts, parts, events = [0], [], []
         for k in range(len(self.source.awaited)):
             fits = np.zeros(n, dtype=np.uint8)
-            self.code("fits", k, n, fits, stream)
+            self.code("fits", k, n, fits, *stream)
             candidates = np.flatnonzero(fits)
             partition = live.events.view("partition")[candidates]
             order = np.argsort(partition, kind="stable")
@@ -77,7 +77,7 @@ class LossyReporting:
         at = 0
         while at < len(found):
             end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
-            self.code("settled", at, end, keep, found.events, *lists, live.nums, stream, live.pool["B"])
+            self.code("settled", at, end, keep, found.events, *lists, live.nums, *stream, live.pool["B"])
             at = end
         return keep
 

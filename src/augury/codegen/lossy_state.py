@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from augury.codegen.inventory import emitted_names
 from augury.codegen.lossy import FREED, PATH, QUEUES, LossySource
+from augury.plan import LossyPlan
 from augury.plan.lossy import BUCKETS, Floats
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
@@ -90,7 +91,8 @@ class LossyState:
         pool["KEYS"] = np.zeros((PARTITIONS, max(1, keys)), dtype=np.int64)
         pool["COUNT"] = np.zeros(PARTITIONS, dtype=np.int64)
         pool["B"] = np.full(slots, -1, dtype=np.int64)
-        pool["QB"] = np.full(components, -1, dtype=np.int64)
+        pool |= {name: np.full(components, -1, dtype=np.int64) for name in ("QB", "PC", "PA", "PX")}
+        pool |= {name: np.zeros(components) for name in ("U", "PS")}
         pool["OUT"] = np.empty((1024, components), dtype=np.int64)
         pool["OUT_score"] = np.empty(1024)
         nums = np.zeros(16, dtype=np.int64)
@@ -108,10 +110,15 @@ class LossyState:
             *(view(name) for name in emitted_names(source.specs)),
         )
 
-    def arguments(self, events: Arrays, tables: Arrays) -> tuple[Integers, Arrays, Arrays, Arrays, Arrays]:
-        """What most generated functions take: numbers, and tuples of arrays."""
-        queues, path = (tuple(self.pool[name] for name in names) for names in (QUEUES, PATH))
-        return self.nums, events, queues, tables, path
+    def arguments(self, stream: Arrays, tables: Arrays) -> Arrays:
+        """What `advance` takes after the events to consume, in its order."""
+        return (
+            self.nums,
+            *stream,
+            *(self.pool[name] for name in QUEUES),
+            *tables,
+            *(self.pool[name] for name in PATH),
+        )
 
     @property
     def used(self) -> int:
@@ -214,16 +221,36 @@ class LossyState:
         self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
 
 
-def score_tables(source: LossySource) -> Arrays:
-    """The tables of a plan's edges as the arrays that the kernel looks scores up in."""
+def score_tables(plan: LossyPlan, source: LossySource) -> Arrays:
+    """The tables of a plan's edges as the arrays that the kernel looks scores up in.
+
+    `S_edge`, `S_lead` and `S_tail` hold the table of the edge between two components, from the start and to the end: -1
+    if the score is 1, -2 where there is no edge. `S_end` is the best score of the way to the end.
+    """
+    n = len(plan.positive)
+    edge, lead, tail = (np.full(shape, -2, dtype=np.int64) for shape in ((n, n), n, n))
+    end = np.zeros(n)
+    for e in plan.edges:
+        table = -1 if e.table is None else source.tabulated.index(e)
+        if e.source < 0:
+            lead[e.target] = table
+        elif e.target == n:
+            tail[e.source], end[e.source] = table, e.peak
+        else:
+            edge[e.source, e.target] = table
     tables = [e.table for e in source.tabulated if e.table is not None]
     if not tables:
-        return (np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.zeros((1, BUCKETS)))
+        nothing = (np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.zeros((1, BUCKETS)))
+        return (*nothing, edge, lead, tail, end)
     return (
         np.cumsum([0, *(len(t.starts) for t in tables)]).astype(np.int64),
         np.concatenate([t.starts for t in tables]),
         np.concatenate([np.column_stack([t.ends, t.coefficients]) for t in tables]),
         np.stack([t.running for t in tables]),
+        edge,
+        lead,
+        tail,
+        end,
     )
 
 

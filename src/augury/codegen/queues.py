@@ -130,6 +130,71 @@ def score_of(edge: int, length: int, S_first: NDArray[Any], S_start: NDArray[Any
     return float(S_coef[k, 1] + x * b1 - b2)
 
 
+def latest(
+    w: int,
+    after: int,
+    n: int,
+    base: int,
+    QN: NDArray[Any],
+    HEAD: NDArray[Any],
+    B: NDArray[Any],
+    QB: NDArray[Any],
+) -> int:
+    """The entry of watched queue w that was the youngest when the next observed component of the path arrived."""
+    for k in range(after, n):
+        if B[k] >= 0:
+            return int(QN[QB[k], w]) if QB[k] >= 0 else int(HEAD[base + n + w])
+    return -1
+
+
+def later_event(i: int, after: int, n: int, B: NDArray[Any]) -> int:
+    """The event of the next observed component of the path."""
+    for k in range(after, n):
+        if B[k] >= 0:
+            return int(B[k])
+    return i
+
+
+def earlier_rank(before: int, rank: NDArray[Any], B: NDArray[Any]) -> int:
+    """The rank of the event of the observed component before a place of the path, -1 if there is none."""
+    for k in range(before - 1, -1, -1):
+        if B[k] >= 0:
+            return int(rank[B[k]])
+    return -1
+
+
+def observed(
+    w: int,
+    before: int,
+    after: int,
+    n: int,
+    window: int,
+    i: int,
+    base: int,
+    time: NDArray[Any],
+    rank: NDArray[Any],
+    QE: NDArray[Any],
+    QO: NDArray[Any],
+    QN: NDArray[Any],
+    HEAD: NDArray[Any],
+    B: NDArray[Any],
+    QB: NDArray[Any],
+) -> bool:
+    """Whether watched queue w holds an event between the events of the path around its place."""
+    q = latest(w, after, n, base, QN, HEAD, B, QB)
+    event = later_event(i, after, n, B)
+    above = earlier_rank(before, rank, B)
+    while q >= 0:
+        e = QE[q]
+        # An entry that has expired may have been used again, for a later event.
+        if e >= event or rank[e] <= above or time[e] < time[i] - window:
+            return False
+        if rank[e] < rank[event]:
+            return True
+        q = QO[q]
+    return False
+
+
 def most_of(edge: int, length: int, scale: float, S_most: NDArray[Any]) -> float:
     """At least the score of any gap up to that length."""
     return float(S_most[edge, min(S_most.shape[1] - 1, int(length * scale))])

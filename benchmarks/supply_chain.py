@@ -1,0 +1,36 @@
+"""Goods that pass four readers on their way from the factory to the shop; some take another way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+READERS = ("factory", "warehouse", "truck", "shop")
+
+QUERY = """
+PATTERN   SEQ(f, w, t, s)
+WHERE     [tag] AND f.reader = 'factory' AND w.reader = 'warehouse' AND t.reader = 'truck' AND s.reader = 'shop'
+WITHIN    48 hours
+THRESHOLD {threshold}
+"""
+
+MEANS = (6.0, 9.0, 4.0)
+"""Hours from each reader to the next, on average."""
+
+
+def supply_chain(items: int, *, seed: int = 1, detours: float = 0.04, gap: float = 180.0) -> pa.Table:
+    """The complete readings, in order; each item avoids each reader but the last with probability `detours`.
+
+    Items leave `gap` seconds apart on average. Hours from one reader to the next follow a gamma distribution of shape 4.
+    """
+    random = np.random.default_rng(seed)
+    start = np.cumsum(random.exponential(gap, items))
+    steps = np.stack([random.gamma(4.0, mean * 3600 / 4, items) for mean in MEANS], axis=1)
+    times = start[:, None] + np.concatenate([np.zeros((items, 1)), np.cumsum(steps, axis=1)], axis=1)
+    there = random.random((items, len(READERS))) >= detours
+    there[:, -1] = True
+    item, reader = np.nonzero(there)
+    ts = times[item, reader].astype(np.int64)
+    order = np.argsort(ts, kind="stable")
+    names = np.array(READERS)[reader[order]]
+    return pa.table({"ts": ts[order], "tag": item[order].astype(np.int64), "reader": pa.array(names.tolist())})
