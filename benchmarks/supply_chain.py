@@ -14,18 +14,21 @@ WITHIN    48 hours
 THRESHOLD {threshold}
 """
 
-MEANS = (6.0, 9.0, 4.0)
+MEANS = (8.0, 6.0, 12.0)
 """Hours from each reader to the next, on average."""
+
+SHAPE = 16.0
+"""Of the distribution of these hours: they vary by a quarter."""
 
 
 def supply_chain(items: int, *, seed: int = 1, detours: float = 0.04, gap: float = 180.0) -> pa.Table:
     """The complete readings, in order; each item avoids each reader but the last with probability `detours`.
 
-    Items leave `gap` seconds apart on average. Hours from one reader to the next follow a gamma distribution of shape 4.
+    Items leave `gap` seconds apart on average. Hours from one reader to the next follow a gamma distribution.
     """
     random = np.random.default_rng(seed)
     start = np.cumsum(random.exponential(gap, items))
-    steps = np.stack([random.gamma(4.0, mean * 3600 / 4, items) for mean in MEANS], axis=1)
+    steps = np.stack([random.gamma(SHAPE, mean * 3600 / SHAPE, items) for mean in MEANS], axis=1)
     times = start[:, None] + np.concatenate([np.zeros((items, 1)), np.cumsum(steps, axis=1)], axis=1)
     there = random.random((items, len(READERS))) >= detours
     there[:, -1] = True

@@ -138,7 +138,7 @@ PRECISION = 1e-9
 """How exact scores are; one that falls short of the threshold by less than this reaches it."""
 
 SCORINGS = ("paper", "posterior")
-"""What a score says of a missing component: that it happened and was lost, or that it did given that it was not seen."""
+"""A score says that a missing component happened and was lost, or that it happened, given that it was not seen."""
 
 DELAYS: Mapping[str, Callable[..., Delay]] = {
     "exponential": Exponential,

@@ -76,7 +76,8 @@ class _Emitter:
     """Writes one kernel; its state is the text so far."""
 
     def __init__(self, plan: LossyPlan, counters: bool) -> None:
-        assert isinstance(plan.query.window, TimeWindow) and plan.query.threshold is not None
+        assert isinstance(plan.query.window, TimeWindow)
+        assert plan.query.threshold is not None
         self.plan, self.counters, self.out = plan, counters, Lines()
         self.window, self.least = plan.query.window.ticks, plan.query.threshold - PRECISION
         # A bound is a product of rounded factors: what it must reach lies a little lower.

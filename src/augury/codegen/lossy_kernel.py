@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.codegen.eager_state import key_words
-from augury.codegen.lossy import COUNTERS, FOUND, FREED, LIMIT, LossySource, emit_lossy
+from augury.codegen.lossy import COUNTERS, FOUND, LIMIT, LossySource, emit_lossy
 from augury.codegen.lossy_reporting import SLICE, LossyReporting
 from augury.codegen.lossy_state import KEYS, LossyState, Scored, score_tables
 from augury.codegen.support import support_source

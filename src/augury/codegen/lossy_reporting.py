@@ -33,7 +33,9 @@ class LossyReporting:
         self.nothing = MatchSet.of(self.variables, ())
         final = [e for e in plan.edges if e.target == len(plan.positive)]
         # Component by component, whether a match that ends with it has something after it in the pattern.
-        self.opens = np.array([any(e.source == k and e.table is not None for e in final) for k in range(len(plan.positive))])
+        self.opens = np.array(
+            [any(e.source == k and e.table is not None for e in final) for k in range(len(plan.positive))]
+        )
 
     def report(self, live: LossyState, found: Scored, watermark: int) -> MatchSet:
         """The matches that are certain now; the others wait."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from augury.compiler import CompiledProgram, CompiledQuery
 from augury.codegen.eager_nfa import EagerNfaSource
+from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
 from augury.explain.layout import aligned, place, window_text

@@ -26,13 +26,15 @@ from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
 
 DECILES = 10
-HEIGHT = 10
-"""Lines of a reliability plot in text."""
+WIDTH, HEIGHT = 4, 10
+"""Columns for each decile, and lines, of a reliability plot in text."""
+
+SVG = "http://www.w3.org/2000/svg"
 
 
 @dataclass(frozen=True, slots=True)
 class Decile:
-    """Matches whose probability lies between `low` and `high`: how many, what they said, and the share that was real."""
+    """Matches whose probability lies between `low` and `high`: how many, what they said on average, and how it was."""
 
     low: float
     high: float
@@ -48,7 +50,8 @@ class Calibration:
     `real` matches are those of the complete stream; a match found is right if one of them agrees with it on every
     component that was observed. `recall` is the share of the real ones that was found, `precision` the share of those
     found that was right, `exact_recall` the share of the real ones of which no event was dropped. `error` is the mean
-    distance between what a match said and the share of its decile that was right.
+    distance between what a match said and the share of its decile that was right; `error_missing` is the same over the
+    matches with something missing alone.
     """
 
     deciles: tuple[Decile, ...]
@@ -56,6 +59,7 @@ class Calibration:
     real: int
     dropped: int
     error: float
+    error_missing: float
     precision: float
     recall: float
     exact_recall: float
@@ -70,42 +74,40 @@ class Calibration:
             f"{self.real} real matches, {self.dropped} events dropped, {self.found} matches found\n"
             f"recall {self.recall:.3f} (exact matching {self.exact_recall:.3f}), precision {self.precision:.3f}, "
             f"calibration error {self.error:.3f}"
+            f" ({self.error_missing:.3f} where something is missing)"
         )
         return "\n".join([summary, "", text_table(["probability", "matches", "said", "real"], rows), "", self.plot()])
 
     def plot(self) -> str:
         """The reliability plot as text: `o` is the share that was real, `.` what a calibrated decile would have."""
-        grid = [[" "] * (3 * DECILES) for _ in range(HEIGHT + 1)]
+        grid = [[" "] * (WIDTH * DECILES) for _ in range(HEIGHT + 1)]
         for k, d in enumerate(self.deciles):
             if d.count:
-                grid[HEIGHT - round(d.said * HEIGHT)][3 * k + 1] = "."
-                grid[HEIGHT - round(d.real * HEIGHT)][3 * k + 1] = "o"
+                grid[HEIGHT - round(d.said * HEIGHT)][WIDTH * k + WIDTH // 2] = "."
+                grid[HEIGHT - round(d.real * HEIGHT)][WIDTH * k + WIDTH // 2] = "o"
         lines = [f"{1 - y / HEIGHT:3.1f} |{''.join(row).rstrip()}" for y, row in enumerate(grid)]
-        axis = "".join(f"{d.low:.1f}".rjust(3) for d in self.deciles)
-        return "\n".join(["real", *lines, f"    +{'-' * (3 * DECILES)}", f"     {axis}  said"])
+        axis = "".join(f"{d.low:.1f}".rjust(WIDTH) for d in self.deciles)
+        return "\n".join(["real", *lines, f"    +{'-' * (WIDTH * DECILES)}", f"     {axis}  said"])
 
     def to_svg(self) -> str:
         """The reliability plot as an SVG image: a circle for each decile, its area by the number of matches."""
-        size, most = 320, max((d.count for d in self.deciles), default=1) or 1
-        circles = "".join(
-            f'<circle cx="{40 + 240 * d.said:.1f}" cy="{280 - 240 * d.real:.1f}" r="{3 + 9 * (d.count / most) ** 0.5:.1f}"'
-            f' fill="#2a6f97" fill-opacity="0.7"><title>{d.count} matches, said {d.said:.3f}, real {d.real:.3f}</title>'
-            "</circle>"
-            for d in self.deciles
-            if d.count
-        )
-        ticks = "".join(
-            f'<text x="{40 + 240 * k / 5:.0f}" y="298" text-anchor="middle">{k / 5:.1f}</text>'
-            f'<text x="32" y="{284 - 240 * k / 5:.0f}" text-anchor="end">{k / 5:.1f}</text>'
-            for k in range(6)
-        )
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" font-family="sans-serif" '
-            f'font-size="11"><rect x="40" y="40" width="240" height="240" fill="none" stroke="#888"/>'
-            f'<line x1="40" y1="280" x2="280" y2="40" stroke="#bbb" stroke-dasharray="4"/>{ticks}{circles}'
-            '<text x="160" y="316" text-anchor="middle">probability reported</text>'
-            f'<text x="160" y="26" text-anchor="middle">share that was real; calibration error {self.error:.3f}</text></svg>'
-        )
+        most = max((d.count for d in self.deciles), default=0) or 1
+        parts = [f'<svg xmlns="{SVG}" width="320" height="320" font-family="sans-serif" font-size="11">']
+        parts.append('<rect x="40" y="40" width="240" height="240" fill="none" stroke="#888"/>')
+        parts.append('<line x1="40" y1="280" x2="280" y2="40" stroke="#bbb" stroke-dasharray="4"/>')
+        for k in range(6):
+            at = 48 * k
+            parts.append(f'<text x="{40 + at}" y="298" text-anchor="middle">{k / 5:.1f}</text>')
+            parts.append(f'<text x="32" y="{284 - at}" text-anchor="end">{k / 5:.1f}</text>')
+        for d in self.deciles:
+            if d.count:
+                x, y, r = 40 + 240 * d.said, 280 - 240 * d.real, 3 + 9 * (d.count / most) ** 0.5
+                title = f"{d.count} matches, said {d.said:.3f}, real {d.real:.3f}"
+                parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="#2a6f97" fill-opacity="0.7">')
+                parts.append(f"<title>{title}</title></circle>")
+        parts.append('<text x="160" y="316" text-anchor="middle">probability reported</text>')
+        title = f"share that was real; calibration error {self.error:.3f}"
+        return "".join([*parts, f'<text x="160" y="26" text-anchor="middle">{title}</text></svg>'])
 
     def _repr_html_(self) -> str:
         return self.to_svg()
@@ -127,9 +129,7 @@ def calibration(
     jit: bool | None = None,
 ) -> Calibration:
     """Drop events from a complete stream at the rates of the model, and see which matches of the query were real."""
-    options = make_options(
-        parameters=parameters, functions=functions, loss=model, max_matches=max_matches, jit=jit
-    )
+    options = make_options(parameters=parameters, functions=functions, loss=model, max_matches=max_matches, jit=jit)
     table = read_events(stream, time)
     schema = event_schema(table.schema, time, type, order_by, time_unit)
     compiled = compile_program(query_source(query), schema, options).last
@@ -186,24 +186,31 @@ def _compare(
         there, seen = set(known), set(found)
         right[mine] = [row in there for row in found]
         recovered |= np.array([row in seen for row in known], dtype=bool)
+    deciles, error = _deciles(scores, right)
+    _, error_missing = _deciles(*(x[(rows < 0).any(axis=1)] for x in (scores, right)))
+    whole = kept[real].all(axis=1) if len(real) else np.zeros(0, dtype=bool)
+    return Calibration(
+        deciles,
+        found=len(rows),
+        real=len(real),
+        dropped=int((~kept).sum()),
+        error=error,
+        error_missing=error_missing,
+        precision=float(right.mean()) if len(rows) else 0.0,
+        recall=float(recovered.mean()) if len(real) else 0.0,
+        exact_recall=float(whole.mean()) if len(real) else 0.0,
+    )
+
+
+def _deciles(scores: npt.NDArray[np.float64], right: npt.NDArray[np.bool_]) -> tuple[tuple[Decile, ...], float]:
+    """The matches by what they said, and the mean distance from how it was."""
     deciles = []
-    error = 0.0
+    distance = 0.0
     for k in range(DECILES):
         low, high = k / DECILES, (k + 1) / DECILES
         inside = (scores >= low) & ((scores < high) | (k == DECILES - 1))
         count = int(inside.sum())
         said, was = (float(scores[inside].mean()), float(right[inside].mean())) if count else (0.0, 0.0)
         deciles.append(Decile(low, high, count, said, was))
-        error += count * abs(said - was)
-    whole = kept[real].all(axis=1) if len(real) else np.zeros(0, dtype=bool)
-    return Calibration(
-        tuple(deciles),
-        found=len(rows),
-        real=len(real),
-        dropped=int((~kept).sum()),
-        error=error / len(rows) if len(rows) else 0.0,
-        precision=float(right.mean()) if len(rows) else 0.0,
-        recall=float(recovered.mean()) if len(real) else 0.0,
-        exact_recall=float(whole.mean()) if len(real) else 0.0,
-    )
-
+        distance += count * abs(said - was)
+    return tuple(deciles), distance / len(scores) if len(scores) else 0.0

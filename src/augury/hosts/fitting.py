@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,14 +43,14 @@ def fit_loss(
     """Histograms of the delays, and the loss rate of each component, for the last query of a text.
 
     Without `rate`, the history is taken to be lossy, and the components to happen whenever all others do: how often
-    one is missing beside the others is its loss rate. With `rate`, the history is taken to be complete, and events to be
-    lost at that rate from now on: how often a component is missing is then how often it does not happen, which the
+    one is missing beside the others is its loss rate. With `rate`, the history is taken to be complete, and events to
+    be lost at that rate from now on: how often a component is missing is then how often it does not happen, which the
     histogram holds as a delay beyond the window. `last` lets the last component be missing too.
 
     Of the first component the delay counts backwards, from the next component on.
     """
     if isinstance(history, Matches):
-        return _model(_from_matches(history, query), rate, last, bins, scoring)
+        return _model(_from_matches(history), rate, last, bins, scoring)
     options = make_options(parameters=parameters, functions=functions)
     table = read_events(history, time)
     schema = event_schema(table.schema, time, type, order_by, time_unit)
@@ -61,7 +60,7 @@ def fit_loss(
 
 
 class _Observed:
-    """What history shows of a query: delays in seconds with weights, and how often each component was there."""
+    """What history shows of a query: delays in seconds, and how often each component was there."""
 
     def __init__(self, query: BoundQuery) -> None:
         if query.threshold is None or not isinstance(query.window, TimeWindow):
@@ -71,9 +70,9 @@ class _Observed:
         self.query, self.steps = query, sequence(query.pattern)
         self.tick = UNITS[query.schema.time_unit] / 1e9
         self.window = query.window.ticks * self.tick
-        self.delays: dict[str, tuple[Floats, Floats]] = {}
+        self.delays: dict[str, Floats] = {}
         self.there: dict[str, tuple[float, float]] = {}
-        """For each component, the weight of the cases in which it was there and in which it was not."""
+        """For each component, in how many cases it was there and in how many it was not."""
 
     @property
     def positive(self) -> list[str]:
@@ -102,7 +101,7 @@ def _from_events(compiled: CompiledQuery, events: Arrivals, options: Options) ->
         # One delay a pair of events, however many matches they are both part of.
         pairs = np.unique(np.stack([complete[a], complete[b]]), axis=1)
         delays = (events.time[pairs[1]] - events.time[pairs[0]]) * seen.tick
-        seen.delays[step.variable] = (delays.astype(np.float64), np.ones(len(delays)))
+        seen.delays[step.variable] = delays.astype(np.float64)
         others = [v for v in seen.positive if v != step.variable]
         without = exact_rows(part_of(query, others), compiled, events, options)
         with_it = {tuple(row) for row in np.stack([complete[v] for v in others], axis=1).tolist()}
@@ -128,11 +127,11 @@ def _first_after(
         distance = abs(int(events.time[event] - events.time[at]))
         nearest[at] = min(nearest.get(at, distance), distance)
     delays = np.array(list(nearest.values()), dtype=np.float64) * seen.tick
-    seen.delays[step.variable] = (delays, np.ones(len(delays)))
+    seen.delays[step.variable] = delays
     seen.there[step.variable] = (float(len(nearest)), float(len(bases) - len(nearest)))
 
 
-def _from_matches(history: Matches, query: str | os.PathLike[str]) -> _Observed:
+def _from_matches(history: Matches) -> _Observed:
     """Delays between neighbours that were both observed; a match that another one contains says nothing new."""
     if history.query is None:
         raise _nothing_of("its components")
@@ -141,9 +140,7 @@ def _from_matches(history: Matches, query: str | os.PathLike[str]) -> _Observed:
     rows = np.stack(
         [np.array([r[0] if r else -1 for r in column.to_pylist()], dtype=np.int64) for column in matches.rows], axis=1
     ).reshape(len(matches), len(matches.variables))
-    weights = np.ones(len(rows)) if matches.probability is None else matches.probability
-    keep = _maximal(rows)
-    rows, weights = rows[keep], weights[keep]
+    rows = rows[_maximal(rows)]
     place = {v: k for k, v in enumerate(matches.variables)}
     for step in seen.steps:
         base, later = seen.reference_of(step)
@@ -154,8 +151,9 @@ def _from_matches(history: Matches, query: str | os.PathLike[str]) -> _Observed:
         first, second = (mine, other) if later else (other, mine)
         time = history.log.time
         start, end = history.log.positions(first[both]), history.log.positions(second[both])
-        seen.delays[step.variable] = ((time[end] - time[start]) * seen.tick, weights[both])
-        seen.there[step.variable] = (float(weights[mine >= 0].sum()), float(weights[mine < 0].sum()))
+        delays = (time[end] - time[start]).astype(np.float64) * seen.tick
+        seen.delays[step.variable] = delays
+        seen.there[step.variable] = (float((mine >= 0).sum()), float((mine < 0).sum()))
     return seen
 
 
@@ -185,43 +183,32 @@ def _model(seen: _Observed, rate: float | None, last: bool, bins: int, scoring: 
                 raise _nothing_of(f"`{v}`")
             rates[v] = without / (with_it + without)
         if v != final or last:
-            values, weights = seen.delays[v]
             share = never / (with_it + never) if with_it + never > 0 else 1.0
-            delays[v] = histogram(v, values, weights, share, seen.window, seen.tick, bins)
+            delays[v] = histogram(v, seen.delays[v], share, seen.window, seen.tick, bins)
     return LossModel(rate or 0.0, rates, delays, scoring=scoring)
 
 
-def histogram(
-    variable: str, values: Floats, weights: Floats, never: float, window: float, tick: float, bins: int
-) -> Empirical:
+def histogram(variable: str, values: Floats, never: float, window: float, tick: float, bins: int) -> Empirical:
     """Delays in bins that hold about as many each; the share that `never` happens lies beyond the window.
 
-    >>> histogram("x", np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), 0.2, 10.0, 1.0, 2)
+    >>> histogram("x", np.array([1.0, 2.0, 3.0, 4.0]), 0.2, 10.0, 1.0, 2)
     Empirical(edges=(0.0, 2.0, 4.0, 20.0, 40.0), counts=(2.0, 2.0, 0.0, 1.0))
     """
-    total = math.fsum(weights)
-    if total <= 0 and never < 1:
+    total = float(len(values))
+    if not total and never < 1:
         raise _nothing_of(f"`{variable}`")
-    edges = [0.0]
-    if total > 0:
-        order = np.argsort(values, kind="stable")
-        reached = np.cumsum(weights[order]) / total
-        for k in range(1, bins + 1):
-            at = min(int(np.searchsorted(reached, k / bins - 1e-12)), len(order) - 1)
-            edge = max(float(values[order[at]]), tick / 2)
-            if edge > edges[-1]:
-                edges.append(edge)
-    counts = _counts(values, weights, edges)
+    edges, counts = [0.0], []
+    if total:
+        wanted = np.quantile(values, np.arange(1, bins + 1) / bins, method="inverted_cdf")
+        edges += np.unique(np.maximum(wanted, tick / 2)).tolist()
+        # A bin holds its upper edge: delays are whole ticks, and a delay that is reached has happened.
+        bin_of = np.maximum(np.searchsorted(edges, values, side="left") - 1, 0)
+        counts = np.bincount(bin_of, minlength=len(edges) - 1).astype(float).tolist()
     if never > 0:
-        edges += [2 * max(window, edges[-1]), 4 * max(window, edges[-1])]
-        counts += [0.0, total * never / (1 - never) if total > 0 else 1.0]
+        far = 2 * max(window, edges[-1])
+        edges += [far, 2 * far]
+        counts += [0.0, total * never / (1 - never) if total else 1.0]
     return Empirical(tuple(edges), tuple(counts))
-
-
-def _counts(values: Floats, weights: Floats, edges: Sequence[float]) -> list[float]:
-    """The weight in each bin, its upper edge included."""
-    where = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, max(0, len(edges) - 2))
-    return np.bincount(where, weights, minlength=len(edges) - 1).tolist() if len(edges) > 1 else []
 
 
 def _nothing_of(what: str) -> HostError:

@@ -66,4 +66,3 @@ def exact_rows(query: BoundQuery, compiled: CompiledQuery, events: Arrivals, opt
         v: column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
         for v, column in zip(matches.variables, matches.rows, strict=True)
     }
-

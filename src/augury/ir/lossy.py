@@ -106,7 +106,7 @@ def _check_support(variable: str, model: LossModel) -> None:
 
 
 def _rate(variable: str, query: BoundQuery, model: LossModel) -> float:
-    """The loss rate of a component: its own, that of the value the query demands of an attribute, or the general one."""
+    """The loss rate of a component: its own, that of the value it must have of an attribute, or the general one."""
     if variable in model.rates:
         return model.rates[variable]
     for attribute, rates in model.values.items():
@@ -128,10 +128,10 @@ def _demanded(variable: str, attribute: str, query: BoundQuery) -> set[str]:
     found = set(query[variable].types) if attribute == query.schema.type else set()
     for c in query.conjuncts:
         match c.expr:
-            case (
-                Compare("=", Ref(v, column), Literal(value))
-                | Compare("=", Literal(value), Ref(v, column))
-            ) if (v, column) == (variable, attribute):
+            case Compare("=", Ref(v, column), Literal(value)) | Compare("=", Literal(value), Ref(v, column)) if (
+                v,
+                column,
+            ) == (variable, attribute):
                 return {str(value)}
             case Member(Ref(v, column), items) if (v, column) == (variable, attribute):
                 if all(isinstance(i, Literal) for i in items):

@@ -87,7 +87,8 @@ def _edges(
     assert isinstance(query.window, TimeWindow)
     tick = UNITS[query.schema.time_unit] / 1e9
     places = [-1, *(k for k, s in enumerate(steps) if not s.negated), len(steps)]
-    kept, removed = [], []
+    kept: list[LossyEdge] = []
+    removed: list[LossyEdge] = []
     for a in range(len(places) - 1):
         for b in range(a + 1, len(places)):
             gap = steps[places[a] + 1 : places[b]]
