@@ -137,6 +137,9 @@ class Empirical:
 PRECISION = 1e-9
 """How exact scores are; one that falls short of the threshold by less than this reaches it."""
 
+DIGITS = 12
+"""Decimals of a score that are reported: what comes after them is rounding on the way."""
+
 SCORINGS = ("paper", "posterior")
 """A score says that a missing component happened and was lost, or that it happened, given that it was not seen."""
 

@@ -17,6 +17,7 @@ from augury.codegen.tier import Tier
 from augury.errors import HostError, TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import TimeWindow
+from augury.loss import DIGITS
 from augury.options import Options
 from augury.plan import LossyPlan
 from augury.runtime.batch import EventBatch
@@ -142,7 +143,7 @@ class LossyKernel:
                 )
             if at == n:
                 count = int(live.nums[FOUND])
-                return Scored(live.pool["OUT"][:count].copy(), live.pool["OUT_score"][:count].copy())
+                return Scored(live.pool["OUT"][:count].copy(), np.round(live.pool["OUT_score"][:count], DIGITS))
             if at < end:
                 self._make_room(live, int(live.events.view("time")[at]))
 

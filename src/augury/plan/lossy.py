@@ -49,6 +49,7 @@ class LossyEdge:
     """From one observed component to the next, or from before the first (-1), or to after the last.
 
     `missing` and `absent` are the components in the gap; no table where there are none, since the score is 1 then.
+    `peak` is the best score of the edge, or a bound of it if that is already too low.
     """
 
     source: int
@@ -56,10 +57,7 @@ class LossyEdge:
     missing: tuple[str, ...]
     absent: tuple[str, ...]
     table: ScoreTable | None
-
-    @property
-    def peak(self) -> float:
-        return 1.0 if self.table is None else self.table.peak
+    peak: float
 
 
 @dataclass(frozen=True, slots=True)

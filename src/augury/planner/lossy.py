@@ -13,7 +13,7 @@ from augury.loss import PRECISION, LossModel
 from augury.plan import Component, Unsupported
 from augury.plan.lossy import LossyEdge, LossyPlan
 from augury.planner.components import Cannot, compiled_conjuncts
-from augury.planner.scores import tabulate
+from augury.planner.scores import most_probable, tabulate
 from augury.schema import UNITS, Kind
 
 FAMILY = "lossy"
@@ -96,12 +96,17 @@ def _edges(
             # From before the first straight to after the last, nothing would be observed.
             if not set(missing) <= set(missable) or (a == 0 and b == len(places) - 1):
                 continue
-            table = tabulate(gap, query.window.ticks, tick, model) if gap else None
-            if table is not None and table.error > PRECISION:
-                raise Cannot(f"the score of a gap is known to {table.error:.1g} only, not to {PRECISION:g}")
             absent = tuple(s.variable for s in gap if s.negated)
-            edge = LossyEdge(a - 1, b - 1, missing, absent, table)
-            (removed if edge.peak < threshold - PRECISION else kept).append(edge)
+            # What is hopeless need not be integrated.
+            peak = most_probable(missing, query.window.ticks * tick, model)
+            table = None
+            if gap and peak >= threshold - PRECISION:
+                table = tabulate(gap, query.window.ticks, tick, model)
+                peak = table.peak
+                if table.error > PRECISION:
+                    raise Cannot(f"the score of a gap is known to {table.error:.1g} only, not to {PRECISION:g}")
+            edge = LossyEdge(a - 1, b - 1, missing, absent, table, peak)
+            (removed if peak < threshold - PRECISION else kept).append(edge)
     return tuple(kept), tuple(removed)
 
 

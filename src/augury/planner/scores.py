@@ -75,6 +75,17 @@ def tabulate(gap: Sequence[Step], window: int, tick: float, model: LossModel) ->
     return ScoreTable(starts, ends, pieces.coefficients, _running(pieces, length, (window + 1) * tick), error)
 
 
+def most_probable(missing: Iterable[str], length: float, model: LossModel) -> float:
+    """At least the score of any gap of that length with these components missing, without an integral."""
+    result = 1.0
+    for variable in missing:
+        rate, happened = model.rate_of(variable), model.delays[variable].distribution(length)
+        result *= rate * happened
+        if model.posterior and result > 0:
+            result /= rate * happened + 1 - happened
+    return result
+
+
 def approximate(f: Function, points: Floats, tick: float) -> Pieces:
     """`f` between the first and the last point, halving stretches until the series agree with it.
 

@@ -12,7 +12,7 @@ from augury.ir.lossy import Step, may_miss, sequence, with_defaults
 from augury.ir.pattern import variable_of
 from augury.ir.predicate import conjunct
 from augury.ir.query import BoundQuery, TimeWindow
-from augury.loss import PRECISION, Delay, Empirical, LossModel, Uniform
+from augury.loss import DIGITS, PRECISION, Delay, Empirical, LossModel, Uniform
 from augury.reference.any_match import any_matches, rejected
 from augury.reference.conditions import Conditions, bound
 from augury.reference.stream import Bindings
@@ -37,7 +37,7 @@ def lossy_matches(given: Conditions, branch: Branch, model: LossModel) -> Iterat
             for match in any_matches(without(given, missing), part):
                 probability = score(steps, match, query, model)
                 if probability >= query.threshold - PRECISION:
-                    yield match, min(1.0, probability)
+                    yield match, round(min(1.0, probability), DIGITS)
 
 
 def unseen(given: Conditions, branch: Branch, match: Bindings) -> bool:
