@@ -37,3 +37,22 @@ def supply_chain(items: int, *, seed: int = 1, detours: float = 0.04, gap: float
     order = np.argsort(ts, kind="stable")
     names = np.array(READERS)[reader[order]]
     return pa.table({"ts": ts[order], "tag": item[order].astype(np.int64), "reader": pa.array(names.tolist())})
+
+
+def dropped(table: pa.Table, rate: float, *, seed: int = 3) -> pa.Table:
+    """The readings without those that were lost."""
+    return table.filter(pa.array(np.random.default_rng(seed).random(len(table)) >= rate))
+
+
+def complete_chains(table: pa.Table, hours: float = 48.0) -> int:
+    """How many items were read by all four readers in time: each of them is one exact match.
+
+    >>> complete_chains(pa.table({"ts": [0, 1, 2, 3], "tag": [7] * 4, "reader": list(READERS)}))
+    1
+    """
+    reader = {name: k for k, name in enumerate(READERS)}
+    times: dict[int, dict[int, int]] = {}
+    for ts, tag, name in zip(*(table[c].to_pylist() for c in ("ts", "tag", "reader")), strict=True):
+        times.setdefault(tag, {})[reader[name]] = ts
+    whole = [[found[k] for k in range(len(READERS))] for found in times.values() if len(found) == len(READERS)]
+    return sum(1 for t in whole if t == sorted(set(t)) and t[-1] - t[0] <= hours * 3600)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury import Exponential, LossModel, Uniform
 
 FOLDER = Path(__file__).parents[1] / "golden"
 COLUMNS = pa.schema(
@@ -37,11 +38,18 @@ WITHIN  10 minutes""",
 PATTERN SEQ(A a, B+ b[], NOT(D d))
 WHERE   strict_contiguity { b[i].price > b[i-1].price AND a.symbol IN ('x', 'y') }
 WITHIN  7 EVENTS""",
+    "lossy": """\
+PATTERN   SEQ(Shelf s, NOT(Register r), Gate g, Exit e)
+WHERE     s.symbol[e.symbol] = e.symbol AND g.symbol[e.symbol] = e.symbol AND r.symbol = e.symbol
+          AND s.price[g.price] <= g.price[s.price] AND r.volume = s.volume[0]
+WITHIN    12 hours
+THRESHOLD 0.2""",
 }
+LOSS = LossModel(0.3, {}, {"s": Uniform(0, 3600), "r": Uniform(0, 7200), "g": Exponential(900)}, scoring="posterior")
 
 
 def kernel(name: str) -> str:
-    source = augury.explain(QUERIES[name], COLUMNS, stage="kernel")
+    source = augury.explain(QUERIES[name], COLUMNS, stage="kernel", loss=LOSS)
     return source + "\n"
 
 

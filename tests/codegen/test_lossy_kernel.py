@@ -17,7 +17,7 @@ from augury.plan import LossyPlan
 from augury.planner.lossy import build_lossy
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
-from augury.runtime.state import RunState
+from augury.runtime.state import FOREVER, RunState
 from augury.testing.evaluate import compiled, reference_matches, run
 from augury.testing.lossy import differences
 
@@ -99,6 +99,30 @@ def test_old_events_are_forgotten() -> None:
         restored = RunState.from_bytes(state.to_bytes())
         assert restored.tables["events"].num_rows <= 10
     assert state_of(state).used <= 3 * 10
+
+
+def test_partitions_without_events_are_forgotten() -> None:
+    """Every item has a tag of its own, and is seen for a minute only."""
+    items, query = 3000, "SEQ(X x, Y y, Z z) WHERE [k] WITHIN 60 seconds THRESHOLD 0.05 OUTPUT NONOVERLAP"
+    rows = sorted(
+        (2 * n + d, name, n) for n in range(items) for d, name in ((0, "X"), (9, "Y"), (21, "Z")) if n % 5 or d
+    )
+    table = pa.table({name: [row[c] for row in rows] for c, name in enumerate(("ts", "type", "k"))})
+    model = LossModel(0.2, {}, {v: Exponential(10.0) for v in "xy"})
+    k = kernel(query, table, model)
+    state, found, most = k.start(), 0, 0
+    for at in range(0, len(rows), 500):
+        part = table.slice(at, 500)
+        time = part["ts"].to_numpy()
+        state, matches = k.step(state, EventBatch(part, np.arange(at, at + len(part)), time), int(time[-1]))
+        found += len(matches)
+        state = RunState.from_bytes(state.to_bytes())
+        most = max(most, state.tables["partitions"].num_rows)
+    nothing = EventBatch(table.slice(0, 0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    found += len(k.step(state, nothing, FOREVER)[1])
+    assert found == items
+    # A window holds some 30 items, a batch 170.
+    assert most < 500
 
 
 def test_a_queue_knows_its_greatest_bound() -> None:

@@ -216,7 +216,7 @@ def test_histories_that_show_nothing() -> None:
 
 
 def test_a_delay_that_is_always_the_same() -> None:
-    assert histogram("x", np.array([3.0, 3.0]), 0.0, 10.0, 1.0, 4) == Empirical((0.0, 3.0), (2.0,))
+    assert histogram("x", np.array([3.0, 3.0]), 0.0, 10.0, 1.0, 4) == Empirical((2.0, 3.0), (2.0,))
     assert histogram("x", np.array([0.0, 0.0]), 0.0, 10.0, 1.0, 4) == Empirical((0.0, 0.5), (2.0,))
 
 

@@ -2,7 +2,7 @@
 
 `advance` bounds the score with which an event can arrive at each component (paper 004, sections 4.1 and 5.1), searches
 backwards from it for the matches that end there (section 4.2), and enqueues it if a later match can hold it.
-docs/decisions/0012 says where this departs from the paper.
+docs/decisions/0020 says where this departs from the paper.
 """
 
 from __future__ import annotations
@@ -427,7 +427,7 @@ class _Emitter:
         start = plan.edge(-1, j)
         out.add("u = 0.0")
         with out.block(f"if fit_{j}:", plan.positive[j].variable):
-            out.add(f"u = {start.peak if start is not None else 0.0!r}", "nothing before it was observed")
+            out.add(f"u = {_bound(start.peak) if start is not None else '0.0'}", "nothing before it was observed")
             for a in range(j):
                 edge = plan.edge(a, j)
                 if edge is None:
@@ -447,7 +447,7 @@ class _Emitter:
         best = max((e.peak * plan.best[e.target] for e in plan.edges if e.source == j and e.target < self.n), default=0)
         if best == 0:
             return
-        with out.block(f"if U[{j}] * {best!r} >= {self.hopeful!r}:"):
+        with out.block(f"if U[{j}] * {_bound(best)} >= {self.hopeful!r}:"):
             self._count("arrivals")
             out.add(f"q = push(base + {j}, i, nums, QE, QO, QY, FREE, HEAD, TAIL)")
             out.add(f"rank_bound(base + {j}, q, U[{j}], QU, MO, MY, MF, MB)")
@@ -502,6 +502,15 @@ class _Emitter:
                         out.add("j += 1")
         self._end()
         return awaited
+
+
+def _bound(peak: float) -> str:
+    """A little more than a best score, so that the text does not hang on the last digit of an integral.
+
+    >>> _bound(0.25), _bound(1.0)
+    ('0.250001', '1.0')
+    """
+    return repr(peak) if peak == 1.0 else f"{peak + 1e-6:.6f}"
 
 
 def _read(e: Expr) -> set[str]:

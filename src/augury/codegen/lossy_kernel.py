@@ -176,9 +176,12 @@ class LossyKernel:
     def _compact(self, live: LossyState) -> None:
         """Throw away every entry and event that nothing can come of."""
         if live.horizon:
-            self._sweep(live, int(live.events.view("time")[-1]))
+            now = int(live.events.view("time")[-1])
+            self._sweep(live, now)
             live.shift(live.horizon)
             live.horizon = 0
+            if self.keys and live.forget_partitions(self.source.queues, now - self.window):
+                self._index_keys(live)
 
 
 class LossyTables(Mapping[str, pa.Table]):

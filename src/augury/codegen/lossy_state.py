@@ -166,6 +166,33 @@ class LossyState:
         moved = np.where(self.pending.events >= 0, self.pending.events - count, -1)
         self.pending = Scored(moved, self.pending.scores)
 
+    def forget_partitions(self, queues: int, since: int) -> bool:
+        """Number the partitions anew if most have no event left; whether that was so, and their hash table is empty.
+
+        What a match that ended before `since` blocks (NONOVERLAP) is past as well.
+        """
+        known, part = int(self.nums[KEYS]), self.events.view("partition")
+        live = np.unique(part[part >= 0])
+        if known <= PARTITIONS or 2 * len(live) > known:
+            return False
+        number = np.full(known, -1, dtype=np.int64)
+        number[live] = np.arange(len(live))
+        part[part >= 0] = number[part[part >= 0]]
+        self.ends = {
+            int(number[p]): (rank, time) for p, (rank, time) in self.ends.items() if number[p] >= 0 and time >= since
+        }
+        for name in SLOTS:
+            old = self.pool[name][: known * queues].reshape(known, queues)
+            self.pool[name] = np.full(max(PARTITIONS, 2 * len(live)) * queues, -1, dtype=np.int64)
+            self.pool[name][: len(live) * queues] = old[live].ravel()
+        keys = self.pool["KEYS"][live]
+        self.pool["KEYS"] = np.zeros((PARTITIONS, keys.shape[1]), dtype=np.int64)
+        self.pool["COUNT"] = np.zeros(PARTITIONS, dtype=np.int64)
+        self.grow_keys(len(live))
+        self.pool["KEYS"][: len(live)] = keys
+        self.nums[KEYS] = len(live)
+        return True
+
     def to_tables(self) -> dict[str, pa.Table]:
         known = int(self.nums[KEYS])
         return {

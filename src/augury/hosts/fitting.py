@@ -199,6 +199,7 @@ def histogram(variable: str, values: Floats, never: float, window: float, tick: 
         raise _nothing_of(f"`{variable}`")
     edges, counts = [0.0], []
     if total:
+        edges = [max(0.0, float(values.min()) - tick)]
         wanted = np.quantile(values, np.arange(1, bins + 1) / bins, method="inverted_cdf")
         edges += np.unique(np.maximum(wanted, tick / 2)).tolist()
         # A bin holds its upper edge: delays are whole ticks, and a delay that is reached has happened.
