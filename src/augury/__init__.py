@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryError, AuguryWarning, HostError, QueryError, TooManyMatches, UnsupportedPlan
 from augury.explain.text import STAGES as _STAGES
-from augury.explain.text import explain_program, unknown_stage
+from augury.explain.text import explain_program, explain_text, unknown_stage
 from augury.hosts.calibration import Calibration, Decile, calibration
 from augury.hosts.local import event_schema, make_options, match, match_all, query_source
 from augury.hosts.matcher import Matcher
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pyarrow as pa
+
+    from augury.plan import StreamStatistics
 
 __version__ = "0.1.0"
 
@@ -78,6 +80,9 @@ def compile(
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
     plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
@@ -93,6 +98,9 @@ def compile(
     known = schema if isinstance(schema, EventSchema) else event_schema(schema, time, type, order_by, time_unit)
     options = make_options(
         plan=plan,
+        order=order,
+        negation=negation,
+        statistics=statistics,
         parameters=parameters,
         functions=functions,
         loss=loss,
@@ -108,7 +116,7 @@ def compile(
 
 
 def explain(
-    query: str | os.PathLike[str],
+    query: str | os.PathLike[str] | Matches,
     schema: pa.Schema | EventSchema | None = None,
     *,
     stage: str = "plan",
@@ -117,6 +125,9 @@ def explain(
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
     plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
@@ -130,7 +141,8 @@ def explain(
 ) -> str:
     """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
 
-    Only the first can be told without a schema. The other arguments are those of `match`.
+    Only the first can be told without a schema. The other arguments are those of `match`. Of matches it tells how they
+    were found: by which plan, and with `counters` how many partial matches there were beside those that were expected.
 
     >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
     PATTERN   SEQ(A a, B b)
@@ -138,9 +150,11 @@ def explain(
     """
     if stage not in _STAGES:
         raise unknown_stage(stage)
-    if stage == "syntax":
+    if isinstance(query, Matches) and query.compiled is not None:
+        return explain_text(query.compiled, stage, query.counters)
+    if stage == "syntax" and not isinstance(query, Matches):
         return str(parse(query))
-    if schema is None:
+    if schema is None or isinstance(query, Matches):
         raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema")
     compiled = compile(
         query,
@@ -150,6 +164,9 @@ def explain(
         order_by=order_by,
         time_unit=time_unit,
         plan=plan,
+        order=order,
+        negation=negation,
+        statistics=statistics,
         parameters=parameters,
         functions=functions,
         loss=loss,

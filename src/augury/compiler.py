@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import assert_never
+from functools import partial
+from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel, LossyKernel
+from augury.codegen import EagerKernel, LazyKernel, LossyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
+from augury.codegen.lazy_chain import emit_lazy_chain
+from augury.codegen.lazy_source import LazyChainSource
 from augury.codegen.lossy import LossySource, emit_lossy
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
 from augury.lang import parse
 from augury.options import Options
-from augury.plan import Choice, EagerNfaPlan, LossyPlan, Plan, ReferencePlan
-from augury.planner import choose
+from augury.plan import (
+    Choice,
+    EagerNfaPlan,
+    GivenStatistics,
+    LazyChainPlan,
+    LazyTreePlan,
+    LossyPlan,
+    Plan,
+    ReferencePlan,
+    StreamStatistics,
+)
+from augury.planner import choose, uses_statistics
+from augury.planner.cost import reorder
+from augury.planner.hints import Hints, check_order, check_statistics, negation_hint, resolve
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
 from augury.runtime.state import Kernel, RunState
@@ -36,7 +52,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | LossySource | None
+    kernel: EagerNfaSource | LazyChainSource | LossySource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +66,54 @@ class CompiledProgram:
         return self.queries[-1]
 
 
-def compile_program(source: Source, schema: EventSchema, options: Options) -> CompiledProgram:
-    """Take query text through every stage; raises `QueryError` for what its author got wrong."""
-    compiled = []
+Measure: TypeAlias = Callable[[BoundQuery], StreamStatistics]
+"""Finds out what the planner wants to know of the stream of a query."""
+
+
+def compile_program(
+    source: Source, schema: EventSchema, options: Options, *, measure: Measure | None = None, live: bool = False
+) -> CompiledProgram:
+    """Take query text through every stage; raises `QueryError` for what its author got wrong.
+
+    `measure` is asked about the stream where that decides about the plan; a `live` stream has not been seen yet.
+    """
+    known = []
     for query in parse(source).queries:
         bound = bind(query, schema, source, parameters=options.parameters, functions=options.functions)
-        rewritten = rewrite(bound)
-        choice = choose(rewritten, options.plan, merge=options.merge, loss=options.loss)
-        compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
+        known.append((query, bound, rewrite(bound)))
         schema = with_derived_type(schema, bound)
+    hints = _hints(options, [(bound, rewritten) for _, bound, rewritten in known])
+    compiled = []
+    for query, bound, rewritten in known:
+        measured = StreamStatistics()
+        if measure is not None and uses_statistics(rewritten, options.plan):
+            measured = measure(rewritten)
+        mine = replace(hints, statistics=resolve(options.statistics, bound, rewritten, measured))
+        choice = choose(
+            rewritten, options.plan, merge=options.merge, compressed=options.compressed, hints=mine, live=live
+        )
+        compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
     return CompiledProgram(tuple(compiled))
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | LossySource | None:
+def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hints:
+    """What the caller asks for, which has to make sense for the program."""
+    if options.order is not None:
+        check_order(options.order, [rewritten for _, rewritten in queries])
+    if isinstance(options.statistics, GivenStatistics):
+        check_statistics(options.statistics, queries)
+    return Hints(order=options.order, negation=negation_hint(options.negation), loss=options.loss)
+
+
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LossySource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
             return emit_eager_nfa(plan, counters=options.counters)
+        case LazyChainPlan():
+            return emit_lazy_chain(plan, counters=options.counters)
+        case LazyTreePlan(chain):
+            return emit_lazy_chain(chain, counters=options.counters)
         case LossyPlan():
             return emit_lossy(plan, counters=options.counters)
         case ReferencePlan():
@@ -80,10 +127,16 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
     plan = query.choice.plan
     match plan:
         case EagerNfaPlan():
-            assert not isinstance(query.kernel, LossySource)
+            assert isinstance(query.kernel, EagerNfaSource)
             return EagerKernel(plan, options, query.kernel)
+        case LazyChainPlan():
+            assert isinstance(query.kernel, LazyChainSource)
+            return LazyKernel(plan, options, query.kernel, reorder=_WORTH_IT if plan.adaptive else None)
+        case LazyTreePlan(chain):
+            assert isinstance(query.kernel, LazyChainSource)
+            return LazyKernel(chain, options, query.kernel, reorder=_WORTH_IT, tree=True)
         case LossyPlan():
-            assert not isinstance(query.kernel, EagerNfaSource)
+            assert isinstance(query.kernel, LossySource)
             return LossyKernel(plan, options, query.kernel)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
@@ -91,9 +144,15 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
             assert_never(plan)
 
 
+_WORTH_IT = partial(reorder, margin=1.25)
+"""A new order first has to build up its partial matches."""
+
+
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel | LossyKernel) else None
+    if options.counters and isinstance(kernel, EagerKernel | LazyKernel | LossyKernel):
+        return kernel.counters(state)
+    return None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

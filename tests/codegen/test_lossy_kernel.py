@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from augury.codegen import LossyKernel
-from augury.codegen.lossy_kernel import LossyTables
+from augury.codegen.live import LiveTables
 from augury.codegen.lossy_state import LossyState
 from augury.codegen.queues import expire, push, rank_bound
 from augury.errors import HostError, TooManyMatches
@@ -30,8 +30,10 @@ def kernel(text: str, table: pa.Table, model: LossModel, **options: object) -> L
 
 
 def state_of(state: RunState) -> LossyState:
-    assert isinstance(state.tables, LossyTables)
-    return state.tables.state
+    assert isinstance(state.tables, LiveTables)
+    live = state.tables.state
+    assert isinstance(live, LossyState)
+    return live
 
 
 def model_of(states: int, rate: float = 0.1) -> LossModel:
@@ -64,7 +66,7 @@ def test_above_the_square_of_the_loss_rate_an_event_costs_two_bounds_at_most(sta
 
 
 def test_an_event_that_fits_every_component_costs_two_bounds_for_each() -> None:
-    """With the edges above the threshold alone, the cost of an event grows with the number of states, not its square."""
+    """With the edges above the threshold alone, the cost of an event grows with the states, not with their square."""
     table = pa.table({"ts": list(range(30)), "type": ["T"] * 30})
     per_event = []
     for states in (4, 8, 16):

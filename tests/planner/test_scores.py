@@ -93,7 +93,7 @@ def test_a_delay_of_ones_own() -> None:
             assert table(ticks) == pytest.approx(gap_score(steps(gap), float(ticks), model), abs=1e-9)
 
 
-@pytest.mark.parametrize("delay", DELAYS.values(), ids=lambda d: repr(d))
+@pytest.mark.parametrize("delay", DELAYS.values(), ids=repr)
 def test_whole_arrays_are_what_single_values_are(delay: Delay) -> None:
     t = np.array([0.0, 0.3, 1.0, 2.5, 4.999, 5.0, 30.0])
     assert distribution(delay, t).tolist() == pytest.approx([delay.distribution(x) for x in t.tolist()], abs=1e-14)

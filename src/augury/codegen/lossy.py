@@ -15,18 +15,17 @@ from importlib.resources import files
 from itertools import product
 
 from augury.codegen.expressions import Code, Leaf, true
-from augury.codegen.inventory import columns_of, emitted_names, functions_of, strings_of
+from augury.codegen.inventory import STREAM, columns_of, conjuncts_of, emitted_names, functions_of, strings_of
 from augury.codegen.lines import Lines
 from augury.codegen.source import KernelSource, kernel_source
 from augury.ir.lossy import with_defaults
 from augury.ir.predicate import Conjunct, Expr, Ref, variables, walk
 from augury.ir.query import TimeWindow
 from augury.loss import PRECISION
-from augury.plan import Component, EagerNfaPlan, LossyEdge, LossyPlan, NfaBranch
+from augury.plan import Component, LossyEdge, LossyPlan
 from augury.plan.lossy import BUCKETS
 from augury.runtime.columns import ColumnSpec
 
-STREAM = ("time", "rank", "place", "type_", "part")
 QUEUES = ("QE", "QU", "QO", "QY", "QN", "MO", "MY", "FREE", "HEAD", "TAIL", "MF", "MB")
 TABLES = ("S_first", "S_start", "S_coef", "S_most", "S_edge", "S_lead", "S_tail", "S_end")
 PATH = ("B", "QB", "U", "PC", "PA", "PX", "PS", "OUT", "OUT_score")
@@ -53,11 +52,6 @@ class LossySource:
     awaited: tuple[Component, ...]
     """Components that may still be observed after the last event of a match, and then refute it."""
 
-    @property
-    def orders_strings(self) -> bool:
-        """Whether strings are compared by more than equality."""
-        return "string_rank[" in self.source.text
-
 
 def emit_lossy(plan: LossyPlan, *, counters: bool = False) -> LossySource:
     """The kernel of a plan; the same plan gives the same text."""
@@ -82,15 +76,11 @@ class _Emitter:
         self.window, self.least = plan.query.window.ticks, plan.query.threshold - PRECISION
         # A bound is a product of rounded factors: what it must reach lies a little lower.
         self.hopeful = self.least - PRECISION
-        everything = EagerNfaPlan(
-            plan.query,
-            (NfaBranch((*plan.positive, *plan.negated), ()), NfaBranch((_reading(plan),), ())),
-            plan.computed,
-            merge=False,
-        )
-        self.strings = strings_of(everything)
-        self.specs, self.columns = columns_of(everything)
-        self.functions = functions_of(everything)
+        components = (*plan.positive, *plan.negated)
+        tested = [*conjuncts_of(components), *plan.conjuncts]
+        self.strings = strings_of(components, tested)
+        self.specs, self.columns = columns_of(tested, plan.computed)
+        self.functions = functions_of(tested)
         self.columns_text = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
         self.n = len(plan.positive)
         self.slot = {c.variable: k for k, c in enumerate((*plan.positive, *plan.negated))}
@@ -516,8 +506,3 @@ def _bound(peak: float) -> str:
 def _read(e: Expr) -> set[str]:
     """The variables that an expression reads, defaults included."""
     return {x.variable for x in walk(e) if isinstance(x, Ref)}
-
-
-def _reading(plan: LossyPlan) -> Component:
-    """All conjuncts over several events at one place, for the inventory of what they read."""
-    return Component("", (), 1, 1, False, (), plan.conjuncts, ())

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-
 import numpy as np
-import pyarrow as pa
 
-from augury.codegen.eager_state import key_words
+from augury.codegen.keys import NO_PLACES, key_words
+from augury.codegen.live import LiveTables
 from augury.codegen.lossy import COUNTERS, FOUND, LIMIT, LossySource, emit_lossy
 from augury.codegen.lossy_reporting import SLICE, LossyReporting
-from augury.codegen.lossy_state import KEYS, LossyState, Scored, score_tables
+from augury.codegen.lossy_state import LossyState, Scored, score_tables
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
 from augury.errors import HostError, TooManyMatches
@@ -90,40 +87,30 @@ class LossyKernel:
     def _saved(self, live: LossyState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
         oldest = int(rows.min()) if len(rows) else live.encoding.next_event
-        return RunState("lossy", VERSION, LossyTables(live, lambda: self._compact(live)), {}, oldest)
+        return RunState("lossy", VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
 
     def _live(self, state: RunState) -> LossyState:
-        if isinstance(state.tables, LossyTables):
-            if state.tables.state.broken:
+        if isinstance(state.tables, LiveTables):
+            live = state.tables.state
+            assert isinstance(live, LossyState)
+            if live.broken:
                 raise HostError(
                     "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
                 )
-            return state.tables.state
+            return live
         if (state.family, state.version) != ("lossy", VERSION):
             raise HostError(
                 "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `lossy`"
             )
         live = self._new_state()
-        live.restore(state.tables)
-        self._index_keys(live)
+        live.restore(state.tables, self.support)
         return live
-
-    def _index_keys(self, live: LossyState) -> None:
-        self.support("index_keys", live.nums, live.pool["KEYS"], live.pool["TABLE"])
 
     def _number(self, live: LossyState, first: int, batch: EncodedBatch) -> None:
         """Number the partitions of the events from `first` on."""
-        words, null = key_words(batch, self.keys)
-        part = live.events.view("partition")[first:]
-        nowhere = np.empty(0, dtype=np.int64)
-        at = 0
-        while at < batch.length:
-            known = (live.pool[k] for k in ("TABLE", "KEYS", "COUNT"))
-            at = self.support("number", at, batch.length, words, null, live.nums, *known, part, nowhere)
-            if at < batch.length:
-                live.grow_keys(2 * int(live.nums[KEYS]))
-                self._index_keys(live)
-        live.grow_slots(max(1, int(live.nums[KEYS])) * self.source.queues)
+        words, null = key_words(batch.arrays, batch.length, self.keys)
+        live.keys.number(self.support, words, null, live.events.view("partition")[first:], NO_PLACES)
+        live.grow_slots(max(1, len(live.keys)) * self.source.queues)
 
     # -- consuming --------------------------------------------------------------------------------------------------
 
@@ -180,26 +167,4 @@ class LossyKernel:
             self._sweep(live, now)
             live.shift(live.horizon)
             live.horizon = 0
-            if self.keys and live.forget_partitions(self.source.queues, now - self.window):
-                self._index_keys(live)
-
-
-class LossyTables(Mapping[str, pa.Table]):
-    """The tables of a state that is still in use: written when somebody looks at them, before the next step."""
-
-    def __init__(self, state: LossyState, prepare: Callable[[], None]) -> None:
-        self.state, self._prepare = state, prepare
-
-    @cached_property
-    def _tables(self) -> dict[str, pa.Table]:
-        self._prepare()
-        return self.state.to_tables()
-
-    def __getitem__(self, name: str) -> pa.Table:
-        return self._tables[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tables)
-
-    def __len__(self) -> int:
-        return len(self._tables)
+            live.forget_partitions(self.source.queues, now - self.window, self.support)

@@ -10,19 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.codegen.inventory import emitted_names
+from augury.codegen.inventory import stream_arrays
+from augury.codegen.keys import KeyNumbers
 from augury.codegen.lossy import FREED, PATH, QUEUES, LossySource
+from augury.codegen.tier import Tier
 from augury.plan import LossyPlan
 from augury.plan.lossy import BUCKETS, Floats
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
-from augury.runtime.dictionary import ranks
 from augury.runtime.events import EventStore
 
 Arrays: TypeAlias = "tuple[npt.NDArray[Any], ...]"
-
-KEYS = 6
-"""The cell of `nums` that counts partitions, as the functions of `augury.codegen.buffer` have it."""
 
 PARTITIONS = 64
 ENTRIES = ("QE", "QU", "QO", "QY", "QN", "MO", "MY")
@@ -69,6 +67,7 @@ class LossyState:
 
     encoding: Encoding
     events: EventStore
+    keys: KeyNumbers
     nums: Integers
     pool: dict[str, npt.NDArray[Any]]
     pending: Scored
@@ -87,9 +86,6 @@ class LossyState:
         pool["QN"] = np.zeros((entries, max(1, source.watching)), dtype=np.int64)
         pool["FREE"] = np.arange(entries, dtype=np.int64)
         pool |= {name: np.full(PARTITIONS * source.queues, -1, dtype=np.int64) for name in SLOTS}
-        pool["TABLE"] = np.full(4 * PARTITIONS, -1, dtype=np.int64)
-        pool["KEYS"] = np.zeros((PARTITIONS, max(1, keys)), dtype=np.int64)
-        pool["COUNT"] = np.zeros(PARTITIONS, dtype=np.int64)
         pool["B"] = np.full(slots, -1, dtype=np.int64)
         pool |= {name: np.full(components, -1, dtype=np.int64) for name in ("QB", "PC", "PA", "PX")}
         pool |= {name: np.zeros(components) for name in ("U", "PS")}
@@ -98,17 +94,11 @@ class LossyState:
         nums = np.zeros(16, dtype=np.int64)
         nums[FREED] = entries
         events = EventStore(source.specs, with_places=False)
-        return cls(Encoding.start(source.strings), events, nums, pool, Scored.none(components))
+        return cls(Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool, Scored.none(components))
 
     def stream(self, source: LossySource) -> Arrays:
         """The arrays of the events, in the order that generated functions know them in."""
-        order = ranks(self.encoding.dictionary) if source.orders_strings else np.zeros(1, dtype=np.int64)
-        view = self.events.view
-        return (
-            *(view(name) for name in ("time", "rank", "place", "type", "partition")),
-            order,
-            *(view(name) for name in emitted_names(source.specs)),
-        )
+        return tuple(stream_arrays(self.events, self.encoding, source.specs, source.source))
 
     def arguments(self, stream: Arrays, tables: Arrays) -> Arrays:
         """What `advance` takes after the events to consume, in its order."""
@@ -141,15 +131,6 @@ class LossyState:
         self.pool["OUT"] = _longer(self.pool["OUT"], size)
         self.pool["OUT_score"] = _longer(self.pool["OUT_score"], size)
 
-    def grow_keys(self, least: int) -> None:
-        """Room for at least `least` partitions; their hash table is left empty."""
-        count = len(self.pool["COUNT"])
-        while count < least:
-            count *= 2
-        for name in ("KEYS", "COUNT"):
-            self.pool[name] = _longer(self.pool[name], count)
-        self.pool["TABLE"] = np.full(4 * count, -1, dtype=np.int64)
-
     def grow_slots(self, slots: int) -> None:
         for name in SLOTS:
             old = self.pool[name]
@@ -166,15 +147,15 @@ class LossyState:
         moved = np.where(self.pending.events >= 0, self.pending.events - count, -1)
         self.pending = Scored(moved, self.pending.scores)
 
-    def forget_partitions(self, queues: int, since: int) -> bool:
-        """Number the partitions anew if most have no event left; whether that was so, and their hash table is empty.
+    def forget_partitions(self, queues: int, since: int, support: Tier) -> None:
+        """Number the partitions anew if most have no event left.
 
         What a match that ended before `since` blocks (NONOVERLAP) is past as well.
         """
-        known, part = int(self.nums[KEYS]), self.events.view("partition")
+        known, part = len(self.keys), self.events.view("partition")
         live = np.unique(part[part >= 0])
         if known <= PARTITIONS or 2 * len(live) > known:
-            return False
+            return
         number = np.full(known, -1, dtype=np.int64)
         number[live] = np.arange(len(live))
         part[part >= 0] = number[part[part >= 0]]
@@ -185,16 +166,11 @@ class LossyState:
             old = self.pool[name][: known * queues].reshape(known, queues)
             self.pool[name] = np.full(max(PARTITIONS, 2 * len(live)) * queues, -1, dtype=np.int64)
             self.pool[name][: len(live) * queues] = old[live].ravel()
-        keys = self.pool["KEYS"][live]
-        self.pool["KEYS"] = np.zeros((PARTITIONS, keys.shape[1]), dtype=np.int64)
-        self.pool["COUNT"] = np.zeros(PARTITIONS, dtype=np.int64)
-        self.grow_keys(len(live))
-        self.pool["KEYS"][: len(live)] = keys
-        self.nums[KEYS] = len(live)
-        return True
+        kept = self.keys.to_table().take(pa.array(live))
+        self.keys = KeyNumbers(self.keys.width)
+        self.keys.restore(support, kept)
 
     def to_tables(self) -> dict[str, pa.Table]:
-        known = int(self.nums[KEYS])
         return {
             "entries": pa.table(
                 {
@@ -204,7 +180,7 @@ class LossyState:
                 }
             ),
             "slots": pa.table({name: self.pool[name] for name in SLOTS}),
-            "partitions": pa.table({f"key_{k}": c for k, c in enumerate(self.pool["KEYS"][:known].T)}),
+            "partitions": self.keys.to_table(),
             "numbers": pa.table({"": self.nums}),
             "pending": pa.table(
                 {
@@ -223,7 +199,7 @@ class LossyState:
             **self.events.to_tables(),
         }
 
-    def restore(self, tables: Mapping[str, pa.Table]) -> None:
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
         """Take over what `to_tables` wrote into a state that is new."""
         prefix = "encoding."
         self.encoding = Encoding.from_tables(
@@ -231,7 +207,8 @@ class LossyState:
         )
         self.events.restore(tables)
         self.nums = _column(tables["numbers"], "")
-        entries, slots, known = tables["entries"], tables["slots"], tables["partitions"]
+        self.keys.restore(support, tables["partitions"])
+        entries, slots = tables["entries"], tables["slots"]
         for name in (*ENTRIES, "FREE"):
             if name != "QN":
                 self.pool[name] = _column(entries, name)
@@ -239,9 +216,6 @@ class LossyState:
         self.pool["QN"] = np.ascontiguousarray(self.pool["QN"])
         for name in SLOTS:
             self.pool[name] = _column(slots, name)
-        self.grow_keys(known.num_rows)
-        for k in range(self.pool["KEYS"].shape[1]):
-            self.pool["KEYS"][: known.num_rows, k] = known.column(f"key_{k}").to_numpy()
         waiting = tables["pending"]
         columns = [_column(waiting, f"component_{k}") for k in range(self.pending.events.shape[1])]
         self.pending = Scored(np.stack(columns, axis=1), _column(waiting, "score"))

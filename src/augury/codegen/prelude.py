@@ -49,6 +49,7 @@ def upper_bound(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
 INT_MIN = -(2**63)
 INT_MAX = 2**63 - 1
 nan = math.nan
+inf = math.inf
 
 
 def isnan(x: float) -> bool:
@@ -274,3 +275,126 @@ def bits(x: float) -> int:
 def same(x: Any, y: Any) -> bool:
     """Whether two values are equal or both null."""
     return bool(x == y or (x != x and y != y))
+
+
+# -- lazy chains -------------------------------------------------------------------------------------------------------
+
+
+def gallop_lower(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
+    """`lower_bound` for an answer near `lo`.
+
+    >>> import numpy as np
+    >>> gallop_lower(np.array([1, 3, 3, 7]), 1, 4, 4)
+    3
+    """
+    width = 1
+    while lo < hi and a[lo] < v:
+        at = lo + width
+        if at >= hi or a[at] >= v:
+            return lower_bound(a, lo + 1, min(at, hi), v)
+        lo = at
+        width += width
+    return lo
+
+
+def gallop_upper(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
+    """`upper_bound` for an answer near `lo`."""
+    width = 1
+    while lo < hi and a[lo] <= v:
+        at = lo + width
+        if at >= hi or a[at] > v:
+            return upper_bound(a, lo + 1, min(at, hi), v)
+        lo = at
+        width += width
+    return lo
+
+
+def chain(
+    at: int,
+    g: int,
+    ids: NDArray[Any],
+    following: NDArray[Any],
+    previous: NDArray[Any],
+    first: NDArray[Any],
+    last: NDArray[Any],
+) -> None:
+    """Put the event at `at` of a buffer at the end of the list of its key `g`; a null key has none."""
+    ids[at] = g
+    following[at] = -1
+    previous[at] = -1
+    if g >= 0:
+        before = last[g]
+        previous[at] = before
+        if before >= 0:
+            following[before] = at
+        else:
+            first[g] = at
+        last[g] = at
+
+
+def first_of(first: NDArray[Any], g: int) -> int:
+    """The first event with key `g`, -1 if there is none."""
+    return int(first[g]) if g >= 0 else -1
+
+
+def sort_match(events: NDArray[Any], codes: NDArray[Any], lo: int, hi: int) -> None:
+    """Put the events of one match into stream order, each with its code."""
+    for k in range(lo + 1, hi):
+        event, code = events[k], codes[k]
+        at = k
+        while at > lo and events[at - 1] > event:
+            events[at] = events[at - 1]
+            codes[at] = codes[at - 1]
+            at -= 1
+        events[at] = event
+        codes[at] = code
+
+
+BLOCK = 128
+"""Events of a buffer that are sorted together."""
+
+
+def sorted_between(
+    x: NDArray[Any],
+    order: NDArray[Any],
+    complete: int,
+    lo: int,
+    hi: int,
+    low: float,
+    high: float,
+    found: NDArray[Any],
+) -> int:
+    """Write the positions in `[lo, hi)` with `low <= x <= high` into `found`; how many they are.
+
+    The first `complete` positions are sorted by x in blocks, `order` says how. Null is in no range.
+
+    >>> import numpy as np
+    >>> found = np.zeros(4, np.int64)
+    >>> found[: sorted_between(np.array([5.0, 1.0, 4.0]), np.arange(3), 0, 0, 3, 2.0, math.inf, found)].tolist()
+    [0, 2]
+    """
+    n = 0
+    p = lo
+    while p < hi:
+        end = (p // BLOCK + 1) * BLOCK
+        if p % BLOCK == 0 and end <= hi and end <= complete:
+            a, b = p, end
+            while a < b:
+                middle = (a + b) >> 1
+                if x[order[middle]] < low:
+                    a = middle + 1
+                else:
+                    b = middle
+            while a < end and x[order[a]] <= high:
+                found[n] = order[a]
+                n += 1
+                a += 1
+            p = end
+        else:
+            end = min(end, hi)
+            while p < end:
+                if low <= x[p] <= high:
+                    found[n] = p
+                    n += 1
+                p += 1
+    return n

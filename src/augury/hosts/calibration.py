@@ -187,7 +187,8 @@ def _compare(
         right[mine] = [row in there for row in found]
         recovered |= np.array([row in seen for row in known], dtype=bool)
     deciles, error = _deciles(scores, right)
-    _, error_missing = _deciles(*(x[(rows < 0).any(axis=1)] for x in (scores, right)))
+    partial = (rows < 0).any(axis=1)
+    _, error_missing = _deciles(scores[partial], right[partial])
     whole = kept[real].all(axis=1) if len(real) else np.zeros(0, dtype=bool)
     return Calibration(
         deciles,

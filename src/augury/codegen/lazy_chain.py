@@ -1,0 +1,370 @@
+"""LazyChainPlan -> source of the chains: nested loops over input buffers, the rarest component outside.
+
+`store` sorts new events into the buffers. `start_*` takes the new events of a first state and looks for the others in
+the buffers, whatever their place in the pattern (paper 000, section 4). A partial match that events still to come may
+complete is kept in the pool of its state; `resume_*` tries new events with the partial matches of earlier steps, and
+`more_*` does so for lists. So every partial match is made once: when the last of its events arrives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+
+from augury.codegen.absence import emit_absences
+from augury.codegen.inventory import STREAM, emitted_names, functions_of
+from augury.codegen.lazy_lists import Lists
+from augury.codegen.lazy_nest import Node
+from augury.codegen.lazy_source import (
+    ENTRIES,
+    FULL,
+    MATCHES,
+    NO_ROOM_FOR_MATCHES,
+    NO_ROOM_IN_POOL,
+    OUTPUT,
+    Entry,
+    LazyChainSource,
+    Pool,
+)
+from augury.codegen.lines import Lines
+from augury.codegen.source import kernel_source
+from augury.plan import Absence, ChainStep, LazyChainPlan
+
+
+def emit_lazy_chain(plan: LazyChainPlan, *, counters: bool = False) -> LazyChainSource:
+    """The kernel of a plan; the same plan gives the same text."""
+    return _Emitter(plan, counters).emit()
+
+
+class _Emitter(Lists):
+    """Writes one kernel, twice: the first time tells which columns, indexes and cells the second one needs."""
+
+    def __init__(self, plan: LazyChainPlan, counters: bool) -> None:
+        super().__init__(plan, counters)
+        self.out = Lines()
+        self.entries: list[Entry] = []
+        self.loud = False
+        """Whether what is written now runs only when matches are wanted."""
+        sizes = {len(b.components) for b in plan.branches}
+        ordered = all(len(b.order) == len(b.components) * (len(b.components) - 1) // 2 for b in plan.branches)
+        self.fixed = sizes.pop() if len(plan.branches) == 1 and ordered and not self.vectors else 0
+
+    def emit(self) -> LazyChainSource:
+        for _ in range(2):
+            self.out, self.entries = Lines(), []
+            self._header()
+            self.layout.store(self.out, self._arguments)
+            self.layout.tally(self.out, self._stream)
+            self._functions()
+        negated = emit_absences(self.out, self.query, self.nest.after, self.columns, self.strings, self._stream)
+        names = ("store", "tally", *(e.name for e in self.entries), *(("absent", "fits") if negated else ()))
+        variables = [c.variable for b in self.plan.branches for c in b.components]
+        return LazyChainSource(
+            kernel_source(f"{self.out}\n".lstrip("\n"), names),
+            self.specs,
+            self.strings,
+            self.layout,
+            tuple(self._own_arrays),
+            self._pools,
+            tuple(self.entries),
+            {
+                self.names[v]: (self._buffer(v).number, max(1, len(x.integers)), max(1, len(x.floats)))
+                for v, x in self.vectors.items()
+            },
+            tuple(variables),
+            tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
+            self.nest.after,
+            len(negated),
+            functions_of(self.tested),
+            self.fixed,
+            tuple(self._counted(node) for node in self.nest.nodes),
+            {v: self._buffer(v).number for v in variables},
+            {n.number: key[0] for n in self.nest.nodes if (key := self._key(n)) is not None},
+        )
+
+    @property
+    def _stream(self) -> str:
+        return ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+
+    @property
+    def _own_arrays(self) -> list[str]:
+        lists = [f"{x}_{self.names[v]}" for v in self.vectors for x in ("S", "E", "RI", "RF")]
+        pools = [name for pool in self._pools for name in pool.arrays]
+        return [*self.layout.arrays, *lists, "PF", "COUNT", "SEEN", *pools, *OUTPUT]
+
+    @property
+    def _arguments(self) -> str:
+        return f"nums, {self._stream}, {', '.join(self._own_arrays)}"
+
+    @property
+    def _pools(self) -> tuple[Pool, ...]:
+        return tuple(
+            Pool(
+                n.number,
+                tuple(self.names[v] for v in n.path),
+                tuple(self._buffer(v).number for v in n.path),
+                tuple(c.number for c in n.children if self._by_head(c)),
+            )
+            for n in self.nest.nodes
+            if n.stores
+        )
+
+    def _counted(self, node: Node) -> tuple[tuple[int, int], ...]:
+        found = []
+        for b, branch in enumerate(self.plan.branches):
+            steps, _ = self.plan.steps(branch)
+            k = len(node.path) - 1
+            if branch.evaluation[: k + 1] == node.path and steps[k] == node.step:
+                found.append((b, k))
+        return tuple(found)
+
+    def _header(self) -> None:
+        out = self.out
+        for line in str(self.query.source.text).strip().splitlines():
+            out.add(f"# {line}".rstrip())
+        out.add("#")
+        for k, branch in enumerate(self.plan.branches):
+            out.add(f"# chain {k}: {', '.join(branch.evaluation)}; negation {self.plan.negation}")
+        for b in self.layout.buffers:
+            out.add(f"# {b.name}: input buffer of {', '.join(b.variables)}")
+
+    def _functions(self) -> None:
+        for node in self.nest.nodes:
+            if self._iterated(node):
+                if node.waits and (node.parent is None or not self._iterated(node.parent)):
+                    self._more(node)
+            elif node.parent is None:
+                self._start(node)
+            elif node.may_come:
+                self._resume(node)
+
+    def _function(self, entry: Entry, head: str, why: str, body: Lines) -> None:
+        out = self.out
+        self.entries.append(entry)
+        text = str(body)
+        out.add()
+        out.add()
+        out.add("@kernel")
+        with out.block(f"def {entry.name}(r0, r1, i0, now, quiet, {self._arguments}):", why):
+            saved = self._registers(text)
+            for register, cell in saved:
+                out.add(f"{register} = {cell}")
+            for near in dict.fromkeys(re.findall(r"\b(?:from|to|base|top)\d+_\w+", text)):
+                out.add(f"{near} = 0")
+            with out.block(head):
+                for register, _ in saved:
+                    out.add(f"{register}_0 = {register}")
+                for line in body.lines:
+                    self._line(line, saved, head.split()[1])
+            for register, cell in saved:
+                out.add(f"{cell} = {register}")
+            out.add("return r1")
+
+    def _line(self, line: str, saved: Sequence[tuple[str, str]], at: str) -> None:
+        """A line of a body; `@full` stands for going back to where the outermost event was taken."""
+        if not line.lstrip().startswith("@full "):
+            self.out.lines.append(line)
+            return
+        indent, what = line[: line.index("@")], line.split()[1]
+        back = [*(f"{cell} = {register}_0" for register, cell in saved), f"nums[{FULL}] = {what}", f"return {at}"]
+        self.out.lines += [indent + text for text in back]
+
+    def _registers(self, text: str) -> list[tuple[str, str]]:
+        """What a function counts while it runs, and where it is kept: written back at the end, or put back if full."""
+        found = [("m", f"nums[{MATCHES}]"), ("w", f"nums[{ENTRIES}]")]
+        found += [(f"f{pool.node}", f"PF[{pool.node}, 0]") for pool in self._pools if f"f{pool.node} += 1" in text]
+        if self.counters:
+            found += [("predicates", "nums[8]"), ("stored", "nums[11]")]
+            found += [
+                (f"seen{n.number}", f"SEEN[{n.number}]") for n in self.nest.nodes if f"seen{n.number} += 1" in text
+            ]
+        return found
+
+    def _body(self) -> Lines:
+        return Lines(depth=2)
+
+    def _start(self, node: Node) -> None:
+        v, b = self.names[node.variable], self._buffer(node.variable)
+        body = self._body()
+        inside = Lines(depth=2)
+        deep = [n for child in node.children for x in child.children for n in x.branching if self._key(n) is None]
+        for n in deep:
+            self._outer_range(inside, n, node)
+        self.outer = {n.number for n in deep}
+        self._reached(inside, node=node, root=True)
+        self.outer = set()
+        self._loads(body, [node.variable], inside)
+        body.lines += inside.lines
+        entry = Entry(f"start_{node.number}", "start", b.number, None)
+        self._function(entry, f"for j_{v} in range(r0, r1):", f"take {self._label(node)}", body)
+
+    def _resume(self, node: Node) -> None:
+        v, b, parent = self.names[node.variable], self._buffer(node.variable), node.parent
+        assert parent is not None
+        p = f"P{parent.number}"
+        self.order = node.order
+        inside = Lines(depth=3)
+        bound = parent.path
+        c = node.step
+        after = self._latest(c.after)
+        if after:
+            with inside.block(f"if r_{v} <= {after}:", f"after {', '.join(c.after)}"):
+                inside.add("continue")
+        self._within(inside, f"t_{v}", bound, low=False)
+        self._same_partition(inside, node, bound)
+        self._tests(inside, node)
+        self._reached(inside, node=node)
+        body = self._body()
+        loop = Lines(depth=3)
+        for u in bound:
+            loop.add(f"j_{self.names[u]} = {p}_{self.names[u]}[q]")
+        self._loads(loop, bound, inside)
+        waiting = f"PF[{parent.number}, 1]"
+        key = self._key(node)
+        if key is None:
+            body.add(f"for q in range({waiting}):")
+        else:
+            g = self.layout.key_of(self._linked(node.variable, key[0]), key[0], f"j_{v}")
+            body.add(f"at_q = first_of({p}_head{node.number}, {g})")
+            body.add("while at_q >= 0:")
+            head = Lines(depth=3)
+            head.add("q = at_q")
+            head.add(f"at_q = {p}_next{node.number}[q]")
+            with head.block(f"if q >= {waiting}:"):
+                head.add("continue", "made in this step")
+            loop.lines[:0] = head.lines
+        loop.lines += inside.lines
+        outer = self._body()
+        self._loads(outer, [node.variable], loop)
+        outer.lines += body.lines + loop.lines
+        why = f"take {self._label(node)} from the stream"
+        over = f"for j_{v} in range(r0, r1):"
+        self._function(Entry(f"resume_{node.number}", "resume", b.number, parent.number), over, why, outer)
+
+    def _more(self, node: Node) -> None:
+        parent = node.parent
+        bound = parent.path if parent else ()
+        inside = Lines(depth=2)
+        self._list(inside, node, bound, self._report, fresh=False)
+        body = self._body()
+        if parent:
+            for u in bound:
+                body.add(f"j_{self.names[u]} = P{parent.number}_{self.names[u]}[q]")
+            self._loads(body, bound, inside)
+        body.lines += inside.lines
+        lists = tuple(self._buffer(n.variable).number for n in node.branching)
+        entry = Entry(f"more_{node.number}", "more", lists[0], parent.number if parent else None, lists)
+        self._function(entry, "for q in range(r0, r1):", f"lists {self._label(node)}", body)
+
+    def _reached(self, out: Lines, *, node: Node, root: bool = False) -> None:
+        """What follows when an event has been taken: look what must be absent, keep, go on, report."""
+        for part in node.step.absent:
+            self._first_chance(out, node, part)
+        if self.counters:
+            out.add(f"seen{node.number} += 1", "partial matches")
+        self.order = node.order
+        if node.stores:
+            self._keep(out, node)
+        for child in node.children:
+            # Where no partial match is kept, there is nothing to build up quietly.
+            idle = not self.loud and not any(n.stores for n in child.branching)
+            if idle:
+                out.add("if quiet == 0:")
+                out.depth += 1
+                self.loud = True
+            if self._iterated(child):
+                self._list(out, child, node.path, self._report, fresh=True)
+            else:
+                self._search(out, child, node.path, partial(self._reached, node=child), root)
+            if idle:
+                out.depth -= 1
+                self.loud = False
+        for branch in node.completes:
+            self._report(out, branch)
+
+    def _keep(self, out: Lines, node: Node) -> None:
+        """Put the partial match into its pool, if an event to come may still be in its window."""
+        p, earliest = f"P{node.number}", self._earliest(node.path, "t")
+        test = "now < INT_MAX"
+        if self.span >= 0:
+            now = "now"
+            if self._by_partition:
+                now = f"COUNT[p_{self.names[node.path[0]]}]"
+            test = f"now < INT_MAX and {now} - {earliest} <= {self.span}"
+        with out.block(f"if {test}:", "it may wait for the stream"):
+            with out.block(f"if f{node.number} >= {p}__t.shape[0]:"):
+                self._full(out, f"{NO_ROOM_IN_POOL + node.number}")
+            for u in node.path:
+                out.add(f"{p}_{self.names[u]}[f{node.number}] = j_{self.names[u]}")
+            out.add(f"{p}__t[f{node.number}] = {earliest}")
+            if self.query.partition_by:
+                out.add(f"{p}__p[f{node.number}] = p_{self.names[node.path[0]]}")
+            for child in node.children:
+                key = self._key(child)
+                if key is not None and self._by_head(child):
+                    _, other, column = key
+                    g = self.layout.key_of(self._linked(other, column), column, f"j_{self.names[other]}")
+                    n = child.number
+                    out.add(f"g = {g}")
+                    out.add(f"{p}_id{n}[f{node.number}] = g")
+                    with out.block("if g >= 0:"):
+                        out.add(f"{p}_next{n}[f{node.number}] = {p}_head{n}[g]")
+                        out.add(f"{p}_head{n}[g] = f{node.number}")
+            out.add(f"f{node.number} += 1")
+            if self.counters:
+                out.add("stored += 1")
+
+    def _full(self, out: Lines, what: str) -> None:
+        out.add("# no room: the caller makes some and comes back")
+        out.add("@full " + what)
+
+    def _report(self, out: Lines, b: int) -> None:
+        branch = self.plan.branches[b]
+        first = sum(len(x.components) for x in self.plan.branches[:b])
+        singles = [c for c in branch.components if not c.iterated]
+        lists = [self.names[c.variable] for c in branch.components if c.iterated]
+        size = " + ".join([str(len(singles)), *(f"d_{v}" for v in lists)])
+        with out.block("if quiet == 0:") if not self.loud else nullcontext():
+            with out.block(f"if m + 1 >= O_offsets.shape[0] or w + {size} > O_events.shape[0]:"):
+                self._full(out, f"{NO_ROOM_FOR_MATCHES}")
+            depth = {v: sum(1 for _, later in branch.order if later == v) for v in self.component}
+            for c in sorted(branch.components, key=lambda c: depth[c.variable]):
+                v, code = self.names[c.variable], first + branch.components.index(c)
+                if c.iterated:
+                    with out.block(f"for k in range(d_{v}):"):
+                        out.add(f"O_events[w] = E_{v}[k]")
+                        out.add(f"O_codes[w] = {code}")
+                        out.add("w += 1")
+                else:
+                    out.add(f"O_events[w] = e_{v}")
+                    if not self.fixed:
+                        out.add(f"O_codes[w] = {code}")
+                    out.add("w += 1")
+            n = len(branch.components)
+            if len(branch.order) < n * (n - 1) // 2:
+                out.add("sort_match(O_events, O_codes, O_offsets[m], w)")
+            out.add("m += 1")
+            out.add("O_offsets[m] = w")
+
+    def _by_head(self, node: Node) -> bool:
+        """Whether new events find the partial matches that wait for them by key."""
+        return node.may_come and not node.step.component.iterated and self._key(node) is not None
+
+    def _first_chance(self, out: Lines, node: Node, part: Absence) -> None:
+        """Give up this partial match if the part occurs: its neighbours are bound."""
+        (c,) = part.components
+        gone = f"gone_{self.names[c.variable]}"
+        after = tuple(u for u in node.path if u in part.after)
+        before = tuple(u for u in node.path if u in part.before)
+        looked_for = Node(-1, ChainStep(c, after, before, (), None), (*node.path, c.variable), node)
+
+        def found(inside: Lines) -> None:
+            inside.add(f"{gone} = True")
+            inside.add("break")
+
+        out.add(f"{gone} = False")
+        self._search(out, looked_for, node.path, found, False)
+        with out.block(f"if {gone}:", f"NOT({self._label(looked_for)})"):
+            out.add("continue")
