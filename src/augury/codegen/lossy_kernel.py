@@ -6,7 +6,8 @@ import numpy as np
 
 from augury.codegen.keys import NO_PLACES, key_words
 from augury.codegen.live import LiveTables
-from augury.codegen.lossy import COUNTERS, FOUND, LIMIT, LossySource, emit_lossy
+from augury.codegen.lossy import FOUND, LIMIT, LossySource, emit_lossy
+from augury.codegen.lossy_conditions import COUNTERS
 from augury.codegen.lossy_reporting import SLICE, LossyReporting
 from augury.codegen.lossy_state import LossyState, Scored, score_tables
 from augury.codegen.support import support_source
