@@ -19,7 +19,7 @@ def test_complete_chains_are_what_exact_matching_finds() -> None:
     table = dropped(supply_chain(400), 0.1)
     batches, chains = cut(table, 500), complete_chains(table)
     assert 200 < chains < 300
-    exact = kernel_of(QUERY.split("THRESHOLD")[0], table, Options(jit=False))
+    exact = kernel_of(QUERY.split("THRESHOLD")[0], table, Options(plan="eager-nfa", jit=False))
     scored = kernel_of(QUERY.format(threshold=0.8), table, Options(jit=False, loss=chain_model()))
     for kernel in (exact, scored):
         _pass(kernel, batches, chains)
