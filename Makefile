@@ -11,7 +11,7 @@ PARTS := kernels lazy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench clean
+.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ golden: $(READY) ## write the golden kernels of tests/golden anew, after a wante
 bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quick for a smoke run, PARTS=lazy for that part
 	@status=0; for part in $(PARTS); do \
 		$(BIN)/python -m benchmarks.$$part --json build/bench/$$part.json $(BENCH) || status=1; done; exit $$status
+
+bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
+	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)
 
 clean: ## remove .venv and everything generated
 	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -107,7 +107,8 @@ def test_a_snapshot_keeps_the_order_and_limit_of_a_chain() -> None:
     matcher = Matcher("PATTERN SEQ(A a, A b, B c)", COLUMNS, order=["a", "b", "c"], max_runs=100, counters=True)
     again = Matcher.restore(matcher.snapshot())
     counters = again.feed(many.slice(0, 5)).counters
-    assert counters == matcher.feed(many.slice(0, 5)).counters is not None
+    assert counters == matcher.feed(many.slice(0, 5)).counters
+    assert counters is not None
     assert counters["peak_partial_matches"] == 5 + 10
     for one in (matcher, again):
         with pytest.raises(TooManyMatches, match="more than 100 partial matches"):
