@@ -7,10 +7,11 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 EXAMPLE := examples/shoplifting
+PARTS := kernels lazy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench clean
+.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,8 +57,12 @@ coverage: $(READY) ## run every test; fail if lang, bind and reference are cover
 golden: $(READY) ## write the golden kernels of tests/golden anew, after a wanted change of the generator
 	@$(BIN)/python -m pytest -q tests/codegen/test_golden.py --update-golden
 
-bench: $(READY) ## measure the compiled kernels, with every answer checked; BENCH=--quick for a smoke run
-	@$(BIN)/python -m benchmarks.kernels --json build/bench/kernels.json $(BENCH)
+bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quick for a smoke run, PARTS=lazy for that part
+	@status=0; for part in $(PARTS); do \
+		$(BIN)/python -m benchmarks.$$part --json build/bench/$$part.json $(BENCH) || status=1; done; exit $$status
+
+bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
+	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)
 
 clean: ## remove .venv and everything generated
 	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -8,12 +8,13 @@ from functools import partial
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel
+from augury.codegen import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel, LossyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
 from augury.codegen.event_sets import emit_event_sets
 from augury.codegen.lazy_chain import emit_lazy_chain
 from augury.codegen.lazy_source import LazyChainSource
 from augury.codegen.linked import LinkedSource, emit_linked
+from augury.codegen.lossy import LossySource, emit_lossy
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
@@ -27,6 +28,7 @@ from augury.plan import (
     LazyChainPlan,
     LazyTreePlan,
     LinkedPlan,
+    LossyPlan,
     Plan,
     ReferencePlan,
     StreamStatistics,
@@ -54,7 +56,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | LazyChainSource | LinkedSource | None
+    kernel: EagerNfaSource | LazyChainSource | LinkedSource | LossySource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,10 @@ def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hi
         check_order(options.order, [rewritten for _, rewritten in queries])
     if isinstance(options.statistics, GivenStatistics):
         check_statistics(options.statistics, queries)
-    return Hints(order=options.order, negation=negation_hint(options.negation))
+    return Hints(order=options.order, negation=negation_hint(options.negation), loss=options.loss)
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LinkedSource | None:
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LinkedSource | LossySource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
@@ -120,6 +122,8 @@ def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | Lin
             return emit_lazy_chain(chain, counters=options.counters)
         case LinkedPlan():
             return emit_linked(plan, counters=options.counters)
+        case LossyPlan():
+            return emit_lossy(plan, counters=options.counters)
         case ReferencePlan():
             return None
         case _:
@@ -145,6 +149,9 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
         case LinkedPlan():
             assert isinstance(query.kernel, LinkedSource)
             return LinkedKernel(plan, options, query.kernel)
+        case LossyPlan():
+            assert isinstance(query.kernel, LossySource)
+            return LossyKernel(plan, options, query.kernel)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
         case _:
@@ -157,7 +164,7 @@ _WORTH_IT = partial(reorder, margin=1.25)
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    if options.counters and isinstance(kernel, EagerKernel | LazyKernel | LinkedKernel):
+    if options.counters and isinstance(kernel, EagerKernel | LazyKernel | LinkedKernel | LossyKernel):
         return kernel.counters(state)
     return None
 

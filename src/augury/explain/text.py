@@ -13,11 +13,21 @@ from augury.explain.event_sets import explain_event_sets
 from augury.explain.layout import aligned, place, window_text
 from augury.explain.lazy_chain import explain_lazy
 from augury.explain.linked import explain_linked
+from augury.explain.lossy import explain_lossy
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES, EagerNfaPlan, EventSetsPlan, LazyChainPlan, LazyTreePlan, LinkedPlan, ReferencePlan
+from augury.plan import (
+    FAMILIES,
+    EagerNfaPlan,
+    EventSetsPlan,
+    LazyChainPlan,
+    LazyTreePlan,
+    LinkedPlan,
+    LossyPlan,
+    ReferencePlan,
+)
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -106,6 +116,8 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
             out += ["", *explain_lazy(choice.plan, counters)]
         case LinkedPlan():
             out += ["", *explain_linked(choice.plan)]
+        case LossyPlan():
+            out += ["", *explain_lossy(choice.plan)]
         case ReferencePlan():
             pass
         case _:

@@ -10,6 +10,7 @@ from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
 from augury.plan.event_sets import EventSetsPlan, SetBranch
 from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
 from augury.plan.linked import LinkedPlan
+from augury.plan.lossy import LossyEdge, LossyPlan, ScoreTable
 from augury.plan.reference import ReferencePlan
 from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
 from augury.plan.unsupported import Unsupported
@@ -17,7 +18,7 @@ from augury.plan.unsupported import Unsupported
 FAMILIES = ("reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
 """Every evaluator a caller may ask for by name."""
 
-Plan: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | ReferencePlan"
+Plan: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | LossyPlan | ReferencePlan"
 
 __all__ = [
     "FAMILIES",
@@ -36,10 +37,13 @@ __all__ = [
     "LazyChainPlan",
     "LazyTreePlan",
     "LinkedPlan",
+    "LossyEdge",
+    "LossyPlan",
     "Negation",
     "NfaBranch",
     "Plan",
     "ReferencePlan",
+    "ScoreTable",
     "SetBranch",
     "Statistics",
     "StreamStatistics",

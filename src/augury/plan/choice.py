@@ -8,6 +8,7 @@ from augury.plan.eager_nfa import EagerNfaPlan
 from augury.plan.event_sets import EventSetsPlan
 from augury.plan.lazy_chain import LazyChainPlan, LazyTreePlan
 from augury.plan.linked import LinkedPlan
+from augury.plan.lossy import LossyPlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.unsupported import Unsupported
 from augury.source import Span
@@ -27,6 +28,6 @@ class Dearer:
 class Choice:
     """The plan to run with its cost in operations a window, if that is known, and why each rival is not."""
 
-    plan: EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | ReferencePlan
+    plan: EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | LossyPlan | ReferencePlan
     rivals: tuple[Unsupported | Dearer, ...]
     cost: float | None = None

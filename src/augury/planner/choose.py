@@ -27,6 +27,7 @@ from augury.plan import (
     LazyChainPlan,
     LazyTreePlan,
     LinkedPlan,
+    LossyPlan,
     Plan,
     ReferencePlan,
     Unsupported,
@@ -37,6 +38,7 @@ from augury.planner.event_sets import build_event_sets
 from augury.planner.hints import NO_HINTS, Hints, unusable_hint
 from augury.planner.lazy_chain import build_lazy_chain, build_lazy_tree, has_chain
 from augury.planner.linked import build_linked
+from augury.planner.lossy import build_lossy
 from augury.planner.reference import build_reference
 
 Builder: TypeAlias = "Callable[[BoundQuery, Hints], Plan | Unsupported]"
@@ -48,6 +50,7 @@ BUILDERS: Mapping[str, Builder] = {
     "eager-nfa": lambda query, _: build_eager_nfa(query),
     "event-sets": lambda query, _: build_event_sets(query),
     "linked": lambda query, _: build_linked(query),
+    "lossy": lambda query, hints: build_lossy(query, hints.loss),
     "reference": lambda query, _: build_reference(query),
 }
 """One builder a family, the better ones first; a family without one is not part of this release."""
@@ -128,7 +131,7 @@ def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
             return estimate_chain(plan).cost
         case LazyTreePlan(chain):
             return estimate_chain(chain).cost
-        case EventSetsPlan() | LinkedPlan() | ReferencePlan():
+        case EventSetsPlan() | LinkedPlan() | LossyPlan() | ReferencePlan():
             return None
         case _:
             assert_never(plan)
