@@ -161,7 +161,7 @@ CONDITIONS = {"no predicates": "", "a.x < b.x": " WHERE a.x < b.x"}
 
 
 def _sequence(types: str, where: str, window: int, output: str = "ALL") -> str:
-    a, b, c = types
+    a, b, c = tuple(types)
     return f"PATTERN SEQ({a} a, {b} b, {c} c){where}\nWITHIN {window} seconds OUTPUT {output}"
 
 

@@ -216,7 +216,7 @@ class EagerKernel:
             self.support("sweep", live.nums, now, span_of(window), self._counts, *lists)
         # Places are counted by partition, so that no one place is too early for all nodes. Without merging a node is no
         # older than the runs that lead back to it.
-        by_partition = self._counts and self.plan.merge
+        by_partition = self._counts and isinstance(self.plan, EagerNfaPlan) and self.plan.merge
         limits = np.empty(len(pool["P_head"]) if by_partition else 0, dtype=np.int64)
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)

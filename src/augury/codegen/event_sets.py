@@ -85,7 +85,7 @@ class _Emitter:
             self.strings,
             max(1, len(self.vector.integers)),
             max(1, len(self.vector.floats)),
-            tuple(k for k, s in enumerate(self.vector.integers) if s.operation in ("first", "last")),
+            tuple(k for k, s in enumerate(self.vector.integers) if s.holds_event),
             tuple(c.variable for branch in self.plan.branches for c in branch.components),
             tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
             negated,
@@ -256,7 +256,7 @@ class _Emitter:
             word = "elif" if branch.exclusive else "if"
         with out.block("if moved == 0:"):
             if self.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-                self.pools.keep("r")
+                self._keep("r")
             else:
                 self._accept("r")
                 self.pools.free("r")
@@ -340,7 +340,7 @@ class _Emitter:
         out.add("RN[q] = node")
         closing = self._closing(x)
         if not closing:
-            self.pools.keep("q")
+            self._keep("q")
             if mask != "0":
                 out.add("moved = -1" if in_place else "moved += 1")
             return
@@ -361,11 +361,17 @@ class _Emitter:
             with out.block(f"if {' and '.join(guards)}:"):
                 self._test(x.b, "done", conjunct, replace(self.at, run="q"), sorted(conjunct.each), "q")
         with out.block("if done:"):
-            self.pools.keep("q")
+            self._keep("q")
             if mask != "0":
                 out.add("moved += 1")
         with out.block("else:"):
             self.pools.free("q")
+
+    def _keep(self, run: str) -> None:
+        """Instances that go on are linked anew."""
+        self.out.add(f"RX[{run}] = P_head[g]")
+        self.out.add(f"P_head[g] = {run}")
+        self.out.add("live += 1")
 
     def _start(self, b: int) -> None:
         """The instance in the start state: any component that nothing precedes may take the event."""
@@ -429,7 +435,7 @@ class _Emitter:
                     with out.block("if over and listing == 0:"):
                         self.pools.free("r")
                     with out.block("else:"):
-                        self.pools.keep("r")
+                        self._keep("r")
                     out.add("r = after")
                 out.add("P_live[g] = live")
             self._save()

@@ -125,5 +125,7 @@ class EventSetKernel(EagerKernel):
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
         chains = (pool[k] for k in ("RN", "RX", "P_head", "NE", "NP", "NC", "NT", "NM", "XN", "XX"))
-        least = self.support("collect", live.nums, *chains, scratch, edges, LONG_AGO)
+        no_limits = np.empty(0, dtype=np.int64)
+        events = live.events.view("partition"), self.reporting.starts(live)
+        least = self.support("collect", live.nums, *chains, scratch, edges, LONG_AGO, no_limits, -1, *events)
         return min(int(least), live.events.length)

@@ -126,7 +126,9 @@ class LinkedKernel:
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(support_source(), options)
         self.size = len(plan.components)
-        bindings = Bindings(self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated))
+        bindings = Bindings(
+            self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated), self.size
+        )
         self.reporting = SharedReporting(plan.query, bindings, self.code, self.support)
         # With predicates over several events, or negation, not every way through the chains is a match.
         joined_by_order = not plan.conjuncts and not plan.absent
