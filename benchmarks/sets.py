@@ -89,7 +89,7 @@ def against_brute_force(quick: bool) -> Iterator[Figure]:
         yield Figure("002-1", f"P1, |V1| = {size}: of brute force", theirs, "")
         target = 100 if size == 6 else None
         yield Figure("002-1", f"P1, |V1| = {size}: times fewer", theirs / ours, "x", target, True)
-    same = chemotherapy_stream(3 if quick else 6, 1, times=2)
+    same = chemotherapy_stream(1 if quick else 3, 1, times=6)
     for size in range(2, 6 if quick else 7):
         types = ("C",) * size
         ours, _ = instances(set_query(types), same)
