@@ -24,8 +24,8 @@ $(READY): pyproject.toml constraints.txt
 		echo "Augury needs Python 3.11 or later; $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; exit 1; }
 	@echo "Setting up .venv (a minute or two, once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-# The build backend comes from constraints.txt like everything else, hence no build isolation.
-	@$(PIP) hatchling editables
+# Build backends, ours and that of pyspark, come from constraints.txt like everything else, hence no build isolation.
+	@$(PIP) hatchling editables setuptools wheel
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
