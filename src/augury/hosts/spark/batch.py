@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.errors import AuguryWarning
+from augury.hosts.spark.blobs import ARRIVAL
 from augury.hosts.spark.chunks import Chunks, by_end, cut, reach_of, why_whole
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.job import Job
@@ -19,7 +20,6 @@ from augury.hosts.spark.partition import PartitionTask
 from augury.hosts.spark.schemas import spark_schema
 from augury.schema import Kind
 
-ARRIVAL = "__augury_arrival"
 CHUNK = "__augury_chunk"
 PLACE = "__augury_place"
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+from pyspark import TaskContext
 
 from augury.hosts.spark.partition import STEP, joined
 
 BUCKET, BLOB, KIND = "bucket", "blob", "kind"
+ARRIVAL = "__augury_arrival"
+"""The order in which events came."""
+
 NOBODY = -1
 """The bucket of no events, which knows what the others were written by."""
 
@@ -31,16 +37,29 @@ def from_blob(data: bytes) -> pa.Table:
         return reader.read_all()
 
 
-def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The events of a partition, one blob for each bucket; what is in no bucket's blob has no column `bucket`."""
-    for table in joined(batches, STEP):
-        events = table.drop_columns([BUCKET])
-        bucket = table[BUCKET].to_numpy()
-        order = np.argsort(bucket, kind="stable")
-        present, first = np.unique(bucket[order], return_index=True)
-        sorted_events = events.take(pa.array(order)).combine_chunks()
-        ends = [*first[1:].tolist(), len(order)]
-        blobs = [to_blob(sorted_events.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
-        yield pa.record_batch(
-            [pa.array([NOBODY, *present.tolist()], pa.int32()), pa.array([b"", *blobs], pa.binary())], schema=PACKED
-        )
+@dataclass(frozen=True, slots=True)
+class PackTask:
+    """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts."""
+
+    arrival: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        next_row = 0 if context is None else context.partitionId() << 33
+        for table in joined(batches, STEP):
+            events = table.drop_columns([BUCKET])
+            if self.arrival:
+                events = events.append_column(ARRIVAL, pa.array(np.arange(next_row, next_row + len(table))))
+                next_row += len(table)
+            yield _packed(events, table[BUCKET].to_numpy())
+
+
+def _packed(events: pa.Table, bucket: npt.NDArray[np.int32]) -> pa.RecordBatch:
+    order = np.argsort(bucket, kind="stable")
+    present, first = np.unique(bucket[order], return_index=True)
+    in_order = events.take(pa.array(order)).combine_chunks()
+    ends = [*first[1:].tolist(), len(order)]
+    blobs = [to_blob(in_order.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
+    return pa.record_batch(
+        [pa.array([NOBODY, *present.tolist()], pa.int32()), pa.array([b"", *blobs], pa.binary())], schema=PACKED
+    )

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 
 from augury.hosts.events import conform
 from augury.hosts.reorder import Arrivals, arrive, in_order, release
-from augury.hosts.spark.batch import ARRIVAL
-from augury.hosts.spark.blobs import BLOB, NOBODY, from_blob, to_blob
+from augury.hosts.spark.blobs import ARRIVAL, BLOB, NOBODY, from_blob, to_blob
 from augury.hosts.spark.clock import first_millisecond_after, watermark_ticks
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.saved import Bucket, check_header, header, load_bucket, new_bucket, save_bucket

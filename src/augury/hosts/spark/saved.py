@@ -130,8 +130,8 @@ def _refuse_another(saved: Mapping[str, str], now: Mapping[str, str]) -> None:
         if saved.get(what) != value:
             raise HostError(
                 "A570",
-                f"the checkpoint was written by another query: its {what} is\n{_indented(saved.get(what))}\nand now is\n"
-                f"{_indented(value)}",
+                f"the checkpoint was written by another query: its {what} is\n{_indented(saved.get(what))}\n"
+                f"and now is\n{_indented(value)}",
                 "give the query a checkpoint of its own, or go back to the one that wrote this checkpoint",
             )
 

@@ -12,8 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.errors import AuguryWarning, HostError
-from augury.hosts.spark.batch import ARRIVAL
-from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PACKED, from_blob, pack
+from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PACKED, PackTask, from_blob
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.keys import shared_key
@@ -42,7 +41,9 @@ def match_stream(
     """
     key = shared_key(job.program)
     number = _buckets(job, key, buckets)
-    packed = _events(frame, job, watermark, key, number).mapInArrow(pack, spark_schema(PACKED))
+    packed = _events(frame, job, watermark, key, number).mapInArrow(
+        PackTask(arrival_matters(job.program)), spark_schema(PACKED)
+    )
     states = packed.groupBy(BUCKET).transformWithState(
         BucketProcessor(job, number), spark_schema(OUTPUT), "append", "eventTime"
     )
@@ -91,8 +92,6 @@ def _events(frame: DataFrame, job: Job, watermark: str | None, key: tuple[str, .
         # Spark would move a condition that does not read the time to before the watermark, which then missed events.
         events = events.where(F.when(clock.isNotNull(), test).otherwise(F.lit(True)))
     columns = [column(name) for name in job.arrow.names]
-    if arrival_matters(job.program):
-        columns.append(F.monotonically_increasing_id().alias(ARRIVAL))
     place = F.pmod(F.xxhash64(*map(column, key)), F.lit(buckets)).cast("int") if key else F.lit(0)
     return events.select(*columns, place.alias(BUCKET))
 
