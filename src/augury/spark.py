@@ -5,5 +5,6 @@
 
 from augury.hosts.spark.match import match
 from augury.hosts.spark.session import embedded_session
+from augury.hosts.spark.tables import register, register_any_query
 
-__all__ = ["embedded_session", "match"]
+__all__ = ["embedded_session", "match", "register", "register_any_query"]
