@@ -14,8 +14,9 @@ import augury.spark
 from augury.errors import HostError
 from augury.hosts.local import make_options
 from augury.hosts.reorder import arrive
+from augury.hosts.spark.bucket import Bucket, new_bucket
 from augury.hosts.spark.job import Job, Roles, job_of
-from augury.hosts.spark.saved import Bucket, check_header, header, load_bucket, new_bucket, save_bucket
+from augury.hosts.spark.saved import check_header, header, load_bucket, save_bucket
 from augury.hosts.stages import step
 from augury.source import Source
 from augury.testing.tables import parse_stream

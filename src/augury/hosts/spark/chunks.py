@@ -18,17 +18,15 @@ from augury.runtime.shared import enumerated
 class Chunks:
     """Time cut at `bounds` (ticks, increasing): chunk k holds the times from bound k - 1 up to, not including, bound k.
 
-    An event takes part in every chunk that comes within `reach` of it. `column` holds the number of the chunk. A match
-    belongs to the chunk that it starts in or, with `by_end`, ends in.
+    An event takes part in every chunk that comes within `reach` of it. `column` holds the number of the chunk.
 
-    >>> Chunks((10, 20), 3, "chunk", by_end=False).limits(1)
+    >>> Chunks((10, 20), 3, "chunk").limits(1)
     (10, 20)
     """
 
     bounds: tuple[int, ...]
     reach: int
     column: str
-    by_end: bool
 
     def __len__(self) -> int:
         return len(self.bounds) + 1
@@ -72,23 +70,23 @@ def by_end(program: CompiledProgram) -> bool:
     return program.last.bound.output in (OutputMode.LATEST, OutputMode.COUNT)
 
 
-def cut(quantiles: Sequence[int], reach: int, column: str, *, by_end: bool) -> Chunks:
+def cut(quantiles: Sequence[int], reach: int, column: str) -> Chunks:
     """Chunks with about the same number of events; none is shorter than a window, of which it would see three.
 
-    >>> cut([5, 6, 20, 90], 10, "chunk", by_end=False).bounds
+    >>> cut([5, 6, 20, 90], 10, "chunk").bounds
     (5, 20, 90)
     """
     bounds: list[int] = []
     for time in sorted(quantiles):
         if not bounds or time - bounds[-1] > reach:
             bounds.append(time)
-    return Chunks(tuple(bounds), reach, column, by_end)
+    return Chunks(tuple(bounds), reach, column)
 
 
-def kept_in(found: Found, chunks: Chunks, chunk: int) -> Found:
-    """The matches that belong to a chunk: each is found wherever it is seen, and kept once."""
+def kept_in(found: Found, chunks: Chunks, chunk: int, *, by_end: bool) -> Found:
+    """The matches that belong to a chunk, by their start or their end: each is found wherever seen, and kept once."""
     matches = enumerated(found.matches)
-    at = matches.end if chunks.by_end else matches.start
+    at = matches.end if by_end else matches.start
     low, high = chunks.limits(chunk)
     inside = np.ones(len(matches), dtype=bool)
     if low is not None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Unpack
 
 from pyspark.sql import DataFrame
 
+from augury.errors import HostError
 from augury.hosts.local import make_options, query_source
 from augury.hosts.spark.batch import match_batch
+from augury.hosts.spark.group import QUERY, groups, one_group
 from augury.hosts.spark.job import Roles, job_of
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.schemas import arrow_schema
@@ -52,5 +55,42 @@ def match(
         make_options(**options),
     )
     if events.isStreaming:
-        return match_stream(events, job, watermark=watermark, buckets=buckets, late=late)
-    return match_batch(events, job, partitions=partitions, chunks=chunks)
+        return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
+    return match_batch(events, one_group(job), partitions=partitions, chunks=chunks)
+
+
+def match_all(
+    events: DataFrame,
+    queries: Mapping[str, str | os.PathLike[str]],
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    watermark: str | None = None,
+    buckets: int | None = None,
+    partitions: int | None = None,
+    chunks: int | None = None,
+    **options: Unpack[RunOptions],
+) -> DataFrame:
+    """The matches of many queries, by name, in one frame: `query`, `start`, `end`, and a struct for each query.
+
+    Queries with the same key read, shuffle and sort the events once. The struct named like a query holds the columns of
+    its matches, and is null in the rows of the others: `found.where("query = 'rally'").select("start", "rally.*")`.
+    The arguments are those of `match`.
+    """
+    if not queries:
+        raise HostError("A580", "there is no query to match", "give queries={name: text, ...}")
+    taken = sorted({QUERY, "start", "end"} & queries.keys())
+    if taken:
+        raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
+    arrow, roles = arrow_schema(events.schema), Roles(time, type, order_by, time_unit)
+    given = make_options(**options)
+    jobs = [(name, job_of(query_source(query), arrow, roles, given)) for name, query in queries.items()]
+    found = [
+        match_stream(events, group, watermark=watermark, buckets=buckets if group.key else None, late=None)
+        if events.isStreaming
+        else match_batch(events, group, partitions=partitions, chunks=chunks)
+        for group in groups(jobs, arrow)
+    ]
+    return reduce(DataFrame.unionAll, found)

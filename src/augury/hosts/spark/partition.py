@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from augury.hosts.events import conform
-from augury.hosts.reorder import Arrivals, arrive
+from augury.hosts.reorder import arrive
 from augury.hosts.spark.chunks import Chunks, kept_in
+from augury.hosts.spark.group import Group
 from augury.hosts.spark.job import Job
-from augury.hosts.stages import step
+from augury.hosts.stages import Found, step
 from augury.runtime.state import FOREVER
 
 STEP = 1 << 16
@@ -28,10 +29,10 @@ FIRST_DERIVED = 2**62
 class PartitionTask:
     """What Spark runs for each partition, whose events come in order.
 
-    With `chunks` the partition is one range of time, named by the column `chunk`, with what lies around it.
+    With `chunks` the partition is one range of time, named by a column, with what lies around it.
     """
 
-    job: Job
+    group: Group
     chunks: Chunks | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -40,24 +41,31 @@ class PartitionTask:
 
     def matches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """The matches of the partition, as soon as they are certain."""
-        job = self.job
-        chain = job.stages()
-        next_row, next_derived = 0, FIRST_DERIVED
-        chunk: int | None = None
+        runs = [Run(job) for job in self.group.jobs]
         for table, last in _steps(batches):
-            if self.chunks is not None and table.num_rows:
-                chunk = table[self.chunks.column][0].as_py()
-            part = arrive(conform(table.select(job.arrow.names), job.arrow), job.schema, next_row)
-            next_row += len(part)
-            chain, found, next_derived = step(chain, part, _watermark(part, last), next_derived, job.options)
-            final = found[-1]
-            if self.chunks is not None and chunk is not None:
-                final = kept_in(final, self.chunks, chunk)
-            yield from job.columns(final)
+            for k, run in enumerate(runs):
+                found = run.feed(table, last=last)
+                if self.chunks is not None:
+                    chunk = table[self.chunks.column][0].as_py()
+                    found = kept_in(found, self.chunks, chunk, by_end=self.group.by_end(k))
+                yield from self.group.rows(k, found)
 
 
-def _watermark(part: Arrivals, last: bool) -> int:
-    return FOREVER if last else int(part.time[-1])
+class Run:
+    """One program on its way through one partition."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.chain = job, job.stages()
+        self.next_row, self.next_derived = 0, FIRST_DERIVED
+
+    def feed(self, table: pa.Table, *, last: bool) -> Found:
+        """What the last query finds in events that follow all earlier ones."""
+        job = self.job
+        part = arrive(conform(table.select(job.arrow.names), job.arrow), job.schema, self.next_row)
+        self.next_row += len(part)
+        watermark = FOREVER if last else int(part.time[-1])
+        self.chain, found, self.next_derived = step(self.chain, part, watermark, self.next_derived, job.options)
+        return found[-1]
 
 
 def _steps(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, bool]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,36 +11,15 @@ import pyarrow as pa
 from augury.errors import HostError, names
 from augury.hosts.reorder import Arrivals, in_order
 from augury.hosts.snapshot import get_arrivals, put_arrivals
+from augury.hosts.spark.bucket import Bucket
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.meaning import evaluators, meaning
-from augury.hosts.spark.partition import FIRST_DERIVED
 from augury.hosts.stages import Stage
 from augury.ir.terms import OutputMode
-from augury.runtime.state import LONG_AGO, RunState
+from augury.runtime.state import RunState
 
 FAMILY, VERSION = "spark-bucket", 1
 CODEC = "lz4"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bucket:
-    """Some of the keys on their way through the stream: the program's stages, and the events that wait."""
-
-    stages: tuple[Stage, ...]
-    held: Arrivals
-    next_row: int = 0
-    next_derived: int = FIRST_DERIVED
-    watermark: int = LONG_AGO
-
-    @property
-    def idle(self) -> bool:
-        """Whether no event is kept."""
-        return not len(self.held) and not any(len(s.held) or len(s.log) for s in self.stages)
-
-
-def new_bucket(job: Job) -> Bucket:
-    """The bucket before its first event."""
-    return Bucket(job.stages(), Arrivals.none(job.arrow))
 
 
 def header(job: Job, buckets: int) -> bytes:

@@ -14,9 +14,7 @@ from pyspark.sql import functions as F
 from augury.errors import AuguryWarning, HostError
 from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PACKED, PackTask, from_blob
 from augury.hosts.spark.expressions import column, row_filter, ticks
-from augury.hosts.spark.job import Job
-from augury.hosts.spark.keys import shared_key
-from augury.hosts.spark.needs import arrival_matters, relevant_rows
+from augury.hosts.spark.group import Group
 from augury.hosts.spark.processor import LATE, BucketProcessor
 from augury.hosts.spark.schemas import spark_schema
 from augury.schema import UNITS
@@ -33,38 +31,37 @@ OUTPUT = pa.schema([(KIND, pa.int32()), (BLOB, pa.binary())])
 
 
 def match_stream(
-    frame: DataFrame, job: Job, *, watermark: str | None, buckets: int | None, late: str | None
+    frame: DataFrame, group: Group, *, watermark: str | None, buckets: int | None, late: str | None
 ) -> DataFrame:
     """The matches of a stream; `watermark` is how late an event may be, None when the frame has one of its own.
 
     With `late`, a column of that name holds the events that came too late, in rows of their own.
     """
-    key = shared_key(job.program)
-    number = _buckets(job, key, buckets)
-    packed = _events(frame, job, watermark, key, number).mapInArrow(
-        PackTask(arrival_matters(job.program)), spark_schema(PACKED)
-    )
+    number = _buckets(group, buckets)
+    events = _events(frame, group, watermark, number)
+    packed = events.mapInArrow(PackTask(group.arrival_matters), spark_schema(PACKED))
     states = packed.groupBy(BUCKET).transformWithState(
-        BucketProcessor(job, number), spark_schema(OUTPUT), "append", "eventTime"
+        BucketProcessor(group, number), spark_schema(OUTPUT), "append", "eventTime"
     )
-    name = _late_column(job, late)
-    result = _with_late(job, name)
+    name = _late_column(group, late)
+    result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
     found = states.mapInArrow(UnpackTask(result, name), spark_schema(result))
     counted = found.observe(
-        metric_name(job),
+        metric_name(group),
         F.count(column(name)).alias("late_events"),
         F.count(F.when(column(name).isNull(), 1)).alias("matches"),
     )
     return counted if late is not None else counted.where(column(name).isNull()).drop(name)
 
 
-def metric_name(job: Job) -> str:
+def metric_name(group: Group) -> str:
     """Under what name the progress of a streaming query tells `late_events` and `matches`."""
-    return "augury_" + hashlib.sha256(job.source.text.encode()).hexdigest()[:8]
+    text = "\n".join(job.source.text for job in group.jobs)
+    return "augury_" + hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _buckets(job: Job, key: tuple[str, ...], wanted: int | None) -> int:
-    if key:
+def _buckets(group: Group, wanted: int | None) -> int:
+    if group.key:
         return BUCKETS if wanted is None else wanted
     if wanted not in (None, 1):
         raise HostError(
@@ -79,41 +76,36 @@ def _buckets(job: Job, key: tuple[str, ...], wanted: int | None) -> int:
     return 1
 
 
-def _events(frame: DataFrame, job: Job, watermark: str | None, key: tuple[str, ...], buckets: int) -> DataFrame:
+def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int) -> DataFrame:
     """The events that can make a difference, with their bucket; all of them move the watermark."""
     events = frame
-    clock = column(job.schema.time)
+    clock = column(group.schema.time)
     if watermark is not None:
-        events = events.withColumn(EVENT_TIME, _event_time(job)).withWatermark(EVENT_TIME, watermark)
+        events = events.withColumn(EVENT_TIME, _event_time(group)).withWatermark(EVENT_TIME, watermark)
         clock = column(EVENT_TIME)
-    relevant = relevant_rows(job.program)
-    test = None if relevant is None else row_filter(relevant, job.schema)
+    relevant = group.relevant
+    test = None if relevant is None else row_filter(relevant, group.schema)
     if test is not None:
         # Spark would move a condition that does not read the time to before the watermark, which then missed events.
         events = events.where(F.when(clock.isNotNull(), test).otherwise(F.lit(True)))
-    columns = [column(name) for name in job.arrow.names]
-    place = F.pmod(F.xxhash64(*map(column, key)), F.lit(buckets)).cast("int") if key else F.lit(0)
+    columns = [column(name) for name in group.arrow.names]
+    place = F.pmod(F.xxhash64(*map(column, group.key)), F.lit(buckets)).cast("int") if group.key else F.lit(0)
     return events.select(*columns, place.alias(BUCKET))
 
 
-def _event_time(job: Job) -> Column:
+def _event_time(group: Group) -> Column:
     """The time of an event as Spark's watermark needs it; what is finer than a microsecond is cut off."""
-    time = ticks(job.schema, job.schema.time)
-    unit = UNITS[job.schema.time_unit]
-    return F.timestamp_micros(
-        time * F.lit(unit // MICROSECOND) if unit >= MICROSECOND else F.floor(time / F.lit(MICROSECOND))
-    )
+    time = ticks(group.schema, group.schema.time)
+    unit = UNITS[group.schema.time_unit]
+    finer = unit < MICROSECOND
+    return F.timestamp_micros(F.floor(time / F.lit(MICROSECOND)) if finer else time * F.lit(unit // MICROSECOND))
 
 
-def _late_column(job: Job, wanted: str | None) -> str:
+def _late_column(group: Group, wanted: str | None) -> str:
     name = "__augury_late" if wanted is None else wanted
-    if name in job.result.names:
+    if name in group.result.names:
         raise HostError("A576", f"late={name!r} is the name of a column of the matches", "choose another one")
     return name
-
-
-def _with_late(job: Job, name: str) -> pa.Schema:
-    return job.result.append(pa.field(name, pa.struct(list(job.arrow))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Any, TypeAlias, Unpack, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -34,6 +34,8 @@ from augury.options import Options
 from augury.runtime.state import FOREVER
 from augury.source import Source
 
+Decorator: TypeAlias = "Callable[[type[Any]], UserDefinedTableFunction]"
+
 ANY_QUERY = "augury_match"
 """The table function that takes the text of a query."""
 
@@ -58,7 +60,7 @@ def register(
     columns = schema.schema if isinstance(schema, DataFrame) else schema
     roles = Roles(time, type, order_by, time_unit)
     job = job_of(query_source(query), arrow_schema(columns), roles, make_options(**options))
-    decorate = cast("Callable[[type[Any]], UserDefinedTableFunction]", arrow_udtf(returnType=spark_schema(job.result)))
+    decorate = cast("Decorator", arrow_udtf(returnType=spark_schema(job.result)))
     spark.udtf.register(name, decorate(_on_arrow(job)))
 
 
