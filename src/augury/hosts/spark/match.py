@@ -93,4 +93,4 @@ def match_all(
         else match_batch(events, group, partitions=partitions, chunks=chunks)
         for group in groups(jobs, arrow)
     ]
-    return reduce(DataFrame.unionAll, found)
+    return reduce(lambda one, other: one.unionAll(other), found)
