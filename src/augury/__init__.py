@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryError, AuguryWarning, HostError, QueryError, TooManyMatches, UnsupportedPlan
 from augury.explain.text import STAGES as _STAGES
-from augury.explain.text import explain_program, unknown_stage
+from augury.explain.text import explain_program, explain_text, unknown_stage
 from augury.hosts.local import event_schema, make_options, match, match_all, query_source
 from augury.hosts.matcher import Matcher
 from augury.hosts.matches import Match, Matches
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pyarrow as pa
+
+    from augury.plan import StreamStatistics
 
 __version__ = "0.1.0"
 
@@ -74,6 +76,9 @@ def compile(
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
     plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
@@ -89,6 +94,9 @@ def compile(
     known = schema if isinstance(schema, EventSchema) else event_schema(schema, time, type, order_by, time_unit)
     options = make_options(
         plan=plan,
+        order=order,
+        negation=negation,
+        statistics=statistics,
         parameters=parameters,
         functions=functions,
         loss=loss,
@@ -104,7 +112,7 @@ def compile(
 
 
 def explain(
-    query: str | os.PathLike[str],
+    query: str | os.PathLike[str] | Matches,
     schema: pa.Schema | EventSchema | None = None,
     *,
     stage: str = "plan",
@@ -113,6 +121,9 @@ def explain(
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
     plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
@@ -126,7 +137,8 @@ def explain(
 ) -> str:
     """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
 
-    Only the first can be told without a schema. The other arguments are those of `match`.
+    Only the first can be told without a schema. The other arguments are those of `match`. Of matches it tells how they
+    were found: by which plan, and with `counters` how many partial matches there were beside those that were expected.
 
     >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
     PATTERN   SEQ(A a, B b)
@@ -134,9 +146,11 @@ def explain(
     """
     if stage not in _STAGES:
         raise unknown_stage(stage)
-    if stage == "syntax":
+    if isinstance(query, Matches) and query.compiled is not None:
+        return explain_text(query.compiled, stage, query.counters)
+    if stage == "syntax" and not isinstance(query, Matches):
         return str(parse(query))
-    if schema is None:
+    if schema is None or isinstance(query, Matches):
         raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema")
     compiled = compile(
         query,
@@ -146,6 +160,9 @@ def explain(
         order_by=order_by,
         time_unit=time_unit,
         plan=plan,
+        order=order,
+        negation=negation,
+        statistics=statistics,
         parameters=parameters,
         functions=functions,
         loss=loss,

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import assert_never
+from functools import partial
+from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel
+from augury.codegen import EagerKernel, LazyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
+from augury.codegen.lazy_chain import LazyChainSource, emit_lazy_chain
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
 from augury.lang import parse
 from augury.options import Options
-from augury.plan import Choice, EagerNfaPlan, Plan, ReferencePlan
-from augury.planner import choose
+from augury.plan import (
+    Choice,
+    EagerNfaPlan,
+    GivenStatistics,
+    LazyChainPlan,
+    LazyTreePlan,
+    Plan,
+    ReferencePlan,
+    StreamStatistics,
+)
+from augury.planner import choose, uses_statistics
+from augury.planner.cost import reorder
+from augury.planner.hints import Hints, check_order, check_statistics, negation_hint, resolve
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
 from augury.runtime.state import Kernel, RunState
@@ -35,7 +49,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | None
+    kernel: EagerNfaSource | LazyChainSource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +63,54 @@ class CompiledProgram:
         return self.queries[-1]
 
 
-def compile_program(source: Source, schema: EventSchema, options: Options) -> CompiledProgram:
-    """Take query text through every stage; raises `QueryError` for what its author got wrong."""
-    compiled = []
+Measure: TypeAlias = Callable[[BoundQuery], StreamStatistics]
+"""Finds out what the planner wants to know of the stream of a query."""
+
+
+def compile_program(
+    source: Source, schema: EventSchema, options: Options, *, measure: Measure | None = None, live: bool = False
+) -> CompiledProgram:
+    """Take query text through every stage; raises `QueryError` for what its author got wrong.
+
+    `measure` is asked about the stream where that decides about the plan; a `live` stream has not been seen yet.
+    """
+    known = []
     for query in parse(source).queries:
         bound = bind(query, schema, source, parameters=options.parameters, functions=options.functions)
-        rewritten = rewrite(bound)
-        choice = choose(rewritten, options.plan, merge=options.merge)
-        compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
+        known.append((query, bound, rewrite(bound)))
         schema = with_derived_type(schema, bound)
+    hints = _hints(options, [(bound, rewritten) for _, bound, rewritten in known])
+    compiled = []
+    for query, bound, rewritten in known:
+        measured = StreamStatistics()
+        if measure is not None and uses_statistics(rewritten, options.plan):
+            measured = measure(rewritten)
+        mine = replace(hints, statistics=resolve(options.statistics, bound, rewritten, measured))
+        choice = choose(
+            rewritten, options.plan, merge=options.merge, compressed=options.compressed, hints=mine, live=live
+        )
+        compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
     return CompiledProgram(tuple(compiled))
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | None:
+def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hints:
+    """What the caller asks for, which has to make sense for the program."""
+    if options.order is not None:
+        check_order(options.order, [rewritten for _, rewritten in queries])
+    if isinstance(options.statistics, GivenStatistics):
+        check_statistics(options.statistics, queries)
+    return Hints(order=options.order, negation=negation_hint(options.negation))
+
+
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
             return emit_eager_nfa(plan, counters=options.counters)
+        case LazyChainPlan():
+            return emit_lazy_chain(plan, counters=options.counters)
+        case LazyTreePlan(chain):
+            return emit_lazy_chain(chain, counters=options.counters)
         case ReferencePlan():
             return None
         case _:
@@ -77,16 +122,27 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
     plan = query.choice.plan
     match plan:
         case EagerNfaPlan():
+            assert isinstance(query.kernel, EagerNfaSource)
             return EagerKernel(plan, options, query.kernel)
+        case LazyChainPlan():
+            assert isinstance(query.kernel, LazyChainSource)
+            return LazyKernel(plan, options, query.kernel, reorder=_WORTH_IT if plan.adaptive else None)
+        case LazyTreePlan(chain):
+            assert isinstance(query.kernel, LazyChainSource)
+            return LazyKernel(chain, options, query.kernel, reorder=_WORTH_IT, tree=True)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
         case _:
             assert_never(plan)
 
 
+_WORTH_IT = partial(reorder, margin=1.25)
+"""A new order first has to build up its partial matches."""
+
+
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel) else None
+    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel | LazyKernel) else None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

@@ -8,20 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from augury.loss import LossModel
+from augury.plan.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """Everything a caller may choose; passed explicitly to whoever needs it.
 
-    `plan` forces an evaluator by name. `parameters` give values to the bare names of the query, `functions` are Python
-    functions it may call. `max_matches`, the reference's `max_partial_matches` and the automata's `max_runs` stop an
-    explosion with an error. With `jit` off a kernel runs as the plain Python it is written in, with None until that
-    takes long; `cache_dir` keeps compiled ones. `merge` lets the planner merge equivalent runs, `counters` makes
-    kernels count what they do, `compressed` lets matches share their events until they are looked at.
+    `plan` forces an evaluator by name, `order` the order in which a lazy one binds the variables, `negation` when it
+    looks for negated parts; `statistics` are what the caller knows of the stream. `parameters` give values to the bare
+    names of the query, `functions` are Python functions it may call. `max_matches`, the reference's
+    `max_partial_matches` and the automata's `max_runs` stop an explosion with an error. With `jit` off a kernel runs as
+    the plain Python it is written in, with None until that takes long; `cache_dir` keeps compiled ones. `merge` lets
+    the planner merge equivalent runs, `counters` makes kernels count what they do, `compressed` lets matches share
+    their events until they are looked at.
     """
 
     plan: str | None = None
+    order: tuple[str, ...] | None = None
+    negation: str | None = None
+    statistics: Statistics | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     loss: LossModel | None = None

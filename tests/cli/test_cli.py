@@ -181,6 +181,29 @@ def test_a_bad_loss_model(readings: str, tmp_path: Path, text: str, message: str
     assert message in result.stderr
 
 
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("{", "error[A528]: statistics that cannot be used: `"),
+        ("[]", "they are a list, not a mapping"),
+        ('{"rates": {"Shelv": 2}}', "no query has a type or variable `Shelv`\n = help: did you mean `Shelf`?"),
+    ],
+)
+def test_bad_statistics(readings: str, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "statistics.json").write_text(text)
+    for arguments in (["match", THEFT, readings], ["explain", THEFT, "--schema", readings]):
+        result = augury_cli(*arguments, "--statistics", str(tmp_path / "statistics.json"))
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert message in result.stderr
+
+
+def test_statistics_change_no_match(readings: str, tmp_path: Path) -> None:
+    (tmp_path / "statistics.json").write_text('{"rates": {"Shelf": 2, "e": 0.1}}')
+    given = augury_cli("match", THEFT, readings, "--statistics", str(tmp_path / "statistics.json"))
+    assert given.exit_code == 0
+    assert given.stdout == augury_cli("match", THEFT, readings).stdout
+
+
 def test_a_program_prints_its_last_query(readings: str) -> None:
     first = "PATTERN Shelf s RETURN s.tag AS seen INTO Seen"
     query = first + "; PATTERN SEQ(Seen n, Register r) WITHIN 1 hour RETURN n.seen AS seen"
@@ -224,6 +247,10 @@ def test_numbers_json_cannot_hold_are_null(tmp_path: Path) -> None:
             ["match", LOSSY, "EVENTS", "--loss", "none.json"],
             "error[A554]: the loss model of `none.json` cannot be",
         ),
+        (["match", THEFT, "EVENTS", "--statistics", "none.json"], "error[A528]: statistics that cannot be used: `none"),
+        (["match", THEFT, "EVENTS", "--order", "e"], "error[A529]: hint that cannot be followed: order leaves out `s`"),
+        (["explain", THEFT, "--schema", "EVENTS", "--negation", "late"], "error[A529]: hint that cannot be followed"),
+        (["explain", THEFT, "--schema", "EVENTS", "--order", "e,s,e"], "order names `e` twice"),
         (["check", "PATTERN SEQ("], "error[A1"),
         (["check", "PATTERN Shelf s WHERE s.no = 1", "--schema", "EVENTS"], "error[A2"),
         (["explain", "PATTERN"], "error[A1"),

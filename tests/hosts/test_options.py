@@ -11,6 +11,8 @@ import pytest
 import augury
 from augury import HostError, Matcher, TooManyMatches
 from augury.hosts.local import make_options
+from augury.hosts.snapshot import load_snapshot
+from augury.plan import StreamStatistics
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.int64())])
 RISING = "PATTERN SEQ(A+ a[], B b) WHERE skip_till_next_match { a[i].x > a[i-1].x } WITHIN 1 minute"
@@ -96,6 +98,17 @@ def test_a_snapshot_keeps_the_options() -> None:
     assert again.feed(many.slice(0, 3)).counters == matcher.feed(many.slice(0, 3)).counters is not None
     with pytest.raises(TooManyMatches, match="more than 100 partial matches"):
         again.feed(many.slice(3))
+
+
+@pytest.mark.parametrize(
+    "statistics",
+    [{"rates": {"A": 3.0, "b": 1.0}}, StreamStatistics({"a": 1.0}, {"a[i].x > a[i-1].x": 0.5}, 2.0, 3.0, "elsewhere")],
+)
+def test_a_snapshot_keeps_what_the_planner_was_told(statistics: dict[str, Any] | StreamStatistics) -> None:
+    saved = Matcher(RISING, COLUMNS, statistics=statistics).snapshot()
+    restored, _ = load_snapshot(saved, {})
+    assert restored.options == make_options(statistics=statistics)
+    assert restored.options.statistics is not None
 
 
 @pytest.mark.parametrize("option", [{"merge": False}, {"counters": True}])

@@ -25,6 +25,7 @@ from augury.cli.arguments import (
     read_input,
     read_loss,
     read_query,
+    read_statistics,
 )
 from augury.cli.output import Format, write_file, write_text
 from augury.compiler import CompiledProgram, compile_program
@@ -32,9 +33,13 @@ from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
 from augury.hosts.local import event_schema, make_options, run, type_warnings, types_of
 from augury.hosts.matches import Matches
+from augury.hosts.reorder import arrive, in_order
+from augury.hosts.statistics import measure
 from augury.ir import syntax
+from augury.ir.query import BoundQuery
 from augury.lang import parse
 from augury.options import Options
+from augury.plan import StreamStatistics
 from augury.source import Source
 
 LONG_INPUT = 20_000
@@ -72,6 +77,16 @@ NoTypeOption = Annotated[bool, typer.Option("--no-type", help="The events have n
 OrderOption = Annotated[list[str] | None, typer.Option("--order-by", help="Columns that order the events, time first.")]
 UnitOption = Annotated[str, typer.Option("--time-unit", help="The unit of an integer time: ns, us, ms, s or D.")]
 PlanOption = Annotated[str | None, typer.Option("--plan", help="Force an evaluator by name.")]
+BindOption = Annotated[
+    list[str] | None, typer.Option("--order", metavar="VARIABLES", help="The order in which a lazy chain binds them.")
+]
+NegationOption = Annotated[
+    str | None, typer.Option("--negation", help="When a lazy chain looks for NOTs: post-processing or first-chance.")
+]
+StatisticsOption = Annotated[
+    Path | None,
+    typer.Option("--statistics", metavar="FILE", help="Rates and selectivities for the planner, as JSON."),
+]
 JitOption = Annotated[
     bool | None,
     typer.Option("--jit/--no-jit", help="Compile kernels at once, or never. Default: when it pays."),
@@ -109,6 +124,9 @@ def match_command(
     order_by: OrderOption = None,
     time_unit: UnitOption = "s",
     plan: PlanOption = None,
+    order: BindOption = None,
+    negation: NegationOption = None,
+    statistics: StatisticsOption = None,
     param: ParamOption = None,
     jit: JitOption = None,
     loss: LossOption = None,
@@ -128,7 +146,16 @@ def match_command(
     roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
     with _reporting():
         model = None if loss is None else read_loss(loss)
-        options = make_options(plan=plan, parameters=parameters, loss=model, max_matches=max_matches, jit=jit)
+        options = make_options(
+            plan=plan,
+            order=order_columns(order or []),
+            negation=negation,
+            statistics=None if statistics is None else read_statistics(statistics),
+            parameters=parameters,
+            loss=model,
+            max_matches=max_matches,
+            jit=jit,
+        )
         source, table = read_query(query), read_input(events, time)
         matches = _run(source, table, options, roles)
         _warn(matches.warnings)
@@ -185,6 +212,9 @@ def explain_command(
     order_by: OrderOption = None,
     time_unit: UnitOption = "s",
     plan: PlanOption = None,
+    order: BindOption = None,
+    negation: NegationOption = None,
+    statistics: StatisticsOption = None,
     param: ParamOption = None,
 ) -> None:
     """Show what becomes of a query."""
@@ -199,7 +229,14 @@ def explain_command(
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
-        program = _compile(source, table, make_options(plan=plan, parameters=parameters), roles)
+        options = make_options(
+            plan=plan,
+            order=order_columns(order or []),
+            negation=negation,
+            statistics=None if statistics is None else read_statistics(statistics),
+            parameters=parameters,
+        )
+        program = _compile(source, table, options, roles)
         typer.echo(explain_program(program, stage or Stage.PLAN))
 
 
@@ -271,7 +308,12 @@ def _run(source: Source, table: pa.Table, options: Options, roles: Roles) -> Mat
 
 
 def _compile(source: Source, table: pa.Table, options: Options, roles: Roles) -> CompiledProgram:
-    return compile_program(source, event_schema(table.schema, *roles), options)
+    schema = event_schema(table.schema, *roles)
+
+    def measured(query: BoundQuery) -> StreamStatistics:
+        return measure(in_order(arrive(table, schema, 0), schema), query)
+
+    return compile_program(source, schema, options, measure=measured)
 
 
 def _summary(queries: list[str]) -> None:

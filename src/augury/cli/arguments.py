@@ -17,6 +17,7 @@ from augury.hosts.events import read_events
 from augury.hosts.files import read_csv, read_json
 from augury.hosts.local import query_source
 from augury.loss import LossModel
+from augury.plan.statistics import unusable_statistics
 from augury.source import Source
 
 STDIN = "-"
@@ -63,8 +64,17 @@ def read_loss(path: Path) -> LossModel:
     return LossModel.from_json(stated)
 
 
+def read_statistics(path: Path) -> dict[str, Any]:
+    """The statistics that a JSON file states."""
+    try:
+        stated: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as e:
+        raise unusable_statistics(f"`{path}` cannot be read: {e}") from e
+    return stated
+
+
 def order_columns(given: list[str]) -> list[str] | None:
-    """Columns of `--order-by`, which may be repeated or hold several with commas between them.
+    """Names of `--order-by` or `--order`, which may be repeated or hold several with commas between them.
 
     >>> order_columns(["ts,seq", "n"]), order_columns([])
     (['ts', 'seq', 'n'], None)

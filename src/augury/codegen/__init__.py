@@ -1,5 +1,6 @@
 """Plan -> kernel: readable Python source specialised to the query, compiled by Numba."""
 
 from augury.codegen.eager_kernel import EagerKernel
+from augury.codegen.lazy_kernel import LazyKernel
 
-__all__ = ["EagerKernel"]
+__all__ = ["EagerKernel", "LazyKernel"]

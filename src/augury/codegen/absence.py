@@ -13,38 +13,41 @@ from augury.codegen.expressions import Code, Leaf, true
 from augury.codegen.lines import Lines
 from augury.codegen.runs import Columns
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref
-from augury.ir.query import CountWindow, TimeWindow
-from augury.plan import Absence, Component, EagerNfaPlan
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.plan import Absence, Component
 
 MATCH = ("M_branch", "M_offsets", "M_events", "V_offsets", "V_events", "C_start", "C_part", "C_event")
 """The matches: all events of each, those of each variable, and the candidates of each negated component."""
 
 
 def emit_absences(
-    out: Lines, plan: EagerNfaPlan, columns: Columns, strings: Sequence[str], arguments: str
+    out: Lines,
+    query: BoundQuery,
+    branches: Sequence[Sequence[Absence]],
+    columns: Columns,
+    strings: Sequence[str],
+    arguments: str,
 ) -> tuple[Component, ...]:
-    """Write `fits` and `absent` if the plan negates anything; the negated components in the order of their numbers."""
-    emitter = _Absences(out, plan, columns, strings, arguments)
-    if not any(branch.absent for branch in plan.branches):
+    """Write `fits` and `absent` if a branch negates anything; the negated components in the order of their numbers."""
+    if not any(branches):
         return ()
-    emitter.functions()
+    emitter = _Absences(out, query, columns, strings, arguments)
+    emitter.functions(branches)
     return tuple(emitter.negated)
 
 
 @dataclass(slots=True)
 class _Absences:
     out: Lines
-    plan: EagerNfaPlan
+    query: BoundQuery
     columns: Columns
     strings: Sequence[str]
     arguments: str
     negated: list[Component] = field(default_factory=list)
     count: int = 0
 
-    def functions(self) -> None:
-        calls: list[list[str]] = []
-        for branch in self.plan.branches:
-            calls.append([self._part(part, {}) for part in branch.absent])
+    def functions(self, branches: Sequence[Sequence[Absence]]) -> None:
+        calls = [[self._part(part, {}) for part in absent] for absent in branches]
         self._fits()
         out = self.out
         out.add()
@@ -67,7 +70,7 @@ class _Absences:
             for k, c in enumerate(self.negated):
                 with out.block(f"if c == {k}:", c.variable), out.block("for i in range(n):"):
                     tests = ["part[i] >= 0"]
-                    if c.types and self.plan.query.schema.type is not None:
+                    if c.types and self.query.schema.type is not None:
                         types = " or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types)
                         tests.append(f"({types})")
                     tests += [self._text(j, {c.variable: "i"}, {}) for j in c.alone]
@@ -122,8 +125,8 @@ class _Absences:
             if u in bound or u in self._positive:
                 event = bound.get(u) or self._first(u)
                 out.add(f"hi_{v} = min(hi_{v}, lower_bound(rank, 0, rank.shape[0], rank[{event}]))", f"before {u}")
-        if isinstance(self.plan.query.window, TimeWindow):
-            w = self.plan.query.window.ticks
+        if isinstance(self.query.window, TimeWindow):
+            w = self.query.window.ticks
             out.add(f"lo_{v} = max(lo_{v}, lower_bound(time, 0, rank.shape[0], time[last] - {w}))", "WITHIN")
             out.add(f"hi_{v} = min(hi_{v}, upper_bound(time, 0, rank.shape[0], time[first] + {w}))", "WITHIN")
         out.add(f"j_{v} = lower_bound(C_part, C_start[{number}], C_start[{number + 1}], part[first])")
@@ -157,7 +160,7 @@ class _Absences:
     def _window(self, e: str, others: Sequence[str]) -> str:
         """When `e` is not in one window with the match and the part's other events."""
         lows, highs = ", ".join(["first", *others, e]), ", ".join(["last", *others, e])
-        match self.plan.query.window:
+        match self.query.window:
             case TimeWindow(ticks) if others:
                 least = f"min({', '.join(f'time[{x}]' for x in lows.split(', '))})"
                 most = f"max({', '.join(f'time[{x}]' for x in highs.split(', '))})"
@@ -210,7 +213,7 @@ class _Absences:
 
     @property
     def _positive(self) -> list[str]:
-        return [v.name for v in self.plan.query.variables if not v.negated]
+        return [v.name for v in self.query.variables if not v.negated]
 
     def _number(self, variable: str) -> int:
         return self._positive.index(variable)

@@ -406,3 +406,13 @@ def collect(
     nums[0] = kept
     nums[1] = edges
     return least
+
+
+def rehead(n: int, ids: NDArray[Any], following: NDArray[Any], head: NDArray[Any]) -> None:
+    """Link the partial matches `[:n]` of each key, the newest first."""
+    for g in range(head.shape[0]):
+        head[g] = -1
+    for q in range(n):
+        if ids[q] >= 0:
+            following[q] = head[ids[q]]
+            head[ids[q]] = q

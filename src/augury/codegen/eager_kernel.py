@@ -7,18 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from augury.codegen.eager_nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
-from augury.codegen.eager_reporting import SLICE, Reporting, span_of
+from augury.codegen.eager_reporting import EagerReporting
 from augury.codegen.eager_state import (
     EDGES,
     FREE,
-    KEYS,
     NODES,
     OUT,
     EagerState,
-    Expanded,
-    LiveTables,
-    key_words,
 )
+from augury.codegen.keys import key_words
+from augury.codegen.live import LiveTables
+from augury.codegen.reporting import SLICE, Expanded, span_of
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
 from augury.errors import HostError, TooManyMatches
@@ -48,7 +47,7 @@ class EagerKernel:
         self.source = source or emit_eager_nfa(self.plan, counters=options.counters)
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(support_source(), options)
-        self.reporting = Reporting(self.plan, self.source, options, self.code, self.support)
+        self.reporting = EagerReporting(self.plan, self.source, options, self.code, self.support)
         schema = plan.query.schema
         self.keys = tuple(
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
@@ -106,48 +105,27 @@ class EagerKernel:
 
     def _live(self, state: RunState) -> EagerState:
         if isinstance(state.tables, LiveTables):
-            if state.tables.state.broken:
+            live = state.tables.state
+            assert isinstance(live, EagerState)
+            if live.broken:
                 raise HostError(
                     "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
                 )
-            return state.tables.state
+            return live
         if (state.family, state.version) != ("eager-nfa", VERSION):
             raise HostError(
                 "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `eager-nfa`"
             )
         live = self._new_state()
-        live.restore(state.tables)
-        self._index_keys(live)
+        live.restore(state.tables, self.support)
         return live
-
-    def _index_keys(self, live: EagerState) -> None:
-        self.support("index_keys", live.nums, live.pool["KEYS"], live.pool["TABLE"])
 
     def _number(self, live: EagerState, first: int, batch: EncodedBatch) -> None:
         """Number the partitions of the events from `first` on, and their places in them."""
-        words, null = key_words(batch, self.keys)
         view = live.events.view
-        part, place = view("partition")[first:], view("place")[first:]
-        at = 0
-        while at < batch.length:
-            pool = live.pool
-            at = self.support(
-                "number",
-                at,
-                batch.length,
-                words,
-                null,
-                live.nums,
-                pool["TABLE"],
-                pool["KEYS"],
-                pool["COUNT"],
-                part,
-                place,
-            )
-            if at < batch.length:
-                live.grow_keys(2 * int(live.nums[KEYS]))
-                self._index_keys(live)
-        live.grow_partitions(max(1, int(live.nums[KEYS])))
+        words, null = key_words(batch.arrays, batch.length, self.keys)
+        live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
+        live.grow_partitions(max(1, len(live.keys)))
 
     # -- consuming --------------------------------------------------------------------------------------------------
 
@@ -157,7 +135,7 @@ class EagerKernel:
 
     def _advance(self, live: EagerState, first: int) -> Expanded:
         """Consume the events from `first` on; the matches they complete."""
-        stream = live.stream(self.source)
+        stream = live.stream()
         found: list[Expanded] = []
         at, n = first, live.events.length
         while True:
@@ -215,7 +193,7 @@ class EagerKernel:
                 now = int(live.events.view("time")[-1])
             # Places are counted by partition, so that no one place is too early for all nodes.
             limit = now - window.ticks if isinstance(window, TimeWindow) else limit
-            lists = (pool[k] for k in ("COUNT", "RT", "RX", "FREE", "P_head", "P_live"))
+            lists = (live.counts, *(pool[k] for k in ("RT", "RX", "FREE", "P_head", "P_live")))
             self.support("sweep", live.nums, now, span_of(window), self._counts, *lists)
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)

@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
-from augury.codegen.inventory import columns_of, emitted_names, functions_of, strings_of
+from augury.codegen.inventory import (
+    STREAM,
+    columns_of,
+    conjuncts_of,
+    emitted_names,
+    functions_of,
+    strings_of,
+    with_inner,
+)
 from augury.codegen.lines import Lines
 from augury.codegen.pools import Pools
 from augury.codegen.runs import Place, Slot, ValueVector, updates
@@ -24,7 +32,6 @@ from augury.plan import Component, EagerNfaPlan, NfaBranch
 from augury.runtime.columns import ColumnSpec
 from augury.schema import Kind
 
-STREAM = ("time", "rank", "place", "type_", "part")
 POOL = ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")
 BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
 
@@ -56,11 +63,6 @@ class EagerNfaSource:
     cells: tuple[tuple[str, str], ...]
     """The value vector of a run: each cell with what it holds."""
 
-    @property
-    def orders_strings(self) -> bool:
-        """Whether strings are compared by more than equality."""
-        return "string_rank[" in self.source.text
-
 
 def emit_eager_nfa(plan: EagerNfaPlan, *, counters: bool = False) -> EagerNfaSource:
     """The kernel of a plan; the same plan gives the same text."""
@@ -83,8 +85,10 @@ class _Emitter:
         self.plan, self.counters = plan, counters
         self.out, self.vector = Lines(), ValueVector()
         self.pools = Pools(self.out, self.vector, counters)
-        self.strings = strings_of(plan)
-        self.specs, self.columns = columns_of(plan)
+        self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
+        self.tested = conjuncts_of(self.components)
+        self.strings = strings_of(self.components, self.tested)
+        self.specs, self.columns = columns_of(self.tested, plan.computed)
         self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
         self.states = [
             _State(b, j, looping)
@@ -104,7 +108,8 @@ class _Emitter:
     def emit(self) -> EagerNfaSource:
         self._header()
         self._advance()
-        negated = emit_absences(self.out, self.plan, self.columns, self.strings, self.arguments)
+        absent = [b.absent for b in self.plan.branches]
+        negated = emit_absences(self.out, self.plan.query, absent, self.columns, self.strings, self.arguments)
         entries = ("advance", *(("absent", "fits") if negated else ()))
         return EagerNfaSource(
             kernel_source(f"{self.out}\n", entries),
@@ -116,7 +121,7 @@ class _Emitter:
             tuple(c.variable for branch in self.plan.branches for c in branch.components),
             tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
             negated,
-            functions_of(self.plan),
+            functions_of(self.tested),
             self.vector.described(),
         )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,57 +11,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.codegen.eager_nfa import EagerNfaSource
-from augury.codegen.inventory import emitted_names
+from augury.codegen.inventory import stream_arrays
+from augury.codegen.keys import KeyNumbers
+from augury.codegen.reporting import Expanded
+from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
-from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoding
-from augury.runtime.dictionary import ranks
+from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
-from augury.schema import Kind
 
-NODES, EDGES, FREE, OUT, LIVE, STAMP, KEYS = range(7)
+NODES, EDGES, FREE, OUT, LIVE, STAMP = range(6)
 """Cells of `nums` that the generated kernel keeps."""
-
-
-PARTITIONS = 64
-"""For how many partitions there is room at first; a power of two."""
-
-
-@dataclass(slots=True)
-class Expanded:
-    """Matches by their events: those of match m are `events[offsets[m]:offsets[m + 1]]`, bound to `codes`."""
-
-    offsets: Integers
-    events: Integers
-    codes: Integers
-
-    @classmethod
-    def none(cls) -> Expanded:
-        return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @classmethod
-    def of(cls, parts: Sequence[Expanded]) -> Expanded:
-        """The matches of all parts, in their order."""
-        parts = [p for p in parts if len(p)]
-        if len(parts) < 2:
-            return parts[0] if parts else cls.none()
-        sizes = np.concatenate([np.diff(p.offsets) for p in parts])
-        return cls(
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.concatenate([p.events for p in parts]),
-            np.concatenate([p.codes for p in parts]),
-        )
-
-    def __add__(self, other: Expanded) -> Expanded:
-        return Expanded.of([self, other])
-
-    def take(self, matches: Integers) -> Expanded:
-        sizes = np.diff(self.offsets)[matches]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.repeat(self.offsets[:-1][matches] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return Expanded(offsets, self.events[entries], self.codes[entries])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,8 +39,11 @@ class Segment:
 class EagerState:
     """Everything that outlives a step, as arrays that are changed in place."""
 
+    source: EagerNfaSource
     encoding: Encoding
     events: EventStore
+    keys: KeyNumbers
+    """The partitions, numbered."""
     nums: Integers
     pool: dict[str, npt.NDArray[Any]]
     pending: Expanded = field(default_factory=Expanded.none)
@@ -106,27 +67,21 @@ class EagerState:
         pool["RF"] = np.zeros((runs, source.floats), dtype=np.float64)
         pool |= {name: np.zeros(nodes, dtype=np.int64) for name in ("NE", "NP", "NC", "NT", "NM", "OUT")}
         pool |= {name: np.zeros(nodes if merge else 1024, dtype=np.int64) for name in ("XN", "XX")}
-        pool["TABLE"] = np.full(4 * PARTITIONS, -1, dtype=np.int64)
-        pool["KEYS"] = np.zeros((PARTITIONS, max(1, keys)), dtype=np.int64)
-        pool["COUNT"] = np.zeros(PARTITIONS, dtype=np.int64)
         pool["P_head"] = np.full(64, -1, dtype=np.int64)
         pool["P_live"] = np.zeros(64, dtype=np.int64)
         pool |= {name: np.zeros(4 * runs if merge else 1, dtype=np.int64) for name in ("HT", "HG")}
         pool["WALK"] = np.zeros((max(1, walks), nodes if walks else 1), dtype=np.int64)
         nums = np.zeros(16, dtype=np.int64)
         nums[FREE] = runs
-        return cls(Encoding.start(source.strings), EventStore(source.specs, with_places=with_places), nums, pool)
+        events = EventStore(source.specs, with_places=with_places)
+        return cls(source, Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool)
 
-    def stream(self, source: EagerNfaSource) -> list[npt.NDArray[Any]]:
-        """The arrays that generated functions take first, in their order."""
-        # Ranks are sorted anew whenever a string is new, so only where strings are compared by order.
-        order = ranks(self.encoding.dictionary) if source.orders_strings else np.zeros(1, dtype=np.int64)
-        view = self.events.view
-        return [
-            *(view(name) for name in ("time", "rank", "place", "type", "partition")),
-            order,
-            *(view(name) for name in emitted_names(source.specs)),
-        ]
+    @property
+    def counts(self) -> Integers:
+        return self.keys.counts
+
+    def stream(self) -> list[npt.NDArray[Any]]:
+        return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
 
     def cut_segment(self, start: Integers) -> None:
         """Set the matches reported so far aside, with the buffer they lie in."""
@@ -161,15 +116,6 @@ class EagerState:
         if "NE" in names and self.pool["WALK"].shape[1] > 1:
             self.pool["WALK"] = np.zeros((self.pool["WALK"].shape[0], len(self.pool["NE"])), dtype=np.int64)
 
-    def grow_keys(self, least: int) -> None:
-        """Room for at least `least` partitions; their hash table is left empty."""
-        count = len(self.pool["COUNT"])
-        while count < least:
-            count *= 2
-        for name in ("KEYS", "COUNT"):
-            self.pool[name] = _longer(self.pool[name], count)
-        self.pool["TABLE"] = np.full(4 * count, -1, dtype=np.int64)
-
     def grow_partitions(self, count: int) -> None:
         old = len(self.pool["P_head"])
         if count > old:
@@ -193,12 +139,7 @@ class EagerState:
             ),
             "nodes": pa.table({name: self.pool[name][:nodes] for name in ("NE", "NP", "NC", "NT", "NM")}),
             "edges": pa.table({name: self.pool[name][:edges] for name in ("XN", "XX")}),
-            "partitions": pa.table(
-                {
-                    "count": self.pool["COUNT"][: int(self.nums[KEYS])],
-                    **{f"key_{k}": c for k, c in enumerate(self.pool["KEYS"][: int(self.nums[KEYS])].T)},
-                }
-            ),
+            "partitions": self.keys.to_table(),
             "pending_offsets": pa.table({"": self.pending.offsets}),
             "pending": pa.table({"events": self.pending.events, "codes": self.pending.codes}),
             "ends": pa.table(
@@ -212,19 +153,14 @@ class EagerState:
         }
         return tables | self.events.to_tables()
 
-    def restore(self, tables: Mapping[str, pa.Table]) -> None:
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
         """Take over what `to_tables` wrote into a state that is new."""
         prefix = "encoding."
         self.encoding = Encoding.from_tables(
             {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
         )
         self.events.restore(tables)
-        known = tables["partitions"]
-        self.grow_keys(known.num_rows)
-        self.nums[KEYS] = known.num_rows
-        self.pool["COUNT"][: known.num_rows] = known.column("count").to_numpy()
-        for k in range(self.pool["KEYS"].shape[1]):
-            self.pool["KEYS"][: known.num_rows, k] = known.column(f"key_{k}").to_numpy()
+        self.keys.restore(support, tables["partitions"])
         runs, nodes, edges = tables["runs"], tables["nodes"], tables["edges"]
         if runs.num_rows > self.nums[FREE]:
             self.grow_runs(runs.num_rows)
@@ -255,52 +191,6 @@ class EagerState:
             tables["pending"].column("codes").to_numpy(),
         )
         self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
-
-
-def key_words(batch: EncodedBatch, keys: Sequence[ColumnSpec]) -> tuple[Integers, npt.NDArray[np.uint8]]:
-    """The partition attributes as 64-bit words that are equal iff the values are, and which events lack one."""
-    words = np.zeros((max(1, len(keys)), batch.length), dtype=np.int64)
-    null = np.zeros(batch.length, dtype=np.uint8)
-    for k, spec in enumerate(keys):
-        values = batch.arrays.get(spec.name)
-        match spec.kind:
-            case Kind.FLOAT:
-                assert values is not None
-                null |= np.isnan(values)
-                # Adding zero makes minus zero the same word as zero.
-                words[k] = (values + 0.0).view(np.int64)
-            case Kind.STRING:
-                assert values is not None
-                words[k] = values
-                null |= values < 0
-            case Kind.NULL | Kind.OTHER | Kind.LIST:
-                null[:] = 1
-            case _:
-                assert values is not None
-                words[k] = values
-                null |= batch.arrays[f"{spec.name}_null"]
-    return words, null
-
-
-class LiveTables(Mapping[str, pa.Table]):
-    """The tables of a state that is still in use: written when somebody looks at them, before the next step."""
-
-    def __init__(self, state: EagerState, prepare: Callable[[], None]) -> None:
-        self.state, self._prepare = state, prepare
-
-    @cached_property
-    def _tables(self) -> dict[str, pa.Table]:
-        self._prepare()
-        return self.state.to_tables()
-
-    def __getitem__(self, name: str) -> pa.Table:
-        return self._tables[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tables)
-
-    def __len__(self) -> int:
-        return len(self._tables)
 
 
 def _longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

@@ -52,6 +52,9 @@ class Code:
             case _:
                 return self.null or "False"
 
+    def renamed(self, rename: Callable[[str], str]) -> Code:
+        return Code(rename(self.value), self.kind, rename(self.null))
+
     def as_float(self) -> str:
         if self.kind == "f":
             return self.value

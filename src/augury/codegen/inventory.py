@@ -3,72 +3,69 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from augury.codegen.expressions import kind_of
 from augury.codegen.runs import Columns
+from augury.codegen.source import KernelSource
 from augury.ir.functions import BUILTINS
 from augury.ir.predicate import Call, Conjunct, Expr, Literal, Ref, walk
-from augury.plan import Absence, Component, EagerNfaPlan
-from augury.runtime.columns import ColumnSpec, array_names
+from augury.plan import Absence, Component, Computed
+from augury.runtime.columns import ColumnSpec, Encoding, array_names
+from augury.runtime.dictionary import ranks
+from augury.runtime.events import EventStore
+
+STREAM = ("time", "rank", "place", "type_", "part")
+"""The arrays of every event that generated functions take first; the order of strings and the columns follow."""
 
 
-def _conjuncts(plan: EagerNfaPlan) -> Iterable[tuple[Component, Conjunct]]:
-    def inside(absent: Absence) -> Iterable[tuple[Component, Conjunct]]:
-        for c in absent.components:
-            yield from ((c, j) for j in (*c.alone, *c.take, *c.whole))
-        for inner in absent.inner:
-            yield from inside(inner)
-
-    for branch in plan.branches:
-        for c in branch.components:
-            yield from ((c, j) for j in (*c.alone, *c.take, *c.whole))
-        for absent in branch.absent:
-            yield from inside(absent)
+def with_inner(components: Iterable[Component], absent: Iterable[Absence]) -> Iterator[Component]:
+    """The components, and those of negated parts, however deep."""
+    yield from components
+    for part in absent:
+        yield from with_inner(part.components, part.inner)
 
 
-def _components(plan: EagerNfaPlan) -> Iterable[Component]:
-    def inside(absent: Absence) -> Iterable[Component]:
-        yield from absent.components
-        for inner in absent.inner:
-            yield from inside(inner)
-
-    for branch in plan.branches:
-        yield from branch.components
-        for absent in branch.absent:
-            yield from inside(absent)
+def conjuncts_of(components: Iterable[Component]) -> list[Conjunct]:
+    """All that is tested anywhere at these components."""
+    return [j for c in components for j in (*c.alone, *c.take, *c.whole)]
 
 
-def strings_of(plan: EagerNfaPlan) -> tuple[str, ...]:
+def strings_of(components: Iterable[Component], conjuncts: Iterable[Conjunct]) -> tuple[str, ...]:
     """The strings that the kernel knows by number: type names, then literals."""
-    found: dict[str, None] = {t: None for c in _components(plan) for t in c.types}
-    for _, conjunct in _conjuncts(plan):
+    found: dict[str, None] = {t: None for c in components for t in c.types}
+    for conjunct in conjuncts:
         for e in walk(conjunct.expr):
             if isinstance(e, Literal) and isinstance(e.value, str):
                 found[e.value] = None
     return tuple(found)
 
 
-def functions_of(plan: EagerNfaPlan) -> dict[str, tuple[str, ...]]:
+def functions_of(conjuncts: Iterable[Conjunct]) -> dict[str, tuple[str, ...]]:
+    """The registered functions that are called, with the kinds of their arguments."""
     calls: dict[str, tuple[str, ...]] = {}
-    for _, conjunct in _conjuncts(plan):
+    for conjunct in conjuncts:
         for e in walk(conjunct.expr):
             if isinstance(e, Call) and e.function not in BUILTINS:
                 calls[e.function] = tuple(kind_of(a.type) for a in e.arguments)
     return calls
 
 
-def columns_of(plan: EagerNfaPlan) -> tuple[tuple[ColumnSpec, ...], Columns]:
+def columns_of(conjuncts: Iterable[Conjunct], computed: Iterable[Computed]) -> tuple[tuple[ColumnSpec, ...], Columns]:
     """The columns that conjuncts read, and their identifiers in the kernel."""
-    computed = {c.name: c.expr for c in plan.computed}
+    by_name = {c.name: c.expr for c in computed}
     specs: list[ColumnSpec] = []
     names: dict[str, str] = {}
-    for _, conjunct in _conjuncts(plan):
+    for conjunct in conjuncts:
         for e in walk(conjunct.expr):
             if isinstance(e, Ref) and e.column not in names:
                 name = _identifier(e.column, len(specs))
                 names[e.column] = name
-                expr: Expr = computed.get(e.column) or Ref("e", e.column, e.type)
+                expr: Expr = by_name.get(e.column) or Ref("e", e.column, e.type)
                 specs.append(ColumnSpec(name, e.type.kind, expr))
     return tuple(specs), Columns(names)
 
@@ -81,3 +78,16 @@ def _identifier(column: str, number: int) -> str:
 def emitted_names(specs: Sequence[ColumnSpec]) -> tuple[str, ...]:
     """The column arrays in the order the kernel takes them."""
     return tuple(name for spec in specs for name in array_names(spec))
+
+
+def stream_arrays(
+    events: EventStore, encoding: Encoding, specs: Sequence[ColumnSpec], source: KernelSource
+) -> list[npt.NDArray[Any]]:
+    """The arrays that generated functions take first, in their order."""
+    # Ranks are sorted anew whenever a string is new, so only where strings are compared by more than equality.
+    order = ranks(encoding.dictionary) if "string_rank[" in source.text else np.zeros(1, dtype=np.int64)
+    return [
+        *(events.view(name) for name in ("time", "rank", "place", "type", "partition")),
+        order,
+        *(events.view(name) for name in emitted_names(specs)),
+    ]

@@ -274,3 +274,76 @@ def bits(x: float) -> int:
 def same(x: Any, y: Any) -> bool:
     """Whether two values are equal or both null."""
     return bool(x == y or (x != x and y != y))
+
+
+# -- lazy chains -------------------------------------------------------------------------------------------------------
+
+
+def gallop_lower(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
+    """`lower_bound` for an answer near `lo`.
+
+    >>> import numpy as np
+    >>> gallop_lower(np.array([1, 3, 3, 7]), 1, 4, 4)
+    3
+    """
+    width = 1
+    while lo < hi and a[lo] < v:
+        at = lo + width
+        if at >= hi or a[at] >= v:
+            return lower_bound(a, lo + 1, min(at, hi), v)
+        lo = at
+        width += width
+    return lo
+
+
+def gallop_upper(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
+    """`upper_bound` for an answer near `lo`."""
+    width = 1
+    while lo < hi and a[lo] <= v:
+        at = lo + width
+        if at >= hi or a[at] > v:
+            return upper_bound(a, lo + 1, min(at, hi), v)
+        lo = at
+        width += width
+    return lo
+
+
+def chain(
+    at: int,
+    g: int,
+    ids: NDArray[Any],
+    following: NDArray[Any],
+    previous: NDArray[Any],
+    first: NDArray[Any],
+    last: NDArray[Any],
+) -> None:
+    """Put the event at `at` of a buffer at the end of the list of its key `g`; a null key has none."""
+    ids[at] = g
+    following[at] = -1
+    previous[at] = -1
+    if g >= 0:
+        before = last[g]
+        previous[at] = before
+        if before >= 0:
+            following[before] = at
+        else:
+            first[g] = at
+        last[g] = at
+
+
+def first_of(first: NDArray[Any], g: int) -> int:
+    """The first event with key `g`, -1 if there is none."""
+    return int(first[g]) if g >= 0 else -1
+
+
+def sort_match(events: NDArray[Any], codes: NDArray[Any], lo: int, hi: int) -> None:
+    """Put the events of one match into stream order, each with its code."""
+    for k in range(lo + 1, hi):
+        event, code = events[k], codes[k]
+        at = k
+        while at > lo and events[at - 1] > event:
+            events[at] = events[at - 1]
+            codes[at] = codes[at - 1]
+            at -= 1
+        events[at] = event
+        codes[at] = code

@@ -6,7 +6,7 @@ are read from the columns through these. Lists also have a length, and accumulat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from augury.codegen.expressions import Code, Leaf, Read, kind_of, value
@@ -33,8 +33,9 @@ class Slot:
 
 @dataclass(slots=True)
 class ValueVector:
-    """The cells of a run in the order they were asked for; integers in RI, floats in RF."""
+    """The cells of a run in the order they were asked for; integers in RI, floats in RF, plus `suffix`."""
 
+    suffix: str = ""
     integers: list[Slot] = field(default_factory=list)
     floats: list[Slot] = field(default_factory=list)
     arguments: dict[tuple[str, str], Expr] = field(default_factory=dict)
@@ -46,12 +47,15 @@ class ValueVector:
         if slot not in cells:
             cells.append(slot)
         self.readers.setdefault(slot, set()).add(reader)
-        return f"{array}[{run}, {cells.index(slot)}]"
+        return f"{array}{self.suffix}[{run}, {cells.index(slot)}]"
 
     def described(self) -> tuple[tuple[str, str], ...]:
         """Each cell with what it holds."""
         return tuple(
-            (f"{array}[:, {k}]", f"{cell.operation.removesuffix('_f')} of {cell.variable} {cell.argument}".rstrip())
+            (
+                f"{array}{self.suffix}[:, {k}]",
+                f"{cell.operation.removesuffix('_f')} of {cell.variable} {cell.argument}".rstrip(),
+            )
             for array, cells in (("RI", self.integers), ("RF", self.floats))
             for k, cell in enumerate(cells)
         )
@@ -88,7 +92,8 @@ class Place:
     """Where a conjunct is tested.
 
     `run` names the run; `variable` is the one the event `event` joins (None when a list is complete); `walked` gives
-    the texts of the current and the previous event of a list whose elements are gone through one by one.
+    the texts of the current and the previous event of a list whose elements are gone through one by one. `lists` have
+    value vectors and runs of their own; `single` reads an attribute of a variable that no run holds.
     """
 
     vector: ValueVector
@@ -100,6 +105,8 @@ class Place:
     event: str | None = None
     begins: bool = False
     walked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    lists: Mapping[str, tuple[ValueVector, str]] = field(default_factory=dict)
+    single: Callable[[Ref], Code] | None = None
 
     @property
     def read(self) -> Read:
@@ -107,6 +114,8 @@ class Place:
 
     def _read(self, leaf: Leaf) -> Code:
         match leaf:
+            case Ref(element=Element.SINGLE) if self.single is not None:
+                return self.single(leaf)
             case Ref(variable, column, type, element):
                 return self.columns.at(column, type, self._event(variable, element))
             case ListLength(variable):
@@ -115,7 +124,11 @@ class Place:
                 return self._aggregate(leaf)
 
     def _cell(self, variable: str, operation: str, argument: str = "") -> str:
-        return self.vector.cell(self.run, Slot(variable, operation, argument), self.reader)
+        vector, run = self._holder(variable)
+        return vector.cell(run, Slot(variable, operation, argument), self.reader)
+
+    def _holder(self, variable: str) -> tuple[ValueVector, str]:
+        return self.lists.get(variable, (self.vector, self.run))
 
     def _event(self, variable: str, element: Element) -> str:
         if variable in self.walked and element in (Element.EACH, Element.PREVIOUS):
@@ -143,7 +156,7 @@ class Place:
         if a.function in ("first", "last"):
             return value(a.argument, self._element(self._cell(v, a.function)), self.strings)
         text = expression_text(unbind(a.argument))
-        self.vector.arguments[v, text] = a.argument
+        self._holder(v)[0].arguments[v, text] = a.argument
         n = self._cell(v, "count", text)
         is_float = a.argument.type.kind is Kind.FLOAT
         match a.function:
@@ -176,38 +189,48 @@ class Place:
         return read
 
 
-def updates(vector: ValueVector, columns: Columns, strings: Sequence[str], variable: str, begins: bool) -> list[str]:
-    """Statements that add event `i` to `variable` in run `q`."""
+def updates(
+    vector: ValueVector,
+    columns: Columns,
+    strings: Sequence[str],
+    variable: str,
+    begins: bool,
+    run: str = "q",
+    event: str = "i",
+) -> list[str]:
+    """Statements that add `event` to `variable` in a run."""
     out: list[str] = []
     for slot in vector.of(variable):
-        where = f"RI[q, {vector.place(slot)}]"
+        where = f"RI{vector.suffix}[{run}, {vector.place(slot)}]"
         match slot.operation:
             case "first":
                 if begins:
-                    out.append(f"{where} = i")
+                    out.append(f"{where} = {event}")
             case "last":
-                out.append(f"{where} = i")
+                out.append(f"{where} = {event}")
             case "length":
                 out.append(f"{where} = 1" if begins else f"{where} += 1")
     for v, text in vector.arguments:
         if v == variable:
-            out += _accumulate(vector, columns, strings, variable, text)
+            out += _accumulate(vector, columns, strings, variable, text, run, event)
     return out
 
 
-def _accumulate(vector: ValueVector, columns: Columns, strings: Sequence[str], v: str, text: str) -> list[str]:
+def _accumulate(
+    vector: ValueVector, columns: Columns, strings: Sequence[str], v: str, text: str, run: str, event: str
+) -> list[str]:
     """Statements for the accumulators over one argument."""
 
     def read(leaf: Leaf) -> Code:
         assert isinstance(leaf, Ref)
-        return columns.at(leaf.column, leaf.type, "i")
+        return columns.at(leaf.column, leaf.type, event)
 
     x = value(vector.arguments[v, text], read, strings)
     cells = {s.operation: s for s in vector.of(v) if s.argument == text}
 
     def at(operation: str) -> str:
         s = cells[operation]
-        return f"{'RF' if s.is_float else 'RI'}[q, {vector.place(s)}]"
+        return f"{'RF' if s.is_float else 'RI'}{vector.suffix}[{run}, {vector.place(s)}]"
 
     n = at("count")
     body = [f"x = {x.value}", f"{n} += 1"]

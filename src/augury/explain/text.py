@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import assert_never
+
+from augury.codegen.eager_nfa import EagerNfaSource
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
 from augury.explain.layout import aligned, place, window_text
+from augury.explain.lazy_chain import explain_lazy
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES, EagerNfaPlan
+from augury.plan import FAMILIES, EagerNfaPlan, LazyChainPlan, LazyTreePlan, ReferencePlan
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -24,8 +29,8 @@ def explain_program(program: CompiledProgram, stage: str) -> str:
     return "\n\n".join(f"-- query {k} of {len(texts)}\n{text}" for k, text in enumerate(texts, start=1))
 
 
-def explain_text(compiled: CompiledQuery, stage: str) -> str:
-    """One stage of a compiled query; nothing is computed anew."""
+def explain_text(compiled: CompiledQuery, stage: str, counters: Mapping[str, int] | None = None) -> str:
+    """One stage of a compiled query; nothing is computed anew. `counters` of a run are shown beside the plan."""
     match stage:
         case "syntax":
             return query_text(compiled.syntax)
@@ -34,7 +39,7 @@ def explain_text(compiled: CompiledQuery, stage: str) -> str:
         case "rewritten":
             return _bound(compiled.rewritten)
         case "plan":
-            return _plan(compiled)
+            return _plan(compiled, counters)
         case "kernel":
             return _kernel(compiled)
         case _:
@@ -82,12 +87,22 @@ def _conjunct(conjunct: Conjunct) -> list[str]:
     return [str(conjunct), "; ".join(notes)]
 
 
-def _plan(compiled: CompiledQuery) -> str:
+def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
     choice = compiled.choice
     (summary, *_) = (type(choice.plan).__doc__ or "").splitlines()
     out = [f"plan  {choice.plan.family}", f"      {summary}"]
-    if isinstance(choice.plan, EagerNfaPlan) and compiled.kernel is not None:
-        out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
+    if choice.cost is not None:
+        out.append(f"      {choice.cost:.3g} operations a window are expected.")
+    match choice.plan:
+        case EagerNfaPlan():
+            assert isinstance(compiled.kernel, EagerNfaSource)
+            out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
+        case LazyChainPlan() | LazyTreePlan():
+            out += ["", *explain_lazy(choice.plan, counters)]
+        case ReferencePlan():
+            pass
+        case _:
+            assert_never(choice.plan)
     if choice.rivals:
         rivals = sorted(choice.rivals, key=lambda r: FAMILIES.index(r.family))
         out += ["", "not chosen"]

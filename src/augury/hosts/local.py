@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from augury.hosts.events import Events, engine_schema, read_events
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order, ties
 from augury.hosts.stages import Found, stages, step
+from augury.hosts.statistics import measure
 from augury.ir.pattern import components, event_of
 from augury.ir.query import TimeWindow
 from augury.ir.terms import Strategy
 from augury.lang import parse
 from augury.loss import LossModel
 from augury.options import Options
+from augury.plan import GivenStatistics, Statistics, StreamStatistics
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
@@ -45,6 +48,9 @@ def match(
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
     plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
@@ -63,7 +69,12 @@ def match(
     files, or an iterable of dicts. They are sorted by `order_by` (default: `time`). `query` is the text itself, or a
     `Path` to a file that holds it. More than `max_matches` raise `TooManyMatches`.
 
-    `plan` forces an evaluator. A kernel is compiled once running it as plain Python has taken a while, with `jit` at
+    `plan` forces an evaluator. The planner measures rates and selectivities on a sample of the events, except for those
+    that `statistics` state: `{"rates": {"A": 3.0}, "selectivities": {"a.x < b.x": 0.1}}`, events per second by type or
+    variable and the share of pairs for which a condition is true. `order` is the order in which a lazy chain binds the
+    variables, `negation` when it looks for negated parts: "post-processing" or "first-chance".
+
+    A kernel is compiled once running it as plain Python has taken a while, with `jit` at
     once or never, and kept in `cache_dir`. With `counters` it counts what it does; without `merge` equivalent runs
     stay apart. With `compressed`, matches of a sequence stay in the form they were found in, which can be exponentially
     smaller: they are counted, iterated and sliced without being written out.
@@ -78,6 +89,9 @@ def match(
     """
     options = make_options(
         plan=plan,
+        order=order,
+        negation=negation,
+        statistics=statistics,
         parameters=parameters,
         functions=functions,
         loss=loss,
@@ -104,6 +118,9 @@ def match_all(
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
     plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
@@ -119,6 +136,9 @@ def match_all(
     """The matches of every query of a program, in the order the queries are written; see `match`."""
     options = make_options(
         plan=plan,
+        order=order,
+        negation=negation,
+        statistics=statistics,
         parameters=parameters,
         functions=functions,
         loss=loss,
@@ -152,9 +172,11 @@ def run(
     if table.num_columns == 0:
         return [Matches.nothing() for _ in parse(source).queries]
     schema = event_schema(table.schema, time, type, order_by, time_unit)
-    program = compile_program(source, schema, options)
+    sort = cache(lambda: in_order(arrive(table, schema, 0), schema))
+    # Errors of the query come before those of the events, which are sorted early only if the planner wants to see them.
+    program = compile_program(source, schema, options, measure=lambda query: measure(sort(), query))
     chain = stages(program, table.schema, options)
-    events = in_order(arrive(table, schema, 0), schema)
+    events = sort()
     notes = (*tie_warnings(program, ties(events, schema), schema), *type_warnings(program, types_of(table, schema)))
     collected: list[list[Found]] = [[] for _ in program.queries]
     next_derived = len(events)
@@ -191,12 +213,16 @@ def _joined(pieces: Sequence[Found], options: Options, notes: tuple[str, ...]) -
         log = log.take(once)
         if len(found) > options.max_matches:
             raise TooManyMatches(f"more than {options.max_matches} matches\n = help: raise max_matches")
-    return Matches(found, log, pieces[0].query.bound, options.callables, notes, counters=pieces[-1].counters)
+    query = pieces[0].query
+    return Matches(found, log, query.bound, options.callables, notes, counters=pieces[-1].counters, compiled=query)
 
 
 def make_options(
     *,
     plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
     parameters: Mapping[str, Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     loss: LossModel | None = None,
@@ -216,6 +242,9 @@ def make_options(
             raise HostError("A522", f"{name} is a positive integer, not {limit!r}")
     return Options(
         plan=plan,
+        order=None if order is None else _order(order),
+        negation=negation,
+        statistics=_statistics(statistics),
         parameters=dict(parameters or {}),
         functions=dict(functions or {}),
         loss=loss,
@@ -228,6 +257,14 @@ def make_options(
         counters=counters,
         compressed=compressed,
     )
+
+
+def _order(order: Iterable[str]) -> tuple[str, ...]:
+    return (order,) if isinstance(order, str) else tuple(order)
+
+
+def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statistics | None:
+    return stated if stated is None or isinstance(stated, StreamStatistics) else GivenStatistics.of(stated)
 
 
 def query_source(query: str | os.PathLike[str]) -> Source:

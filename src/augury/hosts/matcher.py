@@ -21,6 +21,7 @@ from augury.hosts.reorder import Arrivals, arrive, in_order, release, split_late
 from augury.hosts.stages import Stage, stages, step
 from augury.loss import LossModel
 from augury.options import Options
+from augury.plan import StreamStatistics
 from augury.runtime.batch import time_ticks
 from augury.runtime.state import FOREVER, LONG_AGO
 from augury.runtime.values import arrow_type
@@ -67,7 +68,7 @@ class Position:
 
 def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, delay: int | None) -> Setting:
     """Compile the query for a stream."""
-    return Setting(source, arrow, schema, options, delay, compile_program(source, schema, options))
+    return Setting(source, arrow, schema, options, delay, compile_program(source, schema, options, live=True))
 
 
 def beginning(of: Setting) -> Position:
@@ -104,6 +105,9 @@ class Matcher:
         order_by: str | Iterable[str] | None = None,
         time_unit: str = "s",
         plan: str | None = None,
+        order: Iterable[str] | None = None,
+        negation: str | None = None,
+        statistics: Mapping[str, Any] | StreamStatistics | None = None,
         parameters: Mapping[str, Any] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
         loss: LossModel | None = None,
@@ -119,6 +123,9 @@ class Matcher:
     ) -> None:
         options = make_options(
             plan=plan,
+            order=order,
+            negation=negation,
+            statistics=statistics,
             parameters=parameters,
             functions=functions,
             loss=loss,
@@ -250,7 +257,14 @@ class Matcher:
             python_warnings.warn(text, AuguryWarning, stacklevel=3)
         final = found[-1]
         return Matches(
-            final.matches, final.log, final.query.bound, given.options.callables, notes, late, final.counters
+            final.matches,
+            final.log,
+            final.query.bound,
+            given.options.callables,
+            notes,
+            late,
+            final.counters,
+            final.query,
         )
 
 

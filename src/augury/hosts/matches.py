@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pyarrow as pa
 
+from augury.compiler import CompiledQuery
 from augury.hosts.columns import match_columns, return_columns, times, variable_column
 from augury.hosts.render import cell, html_table, text_table
 from augury.hosts.reorder import Arrivals
@@ -65,7 +66,7 @@ class Matches(Sequence[Match]):
 
     `warnings` are what the user should know of them; `late` counts the events that came too late to take part (a
     `Matcher` keeps those). `counters` say what the kernel has done since it began, if that was asked for and it
-    counts. Nothing is copied out of the events until it is asked for.
+    counts; `compiled` is what ran. Nothing is copied out of the events until it is asked for.
     """
 
     found: FoundMatches = field(repr=False)
@@ -75,6 +76,7 @@ class Matches(Sequence[Match]):
     warnings: tuple[str, ...] = ()
     late: int = 0
     counters: dict[str, int] | None = None
+    compiled: CompiledQuery | None = field(default=None, repr=False)
 
     @classmethod
     def nothing(cls) -> Matches:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from augury.hosts.matcher import Position, Setting, beginning, setting
 from augury.hosts.reorder import Arrivals
 from augury.loss import LossModel
 from augury.options import Options
+from augury.plan import GivenStatistics, Statistics, StreamStatistics
 from augury.runtime.state import RunState
 from augury.schema import Column, ColumnType, EventSchema, Kind
 from augury.source import Source
@@ -131,6 +132,9 @@ def _type(facts: list[Any]) -> ColumnType:
 def _option_facts(options: Options) -> dict[str, Any]:
     return {
         "plan": options.plan,
+        "order": options.order,
+        "negation": options.negation,
+        "statistics": _statistics_facts(options.statistics),
         "parameters": {name: _parameter_facts(name, v) for name, v in options.parameters.items()},
         "functions": sorted(options.callables),
         "loss": None if options.loss is None else options.loss.to_json(),
@@ -147,6 +151,9 @@ def _option_facts(options: Options) -> dict[str, Any]:
 def _options(facts: Mapping[str, Any]) -> Options:
     return Options(
         plan=facts["plan"],
+        order=None if facts.get("order") is None else tuple(facts["order"]),
+        negation=facts.get("negation"),
+        statistics=_statistics(facts.get("statistics")),
         parameters={name: _parameter(v) for name, v in facts["parameters"].items()},
         loss=None if facts["loss"] is None else LossModel.from_json(facts["loss"]),
         max_matches=facts["max_matches"],
@@ -157,6 +164,26 @@ def _options(facts: Mapping[str, Any]) -> Options:
         counters=facts["counters"],
         compressed=facts["compressed"],
     )
+
+
+def _statistics_facts(statistics: Statistics | None) -> list[Any] | None:
+    match statistics:
+        case None:
+            return None
+        case GivenStatistics():
+            return ["given", statistics.to_json()]
+        case StreamStatistics():
+            rates, selectivities = dict(statistics.rates), dict(statistics.selectivities)
+            return ["stream", [rates, selectivities, statistics.total, statistics.ticks, statistics.source]]
+        case _:
+            assert_never(statistics)
+
+
+def _statistics(facts: list[Any] | None) -> Statistics | None:
+    if facts is None:
+        return None
+    kind, stated = facts
+    return GivenStatistics.of(stated) if kind == "given" else StreamStatistics(*stated)
 
 
 def _parameter_facts(name: str, value: Any) -> list[Any]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from augury.plan.choice import Choice
+from augury.plan.choice import Choice, Dearer
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
 from augury.plan.lazy_chain import ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
 from augury.plan.reference import ReferencePlan
-from augury.plan.statistics import StreamStatistics
+from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
 from augury.plan.unsupported import Unsupported
 
 FAMILIES = ("reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
 """Every evaluator a caller may ask for by name."""
 
-Plan: TypeAlias = "EagerNfaPlan | ReferencePlan"
+Plan: TypeAlias = "EagerNfaPlan | LazyChainPlan | LazyTreePlan | ReferencePlan"
 
 __all__ = [
     "FAMILIES",
@@ -25,7 +25,9 @@ __all__ = [
     "Choice",
     "Component",
     "Computed",
+    "Dearer",
     "EagerNfaPlan",
+    "GivenStatistics",
     "Key",
     "LazyChainPlan",
     "LazyTreePlan",
@@ -33,6 +35,7 @@ __all__ = [
     "NfaBranch",
     "Plan",
     "ReferencePlan",
+    "Statistics",
     "StreamStatistics",
     "Unsupported",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from augury.ir.predicate import Conjunct, Expr
+from augury.ir.predicate import Conjunct, Element, Expr, Ref, map_children
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,21 @@ class Absence:
     before: frozenset[str]
     inner: tuple[Absence, ...]
     open: bool
+
+
+def spelt(e: Expr, computed: Iterable[Computed]) -> Expr:
+    """`e` as it was written: the columns that the host computes are expressions again."""
+    by_name = {c.name: c.expr for c in computed}
+
+    def written(e: Expr) -> Expr:
+        if isinstance(e, Ref) and e.column in by_name:
+            return _of(by_name[e.column], e.variable, e.element)
+        return map_children(written, e)
+
+    return written(e)
+
+
+def _of(e: Expr, variable: str, element: Element) -> Expr:
+    if isinstance(e, Ref):
+        return replace(e, variable=variable, element=element)
+    return map_children(lambda child: _of(child, variable, element), e)

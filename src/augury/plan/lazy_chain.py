@@ -152,9 +152,9 @@ def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
     (c,) = part.components
     lists = {x.variable for x in branch.components if x.iterated}
     read = {v for j in c.take for v in variables(j.expr)} - {c.variable}
-    if lists & (read | part.after | part.before) or any(isinstance(e, Aggregate) for j in c.take for e in walk(j.expr)):
-        return False
     needs = read | _nearest(part, branch)
+    if lists & needs or any(isinstance(e, Aggregate) for j in c.take for e in walk(j.expr)):
+        return False
     if not part.after or not part.before:
         # How far it looks back is known when the last event of the match is.
         needs |= {c.variable for c in branch.components}

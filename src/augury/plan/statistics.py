@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from augury.errors import HostError, suggestion
 
 ASSUMED = "assumed"
 """The source of statistics that nobody gave and nothing measured."""
+
+GIVEN = "given"
+"""The source of statistics that the caller gave."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStatistics:
     """Rates and selectivities of one query over one stream; what is missing is assumed.
 
-    `rates` are events per tick by variable, after the predicates on one event alone; `total` is the rate of all events.
-    `selectivities` are by the text of a conjunct, the share of candidate tuples for which it is true. `source` says
-    where they come from.
+    `rates` are events per tick by variable, after the predicates on one event alone; `total` is the rate of all events
+    and `ticks` the length of the stream, 0 where they are not known. `selectivities` are by the text of a conjunct, the
+    share of candidate tuples for which it is true; that of `[attr]` is the share of pairs of events that agree on it.
+    `source` says where they come from.
 
     >>> StreamStatistics().source
     'assumed'
@@ -24,4 +32,55 @@ class StreamStatistics:
     rates: Mapping[str, float] = field(default_factory=dict)
     selectivities: Mapping[str, float] = field(default_factory=dict)
     total: float = 0.0
+    ticks: float = 0.0
     source: str = ASSUMED
+
+
+@dataclass(frozen=True, slots=True)
+class GivenStatistics:
+    """What a caller says of a stream: events per second by type or variable, selectivities by the text of a condition.
+
+    >>> GivenStatistics.of({"rates": {"A": 3}, "selectivities": {"a.x < b.x": 0.1}})
+    GivenStatistics(rates={'A': 3.0}, selectivities={'a.x < b.x': 0.1})
+    """
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    selectivities: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stated: Mapping[str, Any]) -> GivenStatistics:
+        """Statistics as mappings, checked."""
+        if not isinstance(stated, Mapping):
+            raise unusable_statistics(f"they are a {type(stated).__name__}, not a mapping", EXAMPLE)
+        for key in stated:
+            if key not in _LIMITS:
+                raise unusable_statistics(f"there is no `{key}` among them", suggestion(str(key), _LIMITS))
+        return cls(**{key: _numbers(key, values) for key, values in stated.items()})
+
+    def to_json(self) -> dict[str, dict[str, float]]:
+        """The statistics as `of` reads them."""
+        return {"rates": dict(self.rates), "selectivities": dict(self.selectivities)}
+
+
+Statistics: TypeAlias = "GivenStatistics | StreamStatistics"
+"""What a caller may give."""
+
+EXAMPLE = 'write {"rates": {"A": 3.0}, "selectivities": {"a.x < b.x": 0.1}}, rates in events per second'
+
+_LIMITS = {"rates": math.inf, "selectivities": 1.0}
+
+
+def _numbers(key: str, values: Any) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise unusable_statistics(f"`{key}` is a {type(values).__name__}, not a mapping", EXAMPLE)
+    for name, value in values.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or not 0 <= value <= _LIMITS[key]:
+            wanted = "a number of events per second" if key == "rates" else "a share between 0 and 1"
+            raise unusable_statistics(f"`{name}` of `{key}` is {value!r}, not {wanted}")
+    return {str(name): float(value) for name, value in values.items()}
+
+
+def unusable_statistics(reason: str, help: str = "") -> HostError:
+    """What a caller gave is not of the right form, or does not fit the query."""
+    return HostError("A528", f"statistics that cannot be used: {reason}", help)

@@ -10,21 +10,51 @@ from augury.ir.pattern import variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
-from augury.plan import ChainBranch, LazyChainPlan, Negation, StreamStatistics, Unsupported
+from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
 from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.cost import reorder
+from augury.planner.estimates import estimate_chain
+from augury.planner.hints import NO_HINTS, Hints
 
 FAMILY = "lazy-chain"
 
 
-def build_lazy_chain(query: BoundQuery, statistics: StreamStatistics) -> LazyChainPlan | Unsupported:
-    """One chain for each branch; Unsupported for the strategies that consume events one by one."""
+def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsupported:
+    """One chain for each branch, in the cheapest order; Unsupported for strategies that consume events one by one."""
     try:
-        return _build(query, statistics)
+        plan = _build(query, hints)
     except Cannot as e:
         return Unsupported(FAMILY, e.reason, e.span)
+    if hints.order is None:
+        plan = plan.in_order(reorder(plan, {}))
+    else:
+        orders = (tuple(v for v in hints.order if v in [c.variable for c in b.components]) for b in plan.branches)
+        plan = replace(plan.in_order(tuple(orders)), adaptive=False)
+    if hints.negation is None:
+        # Of two that cost the same, the one that looks for negated parts once a match is known is the simpler.
+        ways = [replace(plan, negation=n) for n in (Negation.POST_PROCESSING, Negation.FIRST_CHANCE)]
+        plan = min(ways, key=lambda way: estimate_chain(way).cost)
+    return replace(plan, estimated=estimate_chain(plan).partial)
 
 
-def _build(query: BoundQuery, statistics: StreamStatistics) -> LazyChainPlan:
+def has_chain(query: BoundQuery) -> bool:
+    """Whether there is a plan of this family at all."""
+    try:
+        _build(query, NO_HINTS)
+    except Cannot:
+        return False
+    return True
+
+
+def build_lazy_tree(query: BoundQuery, hints: Hints) -> LazyTreePlan | Unsupported:
+    """The tree that begins with the order of the chain."""
+    chain = build_lazy_chain(query, hints)
+    if isinstance(chain, Unsupported):
+        return replace(chain, family=LazyTreePlan.family)
+    return LazyTreePlan(chain)
+
+
+def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise Cannot(f"{query.strategy} selects events in the order they arrive, a chain does not")
     if query.threshold is not None:
@@ -41,11 +71,11 @@ def _build(query: BoundQuery, statistics: StreamStatistics) -> LazyChainPlan:
     several = tuple(
         j for j in conjuncts if j.variables and set(j.variables) <= positive and not (_unary(j) and j.one_event)
     )
-    plan = LazyChainPlan(query, plans, several, computed, Negation.FIRST_CHANCE, statistics)
-    for branch in plan.branches:
-        for step in plan.steps(branch)[0]:
-            _check(step.component.variable, (*step.component.take, *step.component.whole))
-    return plan
+    lists = {v.name for v in query.variables if v.iterated}
+    for j in several:
+        _check(j, lists)
+    negation = hints.negation or Negation.POST_PROCESSING
+    return LazyChainPlan(query, plans, several, computed, negation, hints.statistics)
 
 
 def _unary(j: Conjunct) -> bool:
@@ -63,8 +93,9 @@ def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> ChainBranch:
     return ChainBranch(bare, branch.order, absent, evaluation)
 
 
-def _check(v: str, conjuncts: Sequence[Conjunct]) -> None:
-    for j in conjuncts:
-        for e in walk(j.expr):
-            if isinstance(e, Aggregate) and e.running and (e.variable != v or v in j.whole):
-                raise Cannot("a running aggregate of a list that is already complete", e.span)
+def _check(j: Conjunct, lists: set[str]) -> None:
+    """A running aggregate is known while its list grows, whatever the order of the lists."""
+    several = len(lists & set(j.variables)) > 1
+    for e in walk(j.expr):
+        if isinstance(e, Aggregate) and e.running and (several or e.variable in j.whole):
+            raise Cannot("a running aggregate of a list that is already complete", e.span)

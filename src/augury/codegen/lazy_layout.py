@@ -1,0 +1,192 @@
+"""The input buffers of a lazy chain: which there are, what they hold of an event, and how candidates are found by key.
+
+A buffer holds the events of one type that pass the predicates on them alone, in stream order: `e` their numbers in the
+event store, `r` their ranks, `t` what the window is measured in, and copies of the columns that predicates read.
+Components that ask for the same events share a buffer. An index links the events of a buffer that agree on a key; a
+link leads from an event of one buffer to the last one of an index that came before it and has its key.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from augury.codegen.expressions import Code, Leaf, true
+from augury.codegen.lines import Lines
+from augury.codegen.runs import Columns
+from augury.ir.predicate import Ref
+from augury.ir.query import BoundQuery, CountWindow
+from augury.plan import Component
+from augury.runtime.columns import ColumnSpec
+from augury.schema import Kind
+
+PARTITION = ""
+"""The key column that stands for the attributes of `[attr]`."""
+
+
+@dataclass(slots=True)
+class Buffer:
+    """An input buffer; `fits` is the test an event passes, `columns` are the arrays copied into it."""
+
+    number: int
+    variables: list[str]
+    fits: str
+    columns: dict[str, None] = field(default_factory=dict)
+    keys: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"B{self.number}"
+
+
+@dataclass(slots=True)
+class Layout:
+    """Buffers, indexes and links, in the order they were asked for."""
+
+    query: BoundQuery
+    columns: Columns
+    specs: tuple[ColumnSpec, ...]
+    strings: tuple[str, ...]
+    buffers: list[Buffer] = field(default_factory=list)
+    indexes: dict[tuple[int, str], int] = field(default_factory=dict)
+    links: dict[tuple[int, str, int], int] = field(default_factory=dict)
+
+    def buffer(self, c: Component) -> Buffer:
+        """The buffer of a component."""
+        fits = self._fits(c)
+        for b in self.buffers:
+            if b.fits == fits:
+                if c.variable not in b.variables:
+                    b.variables.append(c.variable)
+                return b
+        self.buffers.append(Buffer(len(self.buffers), [c.variable], fits))
+        return self.buffers[-1]
+
+    def index(self, b: Buffer, key: str) -> int:
+        return self.indexes.setdefault((b.number, key), len(self.indexes))
+
+    def link(self, b: Buffer, key: str, index: int) -> int:
+        b.keys[key] = None
+        return self.links.setdefault((b.number, key, index), len(self.links))
+
+    def single(self, b: Buffer, v: str, r: Ref) -> Code:
+        """An attribute of the event that `v` is bound to, as the scalars read at the head of its loop."""
+        x = self.columns.names[r.column]
+        match r.type.kind:
+            case Kind.LIST:
+                # Lists are long: they are read where they are.
+                return self.columns.at(r.column, r.type, f"e_{v}")
+            case Kind.FLOAT | Kind.STRING:
+                b.columns[x] = None
+            case Kind.NULL | Kind.OTHER:
+                b.columns[f"{x}_null"] = None
+            case _:
+                b.columns[x] = b.columns[f"{x}_null"] = None
+        return Columns({r.column: x}).at(r.column, r.type, "@").renamed(lambda text: _scalar(text, v))
+
+    @property
+    def key_columns(self) -> list[str]:
+        """The columns whose values are numbered, the partition first."""
+        return sorted({key for _, key in self.indexes} | {key for b in self.buffers for key in b.keys})
+
+    @property
+    def clock(self) -> str:
+        """What the window is measured in."""
+        return "place" if isinstance(self.query.window, CountWindow) else "time"
+
+    @property
+    def arrays(self) -> list[str]:
+        """Every array of the layout, in the order generated functions take them."""
+        names = ["FILL"]
+        for b in self.buffers:
+            names += [f"{b.name}_{x}" for x in ("e", "r", "t")]
+            names += [f"{b.name}_p"] if self.query.partition_by else []
+            names += [f"{b.name}__{x}" for x in b.columns]
+            names += [f"{b.name}_k{self.key_columns.index(key)}" for key in b.keys if key != PARTITION]
+        for q in self.indexes.values():
+            names += [f"X{q}_{x}" for x in ("id", "next", "prev", "first", "last")]
+        return names + [f"L{k}" for k in self.links.values()]
+
+    def key_of(self, b: Buffer, key: str, position: str) -> str:
+        """The number of an event's key."""
+        column = "p" if key == PARTITION else f"k{self.key_columns.index(key)}"
+        return f"{b.name}_{column}[{position}]"
+
+    def key_arguments(self) -> list[str]:
+        """The arrays with the key numbers of new events; those of the partition are with the events."""
+        return [f"K{n}" for n, key in enumerate(self.key_columns) if key != PARTITION]
+
+    def _fits(self, c: Component) -> str:
+        def read(leaf: Leaf) -> Code:
+            assert isinstance(leaf, Ref)
+            return self.columns.at(leaf.column, leaf.type, "i")
+
+        tests = []
+        if c.types and self.query.schema.type is not None:
+            tests.append(" or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types))
+        tests += [true(j.expr, read, self.strings) for j in c.alone]
+        return " and ".join(f"({t})" for t in tests) or "True"
+
+    # -- the function that fills the buffers ------------------------------------------------------------------------
+
+    def store(self, out: Lines, arguments: str) -> None:
+        """Write `store`, which sorts new events into the buffers and their indexes."""
+        out.add()
+        out.add()
+        out.add("@kernel")
+        keys = "".join(f"{name}, " for name in self.key_arguments())
+        with out.block(f"def store(i0, n, k0, {keys}{arguments}):"):
+            for b in self.buffers:
+                out.add(f"n{b.number} = FILL[{b.number}]", f"of {', '.join(b.variables)}")
+            with out.block("for i in range(i0, n):"):
+                if self.query.partition_by:
+                    with out.block("if part[i] < 0:"):
+                        out.add("continue", "it agrees with no other event")
+                for b in self.buffers:
+                    with out.block(f"if {b.fits}:", f"store it for {', '.join(b.variables)}"):
+                        self._append(out, b)
+            for b in self.buffers:
+                out.add(f"FILL[{b.number}] = n{b.number}")
+
+    def tally(self, out: Lines, arguments: str) -> None:
+        """Write `tally`, which counts the events of each buffer in pieces of the stream."""
+        out.add()
+        out.add()
+        out.add("@kernel")
+        with out.block(f"def tally(i0, n, piece, counts, {arguments}):"), out.block("for i in range(i0, n):"):
+            if self.query.partition_by:
+                with out.block("if part[i] < 0:"):
+                    out.add("continue")
+            for b in self.buffers:
+                with out.block(f"if {b.fits}:"):
+                    out.add(f"counts[(i - i0) // piece, {b.number}] += 1")
+
+    def _append(self, out: Lines, b: Buffer) -> None:
+        at = f"n{b.number}"
+        out.add(f"{b.name}_e[{at}] = i")
+        out.add(f"{b.name}_r[{at}] = rank[i]")
+        out.add(f"{b.name}_t[{at}] = {self.clock}[i]")
+        if self.query.partition_by:
+            out.add(f"{b.name}_p[{at}] = part[i]")
+        for x in b.columns:
+            out.add(f"{b.name}__{x}[{at}] = {x}[i]")
+        for key in b.keys:
+            if key != PARTITION:
+                n = self.key_columns.index(key)
+                out.add(f"{b.name}_k{n}[{at}] = K{n}[i - k0]")
+        for (owner, key, q), link in self.links.items():
+            if owner == b.number:
+                out.add(f"g = {self._new_key(key)}")
+                out.add(f"L{link}[{at}] = X{q}_last[g] if g >= 0 else -1")
+        for (owner, key), q in self.indexes.items():
+            if owner == b.number:
+                out.add(f"chain({at}, {self._new_key(key)}, X{q}_id, X{q}_next, X{q}_prev, X{q}_first, X{q}_last)")
+        out.add(f"{at} += 1")
+
+    def _new_key(self, key: str) -> str:
+        return "part[i]" if key == PARTITION else f"K{self.key_columns.index(key)}[i - k0]"
+
+
+def _scalar(text: str, v: str) -> str:
+    """`c_price[@]` as the scalar `a__c_price`."""
+    return re.sub(r"(\w+)\[@\]", rf"{v}__\1", text)

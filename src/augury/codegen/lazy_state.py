@@ -1,0 +1,195 @@
+"""The memory of lazy chains: the recent events, their input buffers, and the partial matches that wait.
+
+Only the events are saved. Buffers and partial matches follow from them, so that a state can be continued by a plan with
+another evaluation order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.codegen.inventory import stream_arrays
+from augury.codegen.keys import KeyNumbers
+from augury.codegen.lazy_chain import LazyChainSource, Pool
+from augury.codegen.lazy_layout import PARTITION
+from augury.codegen.reporting import Expanded
+from augury.codegen.tier import Tier
+from augury.runtime.batch import Integers
+from augury.runtime.columns import Encoding
+from augury.runtime.events import EventStore
+
+ROOM = 256
+"""Events of a buffer, partial matches and matches that there is room for at first."""
+
+
+@dataclass(slots=True, eq=False)
+class LazyState:
+    """Everything that outlives a step, as arrays that are changed in place."""
+
+    source: LazyChainSource
+    orders: tuple[tuple[str, ...], ...]
+    """The evaluation order of each branch."""
+    encoding: Encoding
+    events: EventStore
+    keys: KeyNumbers
+    """The partitions, numbered."""
+    nums: Integers
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    values: dict[str, KeyNumbers] = field(default_factory=dict)
+    """The values of key columns, numbered, by their kind."""
+    pending: Expanded = field(default_factory=Expanded.none)
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    now: int = -(2**63)
+    horizon: int = 0
+    stored: int = 0
+    peak: int = 0
+    pruned: int = ROOM
+    seen: int = 0
+    """Partial matches made in orders that were left."""
+    changes: int = 0
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """Events of each variable in a window, when the order was last thought about."""
+    broken: bool = False
+
+    @classmethod
+    def start(
+        cls, source: LazyChainSource, orders: tuple[tuple[str, ...], ...], *, keys: int, with_places: bool
+    ) -> LazyState:
+        events = EventStore(source.specs, with_places=with_places)
+        return cls(
+            source, orders, Encoding.start(source.strings), events, KeyNumbers(keys), np.zeros(16, dtype=np.int64)
+        ).renewed(source)
+
+    def renewed(self, source: LazyChainSource) -> LazyState:
+        """The same events with empty buffers and pools, as `source` wants them."""
+        self.source, layout = source, source.layout
+        self.values, arrays = {}, {}
+        arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
+        arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
+        arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
+        arrays["COUNT"] = self.keys.counts
+        arrays["O_offsets"] = np.zeros(ROOM + 1, dtype=np.int64)
+        arrays["O_events"], arrays["O_codes"] = (np.zeros(4 * ROOM, dtype=np.int64) for _ in range(2))
+        for name in source.arrays:
+            if name not in arrays:
+                arrays[name] = np.zeros(self._shape(name, ROOM), dtype=self._dtype(name))
+                if name.startswith(("X", "P")) and ("_first" in name or "_last" in name or "_head" in name):
+                    arrays[name][:] = -1
+        self.arrays = arrays
+        return self
+
+    def _shape(self, name: str, size: int) -> tuple[int, ...]:
+        array, _, variable = name.partition("_")
+        if array in ("RI", "RF"):
+            _, integers, floats = self.source.lists[variable]
+            return (size + 1, integers if array == "RI" else floats)
+        return (size + 1 if array in ("S", "E") else size,)
+
+    def _dtype(self, name: str) -> Any:
+        if name.startswith("RF_"):
+            return np.float64
+        _, _, column = name.partition("__")
+        return self.events.arrays[column].dtype if column in self.events.arrays else np.int64
+
+    @property
+    def counts(self) -> Integers:
+        return self.keys.counts
+
+    def stream(self) -> list[npt.NDArray[Any]]:
+        return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
+
+    # -- room -------------------------------------------------------------------------------------------------------
+
+    def buffer_arrays(self, b: int) -> list[str]:
+        """The arrays that are as long as a buffer."""
+        layout = self.source.layout
+        names = [n for n in self.arrays if n.startswith((f"B{b}_",))]
+        names += [f"X{q}_{x}" for (owner, _), q in layout.indexes.items() if owner == b for x in ("id", "next", "prev")]
+        names += [f"L{k}" for (owner, _, _), k in layout.links.items() if owner == b]
+        return names
+
+    def reserve(self, more: int) -> None:
+        """Room for `more` events in every buffer."""
+        for b in range(len(self.source.layout.buffers)):
+            least = int(self.arrays["FILL"][b]) + more
+            size = len(self.arrays[f"B{b}_e"])
+            if least > size:
+                size = max(2 * size, least)
+                lists = [v for v, (buffer, _, _) in self.source.lists.items() if buffer == b]
+                for name in (*self.buffer_arrays(b), *(f"{x}_{v}" for v in lists for x in ("S", "E", "RI", "RF"))):
+                    self.grow(name, size)
+
+    def grow(self, name: str, size: int, fill: int = 0) -> None:
+        old = self.arrays[name]
+        larger = np.full(self._shape(name, size), fill, dtype=old.dtype)
+        larger[: len(old)] = old
+        self.arrays[name] = larger
+
+    def reserve_keys(self) -> None:
+        """Room for every key there is in the tables that are looked up by key."""
+        self.arrays["COUNT"] = self.keys.counts
+        layout = self.source.layout
+        for (_, key), q in layout.indexes.items():
+            for table in (f"X{q}_first", f"X{q}_last"):
+                self._reserve_key(table, key)
+        for pool in self.source.pools:
+            for child in pool.heads:
+                self._reserve_key(f"P{pool.node}_head{child}", self.source.head_keys[child])
+
+    def _reserve_key(self, table: str, key: str) -> None:
+        least = (
+            len(self.keys if key == PARTITION else self.values[key]) if key == PARTITION or key in self.values else 1
+        )
+        if least > len(self.arrays[table]):
+            self.grow(table, 2 * least, -1)
+
+    def grow_pool(self, pool: Pool) -> None:
+        size = 2 * len(self.arrays[f"P{pool.node}__t"])
+        for name in pool.arrays:
+            if "_head" not in name:
+                self.grow(name, size)
+
+    def waiting(self) -> int:
+        """How many partial matches wait."""
+        return int(self.arrays["PF"][:, 0].sum())
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        tables = {
+            "partitions": self.keys.to_table(),
+            "pending_offsets": pa.table({"": self.pending.offsets}),
+            "pending": pa.table({"events": self.pending.events, "codes": self.pending.codes}),
+            "ends": pa.table(
+                {
+                    "partition": pa.array(list(self.ends), pa.int64()),
+                    "rank": pa.array([r for r, _ in self.ends.values()], pa.int64()),
+                    "time": pa.array([t for _, t in self.ends.values()], pa.int64()),
+                }
+            ),
+            "now": pa.table({"": pa.array([self.now], pa.int64())}),
+            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
+        }
+        return tables | self.events.to_tables()
+
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
+        """Take over what `to_tables` wrote; buffers and pools are left empty."""
+        prefix = "encoding."
+        self.encoding = Encoding.from_tables(
+            {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
+        )
+        self.events.restore(tables)
+        self.keys.restore(support, tables["partitions"])
+        self.pending = Expanded(
+            tables["pending_offsets"].column("").to_numpy(),
+            tables["pending"].column("events").to_numpy().copy(),
+            tables["pending"].column("codes").to_numpy(),
+        )
+        self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
+        self.now = int(tables["now"].column("")[0].as_py())

@@ -1,0 +1,277 @@
+"""Matches written out: checked against what must be absent, ordered, and reported when they are certain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.codegen.tier import Tier
+from augury.errors import TooManyMatches
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow, Window
+from augury.ir.terms import OutputMode
+from augury.plan import Absence
+from augury.runtime.batch import Integers
+from augury.runtime.events import EventStore
+from augury.runtime.matches import MatchSet
+from augury.runtime.state import FOREVER
+
+MOST_EVENTS = 2**31 - 1
+"""Events that the matches of one step may hold in all: Arrow's lists count them in 32 bits."""
+
+SLICE = 64
+"""How many events, or matches, a kernel takes at a time while it may still be compiled."""
+
+
+def span_of(window: Window | None) -> int:
+    """How far the start of a match may lie behind its end, in ticks or places; -1 for any distance."""
+    match window:
+        case TimeWindow(ticks):
+            return ticks
+        case CountWindow(events):
+            return events - 1
+        case None:
+            return -1
+
+
+@dataclass(slots=True)
+class Expanded:
+    """Matches by their events: those of match m are `events[offsets[m]:offsets[m + 1]]`, bound to `codes`."""
+
+    offsets: Integers
+    events: Integers
+    codes: Integers
+
+    @classmethod
+    def none(cls) -> Expanded:
+        return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, parts: Sequence[Expanded]) -> Expanded:
+        """The matches of all parts, in their order."""
+        parts = [p for p in parts if len(p)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        sizes = np.concatenate([np.diff(p.offsets) for p in parts])
+        return cls(
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.concatenate([p.events for p in parts]),
+            np.concatenate([p.codes for p in parts]),
+        )
+
+    def __add__(self, other: Expanded) -> Expanded:
+        return Expanded.of([self, other])
+
+    def take(self, matches: Integers) -> Expanded:
+        sizes = np.diff(self.offsets)[matches]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.repeat(self.offsets[:-1][matches] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Expanded(offsets, self.events[entries], self.codes[entries])
+
+
+class Remembered(Protocol):
+    """What reporting reads, and keeps, of the state of a kernel."""
+
+    events: EventStore
+    pending: Expanded
+    ends: dict[int, tuple[int, int]]
+    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+
+    @property
+    def counts(self) -> Integers:
+        """How many events each partition has had."""
+        ...
+
+    def stream(self) -> list[npt.NDArray[Any]]:
+        """The arrays that generated functions take first, in their order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What the codes of a match stand for: a variable and a branch each, and what each branch must be without.
+
+    `negated` are as many as the components of those parts, in the order that generated code knows them by.
+    """
+
+    variables: tuple[str, ...]
+    branches: tuple[int, ...]
+    absent: tuple[tuple[Absence, ...], ...]
+    negated: int
+
+
+class Reporting:
+    """The last part of a step, from matches that were found to those that are reported."""
+
+    def __init__(self, query: BoundQuery, bindings: Bindings, code: Tier, support: Tier) -> None:
+        self.query, self.code, self.support = query, code, support
+        self.positive = tuple(v.name for v in query.variables if not v.negated)
+        self.nothing = MatchSet.of(self.positive, ())
+        self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
+        self.branch_of = np.array(bindings.branches, dtype=np.int64)
+        self.negated = bindings.negated
+        self.opens = np.array([any(part.open for part in parts) for parts in bindings.absent])
+        self.waits = bool(self.opens.any())
+        bound: list[set[str]] = [set() for _ in bindings.absent]
+        for variable, branch in zip(bindings.variables, bindings.branches, strict=True):
+            bound[branch].add(variable)
+        self.overlapping = len(set(map(frozenset, bound))) < len(bound)
+
+    def report(self, live: Remembered, found: Expanded, watermark: int) -> MatchSet:
+        """The matches that are certain now; the others wait."""
+        if not len(found):
+            return self.nothing
+        live.pending = Expanded.none()
+        if self.waits:
+            waiting = self.opens[self._branches(found)] & ~self._window_closed(live, found, watermark)
+            live.pending = found.take(np.flatnonzero(waiting))
+            found = found.take(np.flatnonzero(~waiting))
+        if self.negated and len(found):
+            found = found.take(np.flatnonzero(self._absent(live, found)))
+        if self.overlapping:
+            found = self._distinct(found)
+        if self.query.output is OutputMode.NONOVERLAP:
+            found = self._non_overlapping(live, found, watermark)
+        view = live.events.view
+        return self._match_set(found, view("rank"), view("time"), view("rows"))
+
+    def _branches(self, found: Expanded) -> Integers:
+        """The branch that found each match."""
+        return self.branch_of[found.codes[found.offsets[1:] - 1]]
+
+    def _window_closed(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
+        """Which matches no event still to come can share a window with."""
+        first = found.events[found.offsets[:-1]]
+        match self.query.window:
+            case _ if watermark == FOREVER:
+                return np.ones(len(found), dtype=bool)
+            case TimeWindow(ticks):
+                return watermark > live.events.view("time")[first] + ticks
+            case CountWindow(events):
+                counts: Integers = live.counts[live.events.view("partition")[first]]
+                return counts >= live.events.view("place")[first] + events
+            case _:
+                return np.zeros(len(found), dtype=bool)
+
+    def _by_variable(self, found: Expanded, order: Integers, rows: Integers) -> tuple[Integers, Integers]:
+        """The matches `order` variable by variable: offsets of each, and the rows of all events."""
+        offsets = np.empty((len(self.positive), len(order) + 1), dtype=np.int64)
+        by_variable = np.empty(int(found.offsets[-1]), dtype=np.int64)
+        self.support(
+            "split", order, found.offsets, found.events, found.codes, self.variable_of, rows, offsets, by_variable
+        )
+        return offsets, by_variable
+
+    def _absent(self, live: Remembered, found: Expanded) -> npt.NDArray[np.uint8]:
+        """1 for each match beside which no negated part occurs."""
+        stream = live.stream()
+        n = live.events.length
+        starts, parts, events = [0], [], []
+        for k in range(self.negated):
+            fits = np.zeros(n, dtype=np.uint8)
+            self.code("fits", k, n, fits, *stream)
+            candidates = np.flatnonzero(fits)
+            partition = live.events.view("partition")[candidates]
+            order = np.argsort(partition, kind="stable")
+            parts.append(partition[order])
+            events.append(candidates[order])
+            starts.append(starts[-1] + len(candidates))
+        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
+        keep = np.zeros(len(found), dtype=np.uint8)
+        matches = (
+            self._branches(found),
+            found.offsets,
+            found.events,
+            offsets,
+            by_variable,
+            np.array(starts, dtype=np.int64),
+            np.concatenate(parts).astype(np.int64),
+            np.concatenate(events).astype(np.int64),
+        )
+        at = 0
+        while at < len(found):
+            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
+            self.code("absent", at, end, keep, *stream, *matches)
+            at = end
+        return keep
+
+    def _distinct(self, found: Expanded) -> Expanded:
+        """Each match once, also if two branches that bind the same variables found it."""
+        seen: dict[tuple[bytes, bytes], int] = {}
+        for m in range(len(found)):
+            part = slice(int(found.offsets[m]), int(found.offsets[m + 1]))
+            seen.setdefault((found.events[part].tobytes(), self.variable_of[found.codes[part]].tobytes()), m)
+        return found.take(np.array(list(seen.values()), dtype=np.int64))
+
+    def _order(self, found: Expanded, rank: Integers) -> Integers:
+        """By end, then start, then the events of the variables in pattern order."""
+        if len(found) == 1:
+            return np.zeros(1, dtype=np.int64)
+        first, last = rank[found.events[found.offsets[:-1]]], rank[found.events[found.offsets[1:] - 1]]
+        order = np.lexsort((first, last))
+        ends, starts = last[order], first[order]
+        if ((ends[1:] == ends[:-1]) & (starts[1:] == starts[:-1])).any():
+            lists = self._by_variable(found, np.arange(len(found)), np.arange(len(rank)))
+            self.support("order_ties", order, first, last, *lists, np.empty_like(order))
+        return order
+
+    def _non_overlapping(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
+        """What is left when overlapping matches are passed over; what ends at the watermark or waits stays pending."""
+        rank, time = live.events.view("rank"), live.events.view("time")
+        partition = live.events.view("partition")
+        strict_key = bool(self.query.partition_by)
+        blocked = self._blocked(live)
+        keep, wait = [], []
+        first, last = found.events[found.offsets[:-1]], found.events[found.offsets[1:] - 1]
+        for m in self._order(found, rank).tolist():
+            p = int(partition[first[m]]) if strict_key else 0
+            key = (int(rank[last[m]]), int(rank[first[m]]))
+            if (watermark != FOREVER and time[last[m]] >= watermark) or (p in blocked and blocked[p] < key):
+                wait.append(m)
+            elif p not in live.ends or rank[first[m]] > live.ends[p][0]:
+                keep.append(m)
+                live.ends[p] = (int(rank[last[m]]), int(time[last[m]]))
+        live.pending = live.pending + found.take(np.array(wait, dtype=np.int64))
+        return found.take(np.array(keep, dtype=np.int64))
+
+    def _blocked(self, live: Remembered) -> dict[int, tuple[int, int]]:
+        """Per partition, the first match in the order of (end, start) that is not certain yet."""
+        rank, partition = live.events.view("rank"), live.events.view("partition")
+        blocked: dict[int, tuple[int, int]] = {}
+        for m in range(len(live.pending)):
+            first = live.pending.events[live.pending.offsets[m]]
+            last = live.pending.events[live.pending.offsets[m + 1] - 1]
+            p = int(partition[first]) if self.query.partition_by else 0
+            key = (int(rank[last]), int(rank[first]))
+            blocked[p] = min(blocked.get(p, key), key)
+        return blocked
+
+    def _match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
+        if not len(found):
+            return self.nothing
+        if len(found.events) > MOST_EVENTS:
+            raise TooManyMatches(
+                f"{len(found)} matches of {len(found.events)} events in one batch\n = help: feed smaller batches, "
+                "or let the matches stay compressed"
+            )
+        order = self._order(found, rank)
+        offsets, events = self._by_variable(found, order, rows)
+        columns = tuple(
+            pa.ListArray.from_arrays(_arrow((o - o[0]).astype(np.int32)), _arrow(events[int(o[0]) : int(o[-1])]))
+            for o in offsets
+        )
+        first, last = found.events[found.offsets[:-1]][order], found.events[found.offsets[1:] - 1][order]
+        one = np.ones(len(found), dtype=np.int64)
+        return MatchSet(self.positive, columns, time[first], time[last], None, one, -one)
+
+
+def _arrow(values: npt.NDArray[Any]) -> pa.Array:
+    """An Arrow array over the same memory; `pa.array` would import pandas to look at it."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])

@@ -1,0 +1,116 @@
+"""The chains of a lazy plan as text: the order, what each step takes and tests, and what was and is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from augury.explain.layout import aligned, window_text
+from augury.explain.parts import absence, between, computed_columns, event, tests, when_known
+from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, Negation, StreamStatistics
+from augury.planner.expected import (
+    conjunct_text,
+    partition_selectivity,
+    partition_text,
+    selectivity,
+    window_events,
+    windows,
+)
+
+Counters = Mapping[str, int]
+
+HOW = {
+    Negation.POST_PROCESSING: "a search once a match is complete",
+    Negation.FIRST_CHANCE: "a search as soon as all that it depends on is bound",
+}
+
+
+def explain_lazy(plan: LazyChainPlan | LazyTreePlan, counters: Counters | None = None) -> list[str]:
+    """Lines about a lazy plan; `counters` of a run are shown beside the estimates."""
+    chain = plan.chain if isinstance(plan, LazyTreePlan) else plan
+    key = ", ".join(chain.query.partition_by)
+    facts = [
+        ["partition", f"{key}; each value has input buffers of its own" if key else "none"],
+        ["window", window_text(chain.query)],
+        ["order", _order(plan)],
+    ]
+    if any(b.absent for b in chain.branches):
+        facts.append(["negation", f"{chain.negation}: {HOW[chain.negation]}"])
+    out = [*aligned(facts, indent=""), "", *_statistics(chain)]
+    for k, branch in enumerate(chain.branches):
+        out += ["", f"chain {k + 1} of {len(chain.branches)}" if len(chain.branches) > 1 else "chain"]
+        out += _chain(chain, k, branch, counters)
+    return [*out, *computed_columns(chain)]
+
+
+def _order(plan: LazyChainPlan | LazyTreePlan) -> str:
+    if isinstance(plan, LazyTreePlan):
+        return "as below to begin with, then by what the window holds"
+    return "by cost; another one when the stream leaves the statistics" if plan.adaptive else "as asked for"
+
+
+def _statistics(plan: LazyChainPlan) -> list[str]:
+    """What the estimates stand on, and which of it is merely assumed."""
+    known, query = plan.statistics, plan.query
+    events = window_events(query, known, [v.name for v in query.variables])
+    rows = [[v, f"{number:.3g} events a window", "" if v in known.rates else "assumed"] for v, number in events.items()]
+    conditions = [(conjunct_text(c, plan.computed), selectivity(c, known, plan.computed)) for c in plan.conjuncts]
+    if partition_text(query):
+        conditions.append((partition_text(query), partition_selectivity(query, known)))
+    rows += [
+        [text, f"true for {100 * true:.3g}%", "" if text in known.selectivities else "assumed"]
+        for text, true in conditions
+    ]
+    return [f"statistics: {known.source}", *aligned(_without_echo(rows, known))]
+
+
+def _without_echo(rows: list[list[str]], known: StreamStatistics) -> list[list[str]]:
+    """When nothing is known, saying so once is enough."""
+    return rows if known.rates or known.selectivities else [row[:2] for row in rows]
+
+
+def _chain(plan: LazyChainPlan, k: int, branch: ChainBranch, counters: Counters | None) -> Iterator[str]:
+    steps, at_the_end = plan.steps(branch)
+    for j, step in enumerate(steps):
+        yield f"  {j + 1}  {_taken(step)}"
+        c = step.component
+        yield from tests(plan, (*c.alone, *c.take), "       if ")
+        yield from tests(plan, c.whole, "       with all of them, if ")
+        for part in step.absent:
+            yield "       dropped if there is"
+            yield from absence(plan, part, "         ")
+        yield f"       {_partial(plan, k, j, counters)}"
+    if at_the_end:
+        yield "  a match is dropped if there is"
+        for part in at_the_end:
+            yield from absence(plan, part, "    ")
+            yield f"      looked for when {when_known(plan, part)}"
+
+
+def _taken(step: ChainStep) -> str:
+    """The component, the ordering filters and the index by which its events are found."""
+    c = step.component
+    what = event(c)
+    if c.iterated:
+        high = " or more" if c.high is None else "" if c.high == c.low else f" to {c.high}"
+        what += f", every list of {c.low}{high}"
+    text = f"{what} {between(step.after, step.before)}".rstrip()
+    key = step.key
+    return text if key is None else f"{text}, found by {c.variable}.{key.column} = {key.other}.{key.other_column}"
+
+
+def _partial(plan: LazyChainPlan, k: int, j: int, counters: Counters | None) -> str:
+    text = f"{_number(plan.estimated[k][j])} partial matches a window expected"
+    found = None if counters is None else counters.get(f"partial_matches[{k},{j}]")
+    if found is None:
+        return text
+    number = windows(plan.query, plan.statistics)
+    return f"{text}, {_number(found)} found in all" if number is None else f"{text}, {_number(found / number)} found"
+
+
+def _number(x: float) -> str:
+    """Three digits, without an exponent where that is short.
+
+    >>> _number(4500.0), _number(0.1234), _number(1.5e9)
+    ('4500', '0.123', '1.5e+09')
+    """
+    return f"{x:.0f}" if 100 <= x < 1e6 else f"{x:.3g}"

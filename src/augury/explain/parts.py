@@ -1,0 +1,86 @@
+"""Components, conditions and negated parts as text, for the plans of several families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from augury.explain.layout import aligned, place
+from augury.ir.functions import BUILTINS
+from augury.ir.predicate import Call, Conjunct, Ref, walk
+from augury.ir.text import expression_text
+from augury.ir.unbind import unbind
+from augury.plan import Absence, Component, Computed, EagerNfaPlan, LazyChainPlan
+from augury.plan.components import spelt
+from augury.schema import Kind
+
+Compiled: TypeAlias = "EagerNfaPlan | LazyChainPlan"
+"""Plans that code is generated from."""
+
+
+def event(c: Component) -> str:
+    """The types and the variable of a component."""
+    return f"{'|'.join(c.types) or 'any type'} {c.variable}"
+
+
+def tests(plan: Compiled, conjuncts: Iterable[Conjunct], indent: str) -> list[str]:
+    """Conjuncts with their places in the query, one a line."""
+    rows = [[_text(plan, c), place(plan.query.source, c.span)] for c in conjuncts]
+    return aligned(rows, indent) if rows else []
+
+
+def between(after: Iterable[str], before: Iterable[str]) -> str:
+    """Where an event is, seen from those that are known.
+
+    >>> between(["a"], []), between(["a", "b"], ["c"])
+    ('after a', 'after a, b and before c')
+    """
+    sides = [
+        f"{word} {', '.join(names)}" for word, names in (("after", list(after)), ("before", list(before))) if names
+    ]
+    return " and ".join(sides)
+
+
+def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str]:
+    """A negated part: what is looked for, and between which events."""
+    variables = [v.name for v in plan.query.variables]
+    after, before = (sorted(names, key=variables.index) for names in (part.after, part.before))
+    events = (", then " if part.order else " and ").join(map(event, part.components))
+    yield f"{indent}{events} {between(after, before)}".rstrip()
+    conjuncts = [c for x in part.components for c in (*x.alone, *x.take, *x.whole)]
+    yield from tests(plan, conjuncts, indent + "  if ")
+    for inner in part.inner:
+        yield indent + "  and no"
+        yield from absence(plan, inner, indent + "    ")
+
+
+def when_known(plan: Compiled, part: Absence) -> str:
+    """When it is certain that a negated part does not occur."""
+    if not part.open:
+        return "the match is complete"
+    return f"{'the stream ends' if plan.query.window is None else 'the window has passed'}, since it may still come"
+
+
+def computed_columns(plan: Compiled) -> list[str]:
+    """The columns that the host computes, if any."""
+    if not plan.computed:
+        return []
+    return ["", "computed by the host, for an event e", *aligned([[c.name, _how_often(c)] for c in plan.computed])]
+
+
+def _text(plan: Compiled, c: Conjunct) -> str:
+    """The conjunct as it was written, computed columns spelt out."""
+    return expression_text(unbind(spelt(c.expr, plan.computed)))
+
+
+def _how_often(c: Computed) -> str:
+    """Which function makes the host compute it, and how many times."""
+    registered = [f"`{e.function}`" for e in walk(c.expr) if isinstance(e, Call) and e.function not in BUILTINS]
+    reads = {e.column: e.type.kind for e in walk(c.expr) if isinstance(e, Ref)}
+    if list(reads.values()) == [Kind.STRING]:
+        often = "once for each distinct string"
+    elif isinstance(c.expr, Call) and c.expr.function in ("length", "standardise"):
+        often = "for all events of a batch at once"
+    else:
+        often = "once for each event"
+    return f"{often}; {', '.join(registered)} is Python" if registered else often

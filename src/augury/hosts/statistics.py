@@ -1,0 +1,297 @@
+"""What the planner wants to know of a stream, measured on a sample of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.hosts.events import engine_table
+from augury.hosts.reorder import Arrivals
+from augury.ir.branches import branches
+from augury.ir.evaluate import evaluate
+from augury.ir.functions import BUILTINS
+from augury.ir.normal_form import normal_conjuncts
+from augury.ir.pattern import components, variable_of
+from augury.ir.predicate import Call, Compare, Conjunct, Element, Expr, Literal, Ref, Value, walk
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.plan import StreamStatistics
+from augury.planner.expected import conjunct_text, partition_text
+from augury.runtime.batch import Integers
+from augury.runtime.values import to_values
+from augury.schema import Kind
+
+BLOCKS, BLOCK = 20, 5_000
+"""The sample of a long stream: stretches of consecutive events, so that it holds whole windows, evenly spaced."""
+
+PAIRS = 2_000
+"""Pairs of events for which two columns are compared at once."""
+
+TUPLES = 200
+"""Tuples of events for which a condition is evaluated in Python."""
+
+ELEMENTS = 3
+"""Events of a list in such a tuple."""
+
+SEED = 0
+"""The same events are always measured alike."""
+
+COMPARISONS = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+COMPARED = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
+"""Kinds of values that Arrow compares as the evaluators do, save that for Arrow NaN is unequal to everything."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """The events that are looked at, by their positions in the stream, and those that fit each variable.
+
+    `clock` is what the window is measured on, `reach` how far it goes; `earlier` holds (u, v) iff u precedes v.
+    """
+
+    events: Arrivals
+    looked: Integers
+    clock: Integers
+    reach: int | None
+    fitting: dict[str, Integers]
+    earlier: frozenset[tuple[str, str]]
+    random: np.random.Generator
+
+    def rows(self, names: Sequence[str], places: Integers) -> pa.Table:
+        """Columns of the events at `places` of the sample, as the engine reads them."""
+        return engine_table(self.events.table.select(list(names)).take(pa.array(self.looked[places])), None)
+
+    def partners(self, anchors: Integers, of: str, variable: str) -> Integers:
+        """For each anchor, an event of `of`, one event of `variable` that may stand beside it; -1 if there is none."""
+        pool = self.fitting[variable]
+        if not len(pool):
+            return np.full(len(anchors), -1)
+        at, clock = self.clock[anchors], self.clock[pool]
+        low, high = np.zeros(len(anchors), dtype=np.int64), np.full(len(anchors), len(pool))
+        if self.reach is not None:
+            low = np.searchsorted(clock, at - self.reach, "left")
+            high = np.searchsorted(clock, at + self.reach, "right")
+        if (of, variable) in self.earlier:
+            low = np.maximum(low, np.searchsorted(clock, at, "right"))
+        if (variable, of) in self.earlier:
+            high = np.minimum(high, np.searchsorted(clock, at, "left"))
+        picks = low + (self.random.random(len(anchors)) * (high - low)).astype(np.int64)
+        return np.where(high > low, pool[np.minimum(picks, len(pool) - 1)], -1)
+
+
+def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
+    """Rates and selectivities of a query over events that are in order.
+
+    Conditions that call registered functions are not measured: how often those are called is for the query to say.
+    """
+    if not len(events):
+        return StreamStatistics()
+    columns = events.table.column_names
+    known = [c for c in normal_conjuncts(query.conjuncts, query.pattern_order) if c.variables and _can(c, columns)]
+    sample = _sample(events, query)
+    share = len(sample.looked) / len(events)
+    ticks = max(1, int(events.time[-1] - events.time[0]))
+    fitting, rates = {}, {}
+    for v, pool in sample.fitting.items():
+        alone = [c for c in known if c.variables == (v,) and c.one_event]
+        fitting[v], passed = _passing(sample, pool, alone)
+        # What does not occur may still come, half as often as what occurred once.
+        rates[v] = max(0.5, len(fitting[v]) * passed / share) / ticks
+    sample = replace(sample, fitting=fitting)
+    several = [c for c in known if len(c.variables) > 1 or not c.one_event]
+    found = {conjunct_text(c): _selectivity(sample, c, query) for c in several}
+    if partition_text(query) and set(query.partition_by) <= set(columns):
+        found[partition_text(query)] = _agreement(sample, query)
+    return StreamStatistics(
+        rates,
+        {text: true for text, true in found.items() if true is not None},
+        len(events) / ticks,
+        float(ticks),
+        f"measured on {'all' if share == 1 else f'{len(sample.looked)} of'} {len(events)} events",
+    )
+
+
+def _can(c: Conjunct, columns: Sequence[str]) -> bool:
+    return all(
+        (not isinstance(e, Call) or e.function in BUILTINS) and (not isinstance(e, Ref) or e.column in columns)
+        for e in walk(c.expr)
+    )
+
+
+def _sample(events: Arrivals, query: BoundQuery) -> _Sample:
+    size = len(events)
+    looked = np.arange(size, dtype=np.int64)
+    if size > BLOCKS * BLOCK:
+        starts = np.linspace(0, size - BLOCK, BLOCKS).astype(np.int64)
+        looked = (starts[:, None] + looked[:BLOCK]).ravel()
+    clock, reach = events.time[looked], None
+    match query.window:
+        case TimeWindow(ticks):
+            reach = ticks
+        case CountWindow(number):
+            clock, reach = looked, number - 1
+        case None:
+            pass
+    fitting = _fitting(events, looked, query)
+    return _Sample(events, looked, clock, reach, fitting, _earlier(query), np.random.default_rng(SEED))
+
+
+def _fitting(events: Arrivals, looked: Integers, query: BoundQuery) -> dict[str, Integers]:
+    """The events of the sample that are of each variable's types."""
+    everything = np.arange(len(looked), dtype=np.int64)
+    name = query.schema.type
+    if name is None:
+        return dict.fromkeys((v.name for v in query.variables), everything)
+    column = events.table[name]
+    taken = column if len(looked) == len(column) else column.take(pa.array(looked))
+    types = taken.cast(pa.string()).combine_chunks().dictionary_encode()
+    names = types.dictionary.to_pylist()
+    # A null is of no type: its code is the last of all.
+    codes = types.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    return {
+        v.name: np.flatnonzero(np.array([*(n in v.types for n in names), False])[codes]) if v.types else everything
+        for v in query.variables
+    }
+
+
+def _earlier(query: BoundQuery) -> frozenset[tuple[str, str]]:
+    """The variables that precede one another, in whichever branch, negated ones included."""
+    found: set[tuple[str, str]] = set()
+    for branch in branches(query.pattern):
+        found |= branch.order
+        for part in branch.absent:
+            for v in map(variable_of, components(part.body)):
+                found |= {(u, v) for u in part.after} | {(v, u) for u in part.before}
+    return frozenset(found)
+
+
+def _evenly(places: Integers, number: int) -> Integers:
+    if len(places) <= number:
+        return places
+    return places[np.linspace(0, len(places) - 1, number).astype(np.int64)]
+
+
+def _passing(sample: _Sample, pool: Integers, alone: Sequence[Conjunct]) -> tuple[Integers, float]:
+    """Those of `pool` that pass the conditions that Arrow can test, and the share of these that pass the others."""
+    slow = [c for c in alone if not _comparable(c.expr)]
+    for c in alone:
+        if c not in slow and len(pool):
+            pool = pool[_compared(sample, c.expr, dict.fromkeys(c.variables, pool))]
+    some = _evenly(pool, TUPLES)
+    if not slow or not len(some):
+        return pool, 1.0
+    held = sum(all(_true(c, row) for c in slow) for row in _bindings(sample, slow, {slow[0].variables[0]: [some]}))
+    return pool, max(held, 0.5) / len(some)
+
+
+def _selectivity(sample: _Sample, c: Conjunct, query: BoundQuery) -> float | None:
+    """The share of tuples of events inside a window for which `c` is true; None when there are none."""
+    first = c.variables[0]
+    fast = _comparable(c.expr) and len(c.variables) > 1
+    anchors = _evenly(sample.fitting[first], PAIRS if fast else TUPLES)
+    drawn = {}
+    for v in c.variables:
+        number = ELEMENTS if query[v].iterated and not fast else 1
+        own = [anchors] if v == first else [sample.partners(anchors, first, v)]
+        drawn[v] = own + [sample.partners(anchors, first, v) for _ in range(number - 1)]
+    everything = np.stack([places for lists in drawn.values() for places in lists])
+    in_order = np.sort(everything, axis=0)
+    # No event is bound twice.
+    fine = (everything >= 0).all(axis=0) & (in_order[1:] != in_order[:-1]).all(axis=0)
+    if not fine.any():
+        return None
+    kept = {v: [places[fine] for places in lists] for v, lists in drawn.items()}
+    if fast:
+        held = int(_compared(sample, c.expr, {v: places for v, (places,) in kept.items()}).sum())
+    else:
+        held = sum(_true(c, row) for row in _bindings(sample, [c], kept))
+    return max(held, 0.5) / int(fine.sum())
+
+
+def _agreement(sample: _Sample, query: BoundQuery) -> float | None:
+    """The share of pairs of events inside a window that agree on the partition."""
+    positive = [v.name for v in query.variables if not v.negated]
+    wanted = np.zeros(len(sample.looked), dtype=bool)
+    for v in positive:
+        wanted[sample.fitting[v]] = True
+    pool = np.flatnonzero(wanted)
+    both = replace(sample, fitting={"": pool}, earlier=frozenset())
+    anchors = _evenly(pool, PAIRS)
+    others = both.partners(anchors, "", "")
+    fine = (others >= 0) & (others != anchors)
+    if not fine.any():
+        return None
+    left, right = (sample.rows(query.partition_by, places[fine]) for places in (anchors, others))
+    agree = np.ones(int(fine.sum()), dtype=bool)
+    for name in query.partition_by:
+        if query.schema[name].kind is Kind.NULL:
+            # Arrow does not compare them; events without a value agree with none.
+            return 0.0
+        agree &= pc.equal(left[name], right[name]).fill_null(False).to_numpy()
+    return max(int(agree.sum()), 0.5) / len(agree)
+
+
+def _comparable(e: Expr) -> bool:
+    """Whether Arrow can compare the two sides for many events at once."""
+    match e:
+        case Compare(operator, (Ref() | Literal()) as left, (Ref() | Literal()) as right):
+            kinds = {left.type.kind, right.type.kind}
+            return (
+                all(s.element in (Element.SINGLE, Element.EACH) for s in (left, right) if isinstance(s, Ref))
+                and (len(kinds) == 1 or kinds == {Kind.INT, Kind.FLOAT})
+                and kinds <= set(COMPARED)
+                and not (operator == "!=" and Kind.FLOAT in kinds)
+            )
+        case _:
+            return False
+
+
+def _compared(sample: _Sample, e: Expr, places: dict[str, Integers]) -> npt.NDArray[np.bool_]:
+    """For each tuple of places whether the comparison `e` is true."""
+    assert isinstance(e, Compare)
+    sides = []
+    for side in (e.left, e.right):
+        match side:
+            case Ref(variable, column):
+                sides.append(sample.rows([column], places[variable])[column])
+            case Literal(value):
+                sides.append(pa.scalar(value))
+    if e.left.type.kind is not e.right.type.kind:
+        sides = [side.cast(pa.float64()) for side in sides]
+    found = COMPARISONS[e.operator](*sides).fill_null(False)
+    return np.asarray(found.to_numpy(), dtype=bool)
+
+
+Tuple: TypeAlias = "dict[str, list[dict[str, Value]]]"
+"""Events by variable."""
+
+
+def _bindings(sample: _Sample, conjuncts: Sequence[Conjunct], drawn: dict[str, list[Integers]]) -> list[Tuple]:
+    """The drawn tuples as events, with the columns that the conjuncts read; the events of a list in their order."""
+    names = sorted({e.column for c in conjuncts for e in walk(c.expr) if isinstance(e, Ref)})
+    out: list[Tuple] = [{} for _ in next(iter(drawn.values()))[0]]
+    for v, lists in drawn.items():
+        places = np.sort(np.stack(lists), axis=0)
+        table = sample.rows(names, places.ravel())
+        values = [to_values(table[name]) for name in names]
+        events = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)] or [{}] * places.size
+        for k, binding in enumerate(out):
+            binding[v] = events[k :: len(out)]
+    return out
+
+
+def _true(c: Conjunct, bindings: Tuple) -> bool:
+    """Whether `c` is true of the last elements of its lists."""
+    return evaluate(c.expr, bindings, elements={v: len(bindings[v]) - 1 for v in c.each}) is True
