@@ -5,19 +5,24 @@ from __future__ import annotations
 import hashlib
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from augury.compiler import CompiledProgram, CompiledQuery, compile_program
+from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_program
 from augury.hosts.columns import match_columns
+from augury.hosts.events import conform
 from augury.hosts.local import event_schema
 from augury.hosts.matches import Matches
-from augury.hosts.reorder import Arrivals
+from augury.hosts.reorder import Arrivals, arrive, in_order
+from augury.hosts.spark.kernels import CompiledFile, unpack_kernels
 from augury.hosts.spark.needs import needed_columns
 from augury.hosts.spark.schemas import result_schema, sendable
 from augury.hosts.stages import Found, Stage, stages
+from augury.hosts.statistics import measure
 from augury.options import Options
 from augury.runtime.matches import MatchSet
 from augury.schema import EventSchema
@@ -45,7 +50,7 @@ class Job:
     """One program over one kind of events; picklable, the same on the driver and in every task.
 
     `arrow` are the columns that the program needs, `schema` is what they mean, `result` are the columns of a match,
-    `name` tells jobs apart.
+    `name` tells jobs apart, `kernels` are compiled already.
     """
 
     source: Source
@@ -55,6 +60,7 @@ class Job:
     program: CompiledProgram
     result: pa.Schema
     name: str
+    kernels: tuple[CompiledFile, ...] = ()
 
     @property
     def last(self) -> CompiledQuery:
@@ -66,6 +72,7 @@ class Job:
             if self.name not in _started:
                 if len(_started) >= KEPT:
                     del _started[next(iter(_started))]
+                unpack_kernels(self.kernels, self.options.cache_dir)
                 _started[self.name] = stages(self.program, self.arrow, self.options)
             ready = _started[self.name]
         return tuple(replace(stage, state=stage.kernel.start()) for stage in ready)
@@ -76,17 +83,44 @@ class Job:
         return (sendable(piece, self.result) for piece in matches.to_batches())
 
 
-def job_of(source: Source, events: pa.Schema, roles: Roles, options: Options) -> Job:
-    """Compile a program for events of these columns; it sees only those it needs."""
+Sample: TypeAlias = "Callable[[tuple[str, ...]], pa.Table]"
+"""Some of the events, with these columns."""
+
+
+def job_of(
+    source: Source,
+    events: pa.Schema,
+    roles: Roles,
+    options: Options,
+    *,
+    sample: Sample | None = None,
+    live: bool = False,
+) -> Job:
+    """Compile a program for events of these columns; it sees only those it needs.
+
+    The planner looks at a `sample` if it has to choose; of a `live` stream there is none.
+    """
     whole = event_schema(events, roles.time, roles.type, roles.order_by, roles.time_unit)
     program = compile_program(source, whole, options)
     names = needed_columns(program)
     arrow = pa.schema([field for field in events if field.name in names])
     kept = replace(whole, columns=tuple(c for c in whole.columns if c.name in names))
-    program = _productive(compile_program(source, kept, options))
+    program = _productive(compile_program(source, kept, options, measure=_measure(sample, arrow, kept), live=live))
     chain = stages(program, arrow, replace(options, jit=False))
     result = result_schema(_columns(chain[-1], options))
     return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
+
+
+def _measure(sample: Sample | None, arrow: pa.Schema, schema: EventSchema) -> Measure | None:
+    if sample is None:
+        return None
+
+    @cache
+    def events() -> Arrivals:
+        table = conform(sample(tuple(arrow.names)), arrow)
+        return in_order(arrive(table, schema, 0), schema)
+
+    return lambda query: measure(events(), query)
 
 
 def _productive(program: CompiledProgram) -> CompiledProgram:

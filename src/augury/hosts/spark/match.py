@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Unpack
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from augury.errors import HostError
 from augury.hosts.local import make_options, query_source
 from augury.hosts.spark.batch import match_batch
+from augury.hosts.spark.expressions import column
 from augury.hosts.spark.group import QUERY, groups, one_group
-from augury.hosts.spark.job import Roles, job_of
+from augury.hosts.spark.job import Job, Roles, job_of
+from augury.hosts.spark.kernels import compiled_kernels
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.schemas import arrow_schema
 from augury.hosts.spark.stream import match_stream
+from augury.options import Options
+
+SAMPLED = 10_000
+"""Events of a finite frame that the planner looks at."""
 
 
 def match(
@@ -48,12 +56,7 @@ def match(
     its own. Its state is kept in `buckets` of keys. Events that come later take no part; they are counted in the
     progress of the streaming query and, with `late`, appear in a column of that name, in rows without a match.
     """
-    job = job_of(
-        query_source(query),
-        arrow_schema(events.schema),
-        Roles(time, type, order_by, time_unit),
-        make_options(**options),
-    )
+    job = _job(events, query, Roles(time, type, order_by, time_unit), make_options(**options))
     if events.isStreaming:
         return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
     return match_batch(events, one_group(job), partitions=partitions, chunks=chunks)
@@ -84,13 +87,37 @@ def match_all(
     taken = sorted({QUERY, "start", "end"} & queries.keys())
     if taken:
         raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
-    arrow, roles = arrow_schema(events.schema), Roles(time, type, order_by, time_unit)
-    given = make_options(**options)
-    jobs = [(name, job_of(query_source(query), arrow, roles, given)) for name, query in queries.items()]
+    roles, given = Roles(time, type, order_by, time_unit), make_options(**options)
+    jobs = [(name, _job(events, query, roles, given)) for name, query in queries.items()]
     found = [
         match_stream(events, group, watermark=watermark, buckets=buckets if group.key else None, late=None)
         if events.isStreaming
         else match_batch(events, group, partitions=partitions, chunks=chunks)
-        for group in groups(jobs, arrow)
+        for group in groups(jobs, arrow_schema(events.schema))
     ]
     return reduce(lambda one, other: one.unionAll(other), found)
+
+
+def _job(events: DataFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
+    """The query compiled for the frame; what decides about the plan is measured on its first events."""
+
+    def sample(names: tuple[str, ...]) -> pa.Table:
+        return events.select(*map(column, names)).limit(SAMPLED).toArrow()
+
+    measurable = not events.isStreaming and options.statistics is None
+    job = job_of(
+        query_source(query),
+        arrow_schema(events.schema),
+        roles,
+        options,
+        sample=sample if measurable else None,
+        live=events.isStreaming,
+    )
+    if options.jit is False or _shares_disk(events.sparkSession):
+        return job
+    return replace(job, kernels=compiled_kernels(job.program, options.cache_dir))
+
+
+def _shares_disk(spark: SparkSession) -> bool:
+    """Whether the workers are children of the driver on its own machine, and find its cache without help."""
+    return (spark.conf.get("spark.master", "") or "").split("[")[0] == "local"

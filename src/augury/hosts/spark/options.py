@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
 from augury.loss import LossModel
+from augury.plan import StreamStatistics
 
 
 class RunOptions(TypedDict, total=False):
     """What `hosts.local.make_options` takes; this host looks at none of it."""
 
     plan: str | None
+    order: Iterable[str] | None
+    negation: str | None
+    statistics: Mapping[str, Any] | StreamStatistics | None
     parameters: Mapping[str, Any] | None
     functions: Mapping[str, Callable[..., Any]] | None
     loss: LossModel | None
