@@ -47,6 +47,7 @@ def relevant_rows(program: CompiledProgram) -> tuple[Relevant, ...] | None:
 
     Under contiguity any event ends a run, and a count window counts all of them.
     """
+    given = frozenset(program.queries[0].bound.schema.names)
     found: list[Relevant] = []
     for query in program.queries:
         bound = query.bound
@@ -56,13 +57,19 @@ def relevant_rows(program: CompiledProgram) -> tuple[Relevant, ...] | None:
             or bound.threshold is not None
         ):
             return None
-        found += _of_components(query.rewritten, typed=bound.schema.type is not None)
+        found += _of_components(query.rewritten, given, typed=bound.schema.type is not None)
     return None if any(not r.types and not r.conjuncts for r in found) else tuple(found)
 
 
-def _of_components(query: BoundQuery, *, typed: bool) -> Iterator[Relevant]:
+def _of_components(query: BoundQuery, given: frozenset[str], *, typed: bool) -> Iterator[Relevant]:
     for component in components(query.pattern):
-        own = tuple(c for c in query.conjuncts if c.variables == (variable_of(component),) and c.one_event)
+        own = tuple(
+            c
+            for c in query.conjuncts
+            if c.variables == (variable_of(component),) and c.one_event
+            # What only derived events have cannot be asked of the others.
+            if given.issuperset(e.column for e in walk(c.expr) if isinstance(e, Ref))
+        )
         yield Relevant(event_of(component).types if typed else (), own)
 
 
