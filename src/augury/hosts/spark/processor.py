@@ -17,8 +17,8 @@ from pyspark.sql.streaming.stateful_processor import (
     ValueState,
 )
 
-from augury.hosts.events import conform
-from augury.hosts.spark.blobs import ARRIVAL, BLOB, NOBODY, from_blob, to_blob
+from augury.hosts.events import conform, engine_table
+from augury.hosts.spark.blobs import ARRIVAL, BLOB, LATEST, NOBODY, from_blob, to_blob
 from augury.hosts.spark.bucket import Bucket, advance, new_bucket
 from augury.hosts.spark.clock import first_millisecond_after, watermark_ticks
 from augury.hosts.spark.group import Group
@@ -32,10 +32,14 @@ MATCHES, LATE = 0, 1
 
 
 class BucketProcessor(StatefulProcessor):
-    """Holds events back until the watermark has passed them, matches them in order and keeps what is open."""
+    """Holds events back until the watermark has passed them, matches them in order and keeps what is open.
 
-    def __init__(self, group: Group, buckets: int) -> None:
-        self.group, self.buckets = group, buckets
+    Spark's watermark follows a batch behind. With the `delay` known, in milliseconds, events go on that will be before
+    the watermark of the next batch: whatever comes then and is earlier will be late.
+    """
+
+    def __init__(self, group: Group, buckets: int, delay: int | None) -> None:
+        self.group, self.buckets, self.delay = group, buckets, delay
         self.schema = group.schema
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -47,10 +51,14 @@ class BucketProcessor(StatefulProcessor):
         if key[0] == NOBODY:
             self._check()
             return iter(())
-        events = pa.concat_tables([from_blob(bytes(row[BLOB])) for row in rows])
+        received = list(rows)
+        events = pa.concat_tables([from_blob(bytes(row[BLOB])) for row in received])
+        latest = max(row[LATEST] for row in received)
         if ARRIVAL in events.column_names:
             events = events.take(pa.array(np.argsort(events[ARRIVAL].to_numpy(), kind="stable")))
-        return self._advance(key[0], events.select(self.group.arrow.names), timerValues.getCurrentWatermarkInMs())
+        now = timerValues.getCurrentWatermarkInMs()
+        next_now = now if self.delay is None else max(now, latest - self.delay)
+        return self._advance(key[0], conform(events.select(self.group.arrow.names), self.group.arrow), now, next_now)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
@@ -59,7 +67,7 @@ class BucketProcessor(StatefulProcessor):
         if self.advanced.get(key[0]) == watermark:
             # Events of this very batch have brought the bucket here already.
             return iter(())
-        return self._advance(key[0], None, watermark)
+        return self._advance(key[0], None, watermark, watermark)
 
     def _check(self) -> None:
         for job, state in zip(self.group.jobs, self.states, strict=True):
@@ -69,23 +77,26 @@ class BucketProcessor(StatefulProcessor):
             else:
                 check_header(saved, job, self.buckets)
 
-    def _advance(self, key: int, events: pa.Table | None, milliseconds: int) -> Iterator[Row]:
-        watermark = watermark_ticks(milliseconds, self.schema)
+    def _advance(self, key: int, events: pa.Table | None, now: int, next_now: int) -> Iterator[Row]:
+        """Take in events at the watermark `now`, and go on to `next_now`, both in milliseconds."""
+        buckets = [self._bucket(job, state) for job, state in zip(self.group.jobs, self.states, strict=True)]
         if events is not None:
-            events = conform(events, self.group.arrow)
-            late = time_ticks(events, self.schema) < watermark
+            passed = max(watermark_ticks(now, self.schema), *(bucket.watermark for bucket in buckets))
+            late = time_ticks(engine_table(events, self.schema.type), self.schema) < passed
             if late.any():
                 yield Row(kind=LATE, blob=to_blob(events.filter(pa.array(late))))
                 events = events.filter(pa.array(~late))
-        self.advanced[key] = milliseconds
-        for k, (job, state) in enumerate(zip(self.group.jobs, self.states, strict=True)):
-            saved = _value(state)
-            bucket = new_bucket(job) if saved is None else load_bucket(saved, job, self.buckets)
-            bucket, found = advance(bucket, job, events, watermark)
-            self._keep(bucket, job, state, milliseconds)
+        self.advanced[key] = now
+        for k, (job, bucket) in enumerate(zip(self.group.jobs, buckets, strict=True)):
+            moved, found = advance(bucket, job, events, watermark_ticks(next_now, self.schema))
+            self._keep(moved, job, self.states[k], next_now)
             for table in self.group.rows(k, found):
                 if table.num_rows:
                     yield Row(kind=MATCHES, blob=to_blob(table))
+
+    def _bucket(self, job: Job, state: ValueState) -> Bucket:
+        saved = _value(state)
+        return new_bucket(job) if saved is None else load_bucket(saved, job, self.buckets)
 
     def _keep(self, bucket: Bucket, job: Job, state: ValueState, milliseconds: int) -> None:
         """Save the bucket, unless there is nothing to remember, and ask to be woken when its time has come."""

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from augury.errors import AuguryWarning, HostError
 from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PACKED, PackTask, from_blob
+from augury.hosts.spark.clock import delay_milliseconds
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.processor import LATE, BucketProcessor
@@ -39,9 +40,9 @@ def match_stream(
     """
     number = _buckets(group, buckets)
     events = _events(frame, group, watermark, number)
-    packed = events.mapInArrow(PackTask(group.arrival_matters), spark_schema(PACKED))
+    packed = events.mapInArrow(PackTask(group.schema, group.arrival_matters), spark_schema(PACKED))
     states = packed.groupBy(BUCKET).transformWithState(
-        BucketProcessor(group, number), spark_schema(OUTPUT), "append", "eventTime"
+        BucketProcessor(group, number, delay_milliseconds(watermark)), spark_schema(OUTPUT), "append", "eventTime"
     )
     name = _late_column(group, late)
     result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
