@@ -10,7 +10,8 @@ from typing import TypeAlias, assert_never
 from augury.bind import bind
 from augury.codegen import EagerKernel, LazyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
-from augury.codegen.lazy_chain import LazyChainSource, emit_lazy_chain
+from augury.codegen.lazy_chain import emit_lazy_chain
+from augury.codegen.lazy_source import LazyChainSource
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery

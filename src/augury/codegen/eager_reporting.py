@@ -122,4 +122,4 @@ class EagerReporting(Reporting):
 
     def _batches(self, segment: Segment) -> Iterator[MatchSet]:
         for some in self._write_out(segment.finals, segment.buffer, segment.start):
-            yield self._match_set(some, segment.rank, segment.time, segment.rows)
+            yield self.match_set(some, segment.rank, segment.time, segment.rows)

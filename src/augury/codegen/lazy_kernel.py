@@ -14,7 +14,11 @@ from typing import TypeAlias
 import numpy as np
 
 from augury.codegen.keys import NO_PLACES, KeyNumbers, key_words
-from augury.codegen.lazy_chain import (
+from augury.codegen.lazy_chain import emit_lazy_chain
+from augury.codegen.lazy_layout import PARTITION
+from augury.codegen.lazy_rates import close, events_in_window, live_rates, rates_of_pieces
+from augury.codegen.lazy_shared import is_factorised, snapshot
+from augury.codegen.lazy_source import (
     COUNTERS,
     ENTRIES,
     FULL,
@@ -23,9 +27,7 @@ from augury.codegen.lazy_chain import (
     NO_ROOM_IN_POOL,
     Entry,
     LazyChainSource,
-    emit_lazy_chain,
 )
-from augury.codegen.lazy_layout import PARTITION
 from augury.codegen.lazy_state import ROOM, LazyState
 from augury.codegen.live import LiveTables
 from augury.codegen.reporting import SLICE, Bindings, Expanded, Reporting, span_of
@@ -40,6 +42,7 @@ from augury.plan import LazyChainPlan
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.columns import ColumnSpec, encode
 from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches, SharedMatches
 from augury.runtime.state import FOREVER, RunState
 
 VERSION = 1
@@ -50,9 +53,6 @@ PATIENCE = 1 << 14
 
 CHUNK = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
-
-LEAST_PIECE = 1 << 10
-"""Events between two looks at the order in a tree, at least."""
 
 Reorder: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], tuple[tuple[str, ...], ...]]"
 """The best evaluation orders of a plan for so many events of each variable in a window."""
@@ -82,12 +82,17 @@ class LazyKernel:
         *,
         reorder: Reorder | None = None,
         tree: bool = False,
+        piece: int = 1 << 10,
     ) -> None:
         """`source` is what the plan was emitted as with these options, if it was.
 
-        With `reorder` the order follows the stream from step to step, in a `tree` also within one.
+        With `reorder` the order follows the stream from step to step, in a `tree` also within one, every half window
+        but no more often than every `piece` events.
         """
-        self.plan, self.options, self.reorder, self.tree = plan, options, reorder, tree
+        self.shares = options.compressed and is_factorised(plan)
+        if self.shares:
+            reorder = None
+        self.plan, self.options, self.reorder, self.tree, self.piece = plan, options, reorder, tree, piece
         self.support = Tier(support_source(), options)
         self.span = span_of(plan.query.window)
         schema = plan.query.schema
@@ -124,7 +129,7 @@ class LazyKernel:
     def start(self) -> RunState:
         return self._saved(self._new_state())
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
@@ -142,12 +147,7 @@ class LazyKernel:
         view = live.events.view
         words, null = key_words(encoded.arrays, encoded.length, self.keys)
         live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
-        found = live.pending + Expanded.of(
-            [self._consume(live, lo, hi, watermark, orders) for lo, hi, orders in self._segments(live, first)]
-        )
-        if len(found) > self.options.max_matches:
-            raise self._too_many()
-        matches = self._chain(live.orders).reporting.report(live, found, watermark)
+        matches = self._shared(live, first) if self.shares else self._reported(live, first, watermark)
         live.horizon = self._horizon(live, watermark)
         if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
             self._compact(live)
@@ -155,6 +155,34 @@ class LazyKernel:
             self._follow(live)
         live.broken = False
         return self._saved(live), matches
+
+    def _reported(self, live: LazyState, first: int, watermark: int) -> MatchSet:
+        found = live.pending + Expanded.of(
+            [self._consume(live, lo, hi, watermark, orders) for lo, hi, orders in self._segments(live, first)]
+        )
+        if len(found) > self.options.max_matches:
+            raise self._too_many()
+        return self._chain(live.orders).reporting.report(live, found, watermark)
+
+    def _shared(self, live: LazyState, first: int) -> FoundMatches:
+        """Only store the events: the buffers are the factorised result."""
+        reporting = self._chain(live.orders).reporting
+        (branch,) = self.plan.branches
+        depth = {c.variable: sum(1 for _, later in branch.order if later == c.variable) for c in branch.components}
+        sequence = [live.source.buffer_of[v] for v in sorted(depth, key=depth.__getitem__)]
+        begin = int(live.arrays["FILL"][sequence[-1]])
+        self._store(live, first, live.events.length)
+        if live.arrays["FILL"][sequence[-1]] == begin:
+            return reporting.nothing
+        taken = snapshot(live, sequence, first, begin)
+        return SharedMatches(
+            reporting.positive,
+            lambda: taken.count(self.span, self.support),
+            lambda: (
+                reporting.match_set(found, taken.rank, taken.time, taken.rows)
+                for found in taken.batches(self.span, self.support)
+            ),
+        )
 
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the paper, if the options asked for them; by step only for the order that runs now."""
@@ -197,6 +225,10 @@ class LazyKernel:
     def _counts(self) -> bool:
         return isinstance(self.plan.query.window, CountWindow)
 
+    def _clock(self, live: LazyState) -> Integers:
+        """What the window is measured in."""
+        return live.events.view("place" if self._counts else "time")
+
     def _too_many(self) -> TooManyMatches:
         return TooManyMatches(
             f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT NONOVERLAP, "
@@ -211,9 +243,10 @@ class LazyKernel:
         if self.reorder is None or not self.tree or n == first or (self._counts and self.keys):
             yield first, n, live.orders
             return
-        piece = max(LEAST_PIECE, self._in_window(live) // 2)
+        clock, code = self._clock(live), self._chain(live.orders).code
+        piece = max(self.piece, events_in_window(clock, self.span) // 2)
         at, orders = first, live.orders
-        for k, rates in enumerate(self._rates_of_pieces(live, first, piece)):
+        for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
             better = self.reorder(self.plan.in_order(orders), rates)
             if better != orders:
                 if first + k * piece > at:
@@ -221,41 +254,12 @@ class LazyKernel:
                 at, orders = first + k * piece, better
         yield at, n, orders
 
-    def _in_window(self, live: LazyState) -> int:
-        """About how many events a window holds."""
-        clock = live.events.view("place" if self._counts else "time")
-        length = int(clock[-1] - clock[0])
-        return len(clock) if not 0 <= self.span < length else max(1, len(clock) * self.span // length)
-
-    def _rates_of_pieces(self, live: LazyState, first: int, piece: int) -> Iterator[dict[str, float]]:
-        """About how many events of each variable a window holds that ends with each piece of the new events."""
-        n, window = live.events.length, self._in_window(live)
-        before = max(0, first - piece)
-        counts = np.zeros(((n - first - 1) // piece + 2, len(live.source.layout.buffers)), dtype=np.int64)
-        code, stream = self._chain(live.orders).code, live.stream()
-        if before < first:
-            code("tally", before, first, piece, counts[:1], *stream)
-        code("tally", first, n, piece, counts[1:], *stream)
-        for k in range(1, len(counts)):
-            events = min(n, first + k * piece) - (first + (k - 1) * piece) + (piece if k > 1 else first - before)
-            in_both = (counts[k - 1] + counts[k]) * (window / events)
-            yield {v: float(in_both[b]) for v, b in live.source.buffer_of.items()}
-
-    def _rates(self, live: LazyState) -> dict[str, float]:
-        """How many events of each variable the live window holds."""
-        clock = live.events.view("place" if self._counts else "time")
-        begin = int(np.searchsorted(clock, clock[-1] - self.span)) if self.span >= 0 and not self.keys else 0
-        counts = {}
-        for v, b in live.source.buffer_of.items():
-            fill = int(live.arrays["FILL"][b])
-            counts[v] = float(fill - np.searchsorted(live.arrays[f"B{b}_e"][:fill], begin))
-        return counts
-
     def _follow(self, live: LazyState) -> None:
         """Take on another order if the rates of the live window ask for it."""
         assert self.reorder is not None
-        rates = self._rates(live)
-        if _close(rates, live.rates):
+        # Places of different partitions do not ascend together.
+        rates = live_rates(live, self._clock(live), -1 if self._counts and self.keys else self.span)
+        if close(rates, live.rates):
             return
         live.rates = rates
         better = self.reorder(self.plan.in_order(live.orders), rates)
@@ -307,7 +311,7 @@ class LazyKernel:
     def _now(self, live: LazyState, end: int, watermark: int) -> int:
         """The least clock that an event from `end` on can have."""
         if end < live.events.length:
-            return int(live.events.view("place" if self._counts else "time")[end])
+            return int(self._clock(live)[end])
         if watermark == FOREVER:
             return FOREVER
         if self._counts:
@@ -356,6 +360,7 @@ class LazyKernel:
             live.reserve(to - at)
             arrays = (live.arrays[name] for name in live.source.arrays)
             chain.code("store", at, to, first, *numbers, live.nums, *stream, *arrays)
+        live.sort()
         live.stored += int(live.arrays["FILL"].sum()) - before
 
     def _values(self, live: LazyState, key: str, spec: ColumnSpec, first: int, end: int) -> Integers:
@@ -433,7 +438,7 @@ class LazyKernel:
         live.events.drop(count)
         live.horizon = 0
         live.pending.events -= count
-        fill[:] = 0
+        fill[:] = live.arrays["SORTED"][:] = 0
         for q in layout.indexes.values():
             live.arrays[f"X{q}_first"][:] = live.arrays[f"X{q}_last"][:] = -1
         stored = live.stored
@@ -447,11 +452,6 @@ class LazyKernel:
 
 def _orders(plan: LazyChainPlan) -> Orders:
     return tuple(b.evaluation for b in plan.branches)
-
-
-def _close(rates: Mapping[str, float], before: Mapping[str, float]) -> bool:
-    """Whether no rate has left the one before by more than half of it, give or take a few events."""
-    return all(v in before and abs(rate - before[v]) <= 4 + before[v] / 2 for v, rate in rates.items())
 
 
 class _Found:

@@ -3,7 +3,8 @@
 A buffer holds the events of one type that pass the predicates on them alone, in stream order: `e` their numbers in the
 event store, `r` their ranks, `t` what the window is measured in, and copies of the columns that predicates read.
 Components that ask for the same events share a buffer. An index links the events of a buffer that agree on a key; a
-link leads from an event of one buffer to the last one of an index that came before it and has its key.
+link leads from an event of one buffer to the last one of an index that came before it and has its key. Where candidates
+are many and a comparison leaves few, a column of a buffer is also sorted, block by block.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class Layout:
     buffers: list[Buffer] = field(default_factory=list)
     indexes: dict[tuple[int, str], int] = field(default_factory=dict)
     links: dict[tuple[int, str, int], int] = field(default_factory=dict)
+    sorted: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Columns of buffers that are sorted block by block."""
 
     def buffer(self, c: Component) -> Buffer:
         """The buffer of a component."""
@@ -68,6 +71,11 @@ class Layout:
     def link(self, b: Buffer, key: str, index: int) -> int:
         b.keys[key] = None
         return self.links.setdefault((b.number, key, index), len(self.links))
+
+    def sorting(self, b: Buffer, column: str) -> int:
+        x = self.columns.names[column]
+        b.columns[x] = None
+        return self.sorted.setdefault((b.number, x), len(self.sorted))
 
     def single(self, b: Buffer, v: str, r: Ref) -> Code:
         """An attribute of the event that `v` is bound to, as the scalars read at the head of its loop."""
@@ -105,7 +113,10 @@ class Layout:
             names += [f"{b.name}_k{self.key_columns.index(key)}" for key in b.keys if key != PARTITION]
         for q in self.indexes.values():
             names += [f"X{q}_{x}" for x in ("id", "next", "prev", "first", "last")]
-        return names + [f"L{k}" for k in self.links.values()]
+        names += [f"L{k}" for k in self.links.values()]
+        for z in self.sorted.values():
+            names += [f"Z{z}_order", f"Z{z}_found"]
+        return [*names, "SORTED"]
 
     def key_of(self, b: Buffer, key: str, position: str) -> str:
         """The number of an event's key."""

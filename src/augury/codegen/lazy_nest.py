@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from augury.plan import Absence, ChainStep, LazyChainPlan
+from augury.ir.predicate import Aggregate, Call, Compare, Conjunct, Expr, ListLength, Literal, Ref, variables
+from augury.plan import Absence, ChainStep, Component, LazyChainPlan
+from augury.plan.lazy_chain import TURNED
 
 
 @dataclass(slots=True, eq=False)
@@ -94,3 +96,49 @@ def identifiers(variables: Sequence[str]) -> dict[str, str]:
         v: v if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", v) and not re.fullmatch(r"v\d+", v) else f"v{k}"
         for k, v in enumerate(variables)
     }
+
+
+def one_way(j: Conjunct, c: Component) -> bool:
+    """Whether `j`, once false for a list of `c`, is false for every longer one.
+
+    That is so where an aggregate that only grows has to stay below a bound, or one that only shrinks above it; the
+    bound must not depend on the list.
+    """
+    match j.expr:
+        case Compare(operator, left, right) if operator in TURNED:
+            for one, bound, sign in ((left, right, operator), (right, left, TURNED[operator])):
+                if c.variable not in variables(bound) and (_grows(one, c) if "<" in sign else _shrinks(one, c)):
+                    return True
+            return False
+        case _:
+            return False
+
+
+def _grows(e: Expr, c: Component) -> bool:
+    match e:
+        case ListLength(variable):
+            return variable == c.variable
+        case Aggregate(function="count" | "max", variable=variable, running=False):
+            return variable == c.variable
+        case Aggregate(function="sum", variable=variable, running=False, argument=argument) if argument is not None:
+            return variable == c.variable and _never_negative(argument, c)
+        case _:
+            return False
+
+
+def _shrinks(e: Expr, c: Component) -> bool:
+    return isinstance(e, Aggregate) and e.function == "min" and e.variable == c.variable and not e.running
+
+
+def _never_negative(e: Expr, c: Component) -> bool:
+    """Whether no element has a value below zero, by what it is or by a condition on each element."""
+    if isinstance(e, Call) and e.function in ("abs", "sqrt", "exp", "length"):
+        return True
+    for j in c.alone:
+        match j.expr:
+            case Compare(">" | ">=", Ref(column=column), Literal(value=int() | float() as least)):
+                if isinstance(e, Ref) and e.column == column and least >= 0:
+                    return True
+            case _:
+                pass
+    return False

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
-from augury.codegen.lazy_chain import LazyChainSource, Pool
 from augury.codegen.lazy_layout import PARTITION
+from augury.codegen.lazy_source import LazyChainSource, Pool
+from augury.codegen.prelude import BLOCK
 from augury.codegen.reporting import Expanded
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
@@ -73,6 +74,7 @@ class LazyState:
         arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
         arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
         arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
+        arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
         arrays["O_offsets"] = np.zeros(ROOM + 1, dtype=np.int64)
         arrays["O_events"], arrays["O_codes"] = (np.zeros(4 * ROOM, dtype=np.int64) for _ in range(2))
@@ -112,6 +114,7 @@ class LazyState:
         names = [n for n in self.arrays if n.startswith((f"B{b}_",))]
         names += [f"X{q}_{x}" for (owner, _), q in layout.indexes.items() if owner == b for x in ("id", "next", "prev")]
         names += [f"L{k}" for (owner, _, _), k in layout.links.items() if owner == b]
+        names += [f"Z{z}_{x}" for (owner, _), z in layout.sorted.items() if owner == b for x in ("order", "found")]
         return names
 
     def reserve(self, more: int) -> None:
@@ -124,6 +127,16 @@ class LazyState:
                 lists = [v for v, (buffer, _, _) in self.source.lists.items() if buffer == b]
                 for name in (*self.buffer_arrays(b), *(f"{x}_{v}" for v in lists for x in ("S", "E", "RI", "RF"))):
                     self.grow(name, size)
+
+    def sort(self) -> None:
+        """Sort the blocks of buffers that have become complete."""
+        for (b, x), z in self.source.layout.sorted.items():
+            done, full = int(self.arrays["SORTED"][z]), int(self.arrays["FILL"][b]) // BLOCK * BLOCK
+            if full > done:
+                values = self.arrays[f"B{b}__{x}"][done:full].reshape(-1, BLOCK)
+                order = values.argsort(axis=1) + np.arange(done, full, BLOCK)[:, None]
+                self.arrays[f"Z{z}_order"][done:full] = order.reshape(-1)
+                self.arrays["SORTED"][z] = full
 
     def grow(self, name: str, size: int, fill: int = 0) -> None:
         old = self.arrays[name]

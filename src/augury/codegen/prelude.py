@@ -49,6 +49,7 @@ def upper_bound(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
 INT_MIN = -(2**63)
 INT_MAX = 2**63 - 1
 nan = math.nan
+inf = math.inf
 
 
 def isnan(x: float) -> bool:
@@ -347,3 +348,53 @@ def sort_match(events: NDArray[Any], codes: NDArray[Any], lo: int, hi: int) -> N
             at -= 1
         events[at] = event
         codes[at] = code
+
+
+BLOCK = 128
+"""Events of a buffer that are sorted together."""
+
+
+def sorted_between(
+    x: NDArray[Any],
+    order: NDArray[Any],
+    complete: int,
+    lo: int,
+    hi: int,
+    low: float,
+    high: float,
+    found: NDArray[Any],
+) -> int:
+    """Write the positions in `[lo, hi)` with `low <= x <= high` into `found`; how many they are.
+
+    The first `complete` positions are sorted by x in blocks, `order` says how. Null is in no range.
+
+    >>> import numpy as np
+    >>> found = np.zeros(4, np.int64)
+    >>> found[: sorted_between(np.array([5.0, 1.0, 4.0]), np.arange(3), 0, 0, 3, 2.0, math.inf, found)].tolist()
+    [0, 2]
+    """
+    n = 0
+    p = lo
+    while p < hi:
+        end = (p // BLOCK + 1) * BLOCK
+        if p % BLOCK == 0 and end <= hi and end <= complete:
+            a, b = p, end
+            while a < b:
+                middle = (a + b) >> 1
+                if x[order[middle]] < low:
+                    a = middle + 1
+                else:
+                    b = middle
+            while a < end and x[order[a]] <= high:
+                found[n] = order[a]
+                n += 1
+                a += 1
+            p = end
+        else:
+            end = min(end, hi)
+            while p < end:
+                if low <= x[p] <= high:
+                    found[n] = p
+                    n += 1
+                p += 1
+    return n

@@ -140,7 +140,7 @@ class Reporting:
         if self.query.output is OutputMode.NONOVERLAP:
             found = self._non_overlapping(live, found, watermark)
         view = live.events.view
-        return self._match_set(found, view("rank"), view("time"), view("rows"))
+        return self.match_set(found, view("rank"), view("time"), view("rows"))
 
     def _branches(self, found: Expanded) -> Integers:
         """The branch that found each match."""
@@ -253,7 +253,7 @@ class Reporting:
             blocked[p] = min(blocked.get(p, key), key)
         return blocked
 
-    def _match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
+    def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
         if not len(found):
             return self.nothing
         if len(found.events) > MOST_EVENTS:

@@ -95,7 +95,9 @@ def _taken(step: ChainStep) -> str:
         what += f", every list of {c.low}{high}"
     text = f"{what} {between(step.after, step.before)}".rstrip()
     key = step.key
-    return text if key is None else f"{text}, found by {c.variable}.{key.column} = {key.other}.{key.other_column}"
+    if key is not None:
+        return f"{text}, found by {c.variable}.{key.column} = {key.other}.{key.other_column}"
+    return text if step.bound is None else f"{text}, found by a sorted search for {c.variable}.{step.bound.column}"
 
 
 def _partial(plan: LazyChainPlan, k: int, j: int, counters: Counters | None) -> str:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from augury.plan.choice import Choice, Dearer
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
-from augury.plan.lazy_chain import ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
+from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
 from augury.plan.reference import ReferencePlan
 from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
 from augury.plan.unsupported import Unsupported
@@ -20,6 +20,7 @@ Plan: TypeAlias = "EagerNfaPlan | LazyChainPlan | LazyTreePlan | ReferencePlan"
 __all__ = [
     "FAMILIES",
     "Absence",
+    "Bound",
     "ChainBranch",
     "ChainStep",
     "Choice",

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from augury.ir.predicate import Aggregate, Compare, Conjunct, Element, Ref, variables, walk
+from augury.ir.predicate import Aggregate, Compare, Conjunct, Element, Expr, Ref, variables, walk
 from augury.ir.query import BoundQuery
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.statistics import StreamStatistics
+from augury.schema import Kind
 
 
 class Negation(StrEnum):
@@ -30,6 +31,15 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A comparison that a sorted search uses: `column` of the step's event is `operator` `value`, which is known."""
+
+    column: str
+    operator: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class ChainStep:
     """A state of the chain: it takes `component` from the input buffer or from the stream.
 
@@ -43,6 +53,7 @@ class ChainStep:
     before: tuple[str, ...]
     absent: tuple[Absence, ...]
     key: Key | None
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,7 @@ class LazyChainPlan:
 
     `conjuncts` are those over several events. `estimated` holds for each branch the partial matches of a window that
     the cost model expects at each step. An `adaptive` plan changes its order when the stream leaves `statistics`.
+    Candidates of the variables in `sorted` are searched for by value where a comparison allows it.
     """
 
     query: BoundQuery
@@ -79,6 +91,7 @@ class LazyChainPlan:
     estimated: tuple[tuple[float, ...], ...] = ()
     indexed: bool = True
     adaptive: bool = True
+    sorted: frozenset[str] = frozenset()
     family: ClassVar[str] = "lazy-chain"
 
     def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:
@@ -104,7 +117,8 @@ class LazyChainPlan:
             ]
             rest = [part for part in rest if part not in ready]
             key = self._key(component, known) if self.indexed else None
-            out.append(ChainStep(component, after, before, tuple(ready), key))
+            bound = self._bound(component) if key is None and v in self.sorted else None
+            out.append(ChainStep(component, after, before, tuple(ready), key, bound))
         return tuple(out), tuple(rest)
 
     def _component(self, c: Component, known: Sequence[str]) -> Component:
@@ -128,6 +142,29 @@ class LazyChainPlan:
                     ):
                         return Key(mine.column, other.variable, other.column)
         return None
+
+    def _bound(self, c: Component) -> Bound | None:
+        """The first comparison of a number of the step's event with what is known by then."""
+        if c.iterated or self.query.partition_by:
+            return None
+        return next((bound for j in c.take if (bound := bound_of(j, c.variable)) is not None), None)
+
+
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparisons, and what they are with their sides exchanged."""
+
+
+def bound_of(j: Conjunct, variable: str) -> Bound | None:
+    """`j` as a bound on an attribute of `variable`, if it compares one with what other variables tell."""
+    if not isinstance(j.expr, Compare) or j.expr.operator not in TURNED:
+        return None
+    sides = ((j.expr.left, j.expr.right, j.expr.operator), (j.expr.right, j.expr.left, TURNED[j.expr.operator]))
+    for mine, value, operator in sides:
+        own = isinstance(mine, Ref) and mine.variable == variable and mine.type.kind is Kind.FLOAT
+        if own and variable not in variables(value) and value.type.numeric:
+            assert isinstance(mine, Ref)
+            return Bound(mine.column, operator, value)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Component, LazyChainPlan, StreamStatistics
+from augury.plan.lazy_chain import bound_of
 from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
 
 EXHAUSTIVE = 8
@@ -25,6 +26,9 @@ MOST = 1e30
 
 SEARCH = 2.0
 """What it costs to find a range of an input buffer; testing a candidate costs 1, and so does a partial match."""
+
+MANY, SELDOM = 1_000, 0.1
+"""Candidates of a search, and the share of them that a comparison leaves, from which on it is a sorted one."""
 
 CLOSE = 1e-9
 """Costs that differ relatively by less are equal, and pattern order decides."""
@@ -317,3 +321,24 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
         worth = model.cost_of(branch.evaluation) > margin * model.cost_of(order)
         best.append(order if worth or margin <= 1 else branch.evaluation)
     return tuple(best)
+
+
+def sorted_searches(plan: LazyChainPlan) -> frozenset[str]:
+    """The variables whose candidates are so many, and so seldom pass a comparison, that sorting them pays.
+
+    Sorting costs a few tests for each event; a search looks at seven of a block of 128 candidates and at what it finds.
+    """
+    names = [c.variable for b in plan.branches for c in b.components]
+    found = set()
+    for model, branch in zip(
+        branch_models(plan, window_events(plan.query, plan.statistics, names)), plan.branches, strict=True
+    ):
+        bound = 0
+        for step in plan.steps(branch)[0]:
+            i = model.index(step.component.variable)
+            chosen = next((j for j in step.component.take if bound_of(j, step.component.variable) is not None), None)
+            many = chosen is not None and model.candidates(bound, i) >= MANY
+            if chosen is not None and many and selectivity(chosen, plan.statistics, plan.computed) <= SELDOM:
+                found.add(step.component.variable)
+            bound |= 1 << i
+    return frozenset(found)

@@ -1,0 +1,182 @@
+"""Loops over the candidates of a state: a range of its buffer, those with the same key, or with fitting values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from augury.codegen.expressions import value
+from augury.codegen.lazy_known import Known
+from augury.codegen.lazy_layout import Buffer
+from augury.codegen.lazy_nest import Node
+from augury.codegen.lines import Lines
+from augury.plan import Bound, ChainStep
+
+
+class Searches(Known):
+    """Writes them."""
+
+    def _search(self, out: Lines, node: Node, bound: Sequence[str], then: Callable[[Lines], None], root: bool) -> None:
+        """The loop over the candidates of a state, and what happens `then` with each that passes its tests."""
+        self.order = node.order
+        v = self.names[node.variable]
+        inside = Lines(depth=out.depth + 1)
+        if self._by_partition:
+            self._within(inside, f"t_{v}", bound, low=not node.step.after, high=not node.step.before)
+        self._same_partition(inside, node, bound)
+        self._others(inside, node, bound, f"e_{v}")
+        self._tests(inside, node)
+        then(inside)
+        self.order = node.order
+        key = self._key(node)
+        if key is None:
+            self._range(out, node, bound, root=root)
+            if node.step.bound is None:
+                out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
+            else:
+                self._sorted_search(out, node, node.step.bound)
+        else:
+            self._walk(out, inside, node, bound, key)
+        out.depth += 1
+        self._loads(out, [node.variable], inside)
+        out.lines += inside.lines
+        out.depth -= 1
+
+    def _outer_range(self, out: Lines, node: Node, root: Node) -> None:
+        """Where an event of a later state may lie, by the first event alone; it ascends with the first ones."""
+        v, b, first = self.names[node.variable], self._buffer(node.variable), root.variable
+        fill, r = f"FILL[{b.number}]", self.names[first]
+        within = self.span >= 0 and not self._by_partition
+        base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
+        if first in node.step.after:
+            out.add(f"{base} = gallop_upper({b.name}_r, {base}, {fill}, r_{r})", f"after {first}")
+        elif within:
+            out.add(f"{base} = gallop_lower({b.name}_t, {base}, {fill}, t_{r} - {self.span})", "WITHIN")
+        if first in node.step.before:
+            out.add(f"{top} = gallop_lower({b.name}_r, {top}, {fill}, r_{r})", f"before {first}")
+        elif within:
+            out.add(f"{top} = gallop_upper({b.name}_t, {top}, {fill}, t_{r} + {self.span})", "WITHIN")
+        else:
+            out.add(f"{top} = {fill}")
+
+    def _range(self, out: Lines, node: Node, bound: Sequence[str], *, root: bool) -> None:
+        """`lo` and `hi`: where in its buffer an event may lie, by the ordering filters and the window."""
+        v, b, step = self.names[node.variable], self._buffer(node.variable), node.step
+        within = self.span >= 0 and not self._by_partition
+        base, top = "0", f"FILL[{b.number}]"
+        lower, upper = "lower_bound", "upper_bound"
+        start = ""
+        if root:
+            # The events of a first state ascend, and with them the ranges of the next ones.
+            base, start = f"from{node.number}_{v}", f"to{node.number}_{v}"
+            lower, upper = "gallop_lower", "gallop_upper"
+        elif node.number in self.outer:
+            base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
+        first = bound[0] if bound else ""
+        narrowed = node.number in self.outer
+        why, text, by = "", base, [""]
+        if step.after:
+            why, text = (
+                f"after {', '.join(step.after)}",
+                f"{upper}({b.name}_r, {base}, {top}, {self._latest(step.after)})",
+            )
+            by = self._nearest(step.after, last=True)
+        elif within and bound:
+            why, text = "WITHIN", f"{lower}({b.name}_t, {base}, {top}, {self._latest(bound, 't')} - {self.span})"
+            by = self._nearest(bound, last=True)
+        elif within:
+            why, text = "WITHIN", f"{lower}({b.name}_t, {base}, {top}, {self.layout.clock}[i0] - {self.span})"
+        out.add(f"lo_{v} = {base if narrowed and by == [first] else _kept(base, root) + text}", why)
+        start = start or f"lo_{v}"
+        why, text, by = "", top, [""]
+        if step.before:
+            earliest = self._earliest(step.before)
+            why, text = f"before {', '.join(step.before)}", f"{lower}({b.name}_r, {start}, {top}, {earliest})"
+            by = self._nearest(step.before, last=False)
+        elif within and bound:
+            why, text = "WITHIN", f"{upper}({b.name}_t, {start}, {top}, {self._earliest(bound, 't')} + {self.span})"
+            by = self._nearest(bound, last=False)
+        out.add(f"hi_{v} = {top if narrowed and by == [first] else _kept(start, root) + text}", why)
+
+    def _walk(self, out: Lines, inside: Lines, node: Node, bound: Sequence[str], key: tuple[str, str, str]) -> None:
+        """The head of a loop along the candidates with the same key, backwards where they lie before the other."""
+        column, other, _ = key
+        v, b, step = self.names[node.variable], self._buffer(node.variable), node.step
+        backward = other in step.before
+        q = self._start_of_walk(out, v, b, step, bound, key, backward=backward, lists=False)
+        head: list[str] = [f"j_{v} = at_{v}", f"at_{v} = X{q}_{'prev' if backward else 'next'}[j_{v}]"]
+        out.add(
+            f"while at_{v} >= 0:",
+            f"take {self._label(node)} with the same {column or ', '.join(self.query.partition_by)}",
+        )
+        stops = Lines(depth=inside.depth)
+        for line in head:
+            stops.add(line)
+        late, early = "continue" if backward else "break", "break" if backward else "continue"
+        if step.before:
+            with stops.block(
+                f"if {b.name}_r[j_{v}] >= {self._earliest(step.before)}:", f"before {', '.join(step.before)}"
+            ):
+                stops.add(late)
+        elif self.span >= 0:
+            with stops.block(f"if {b.name}_t[j_{v}] - {self._earliest(bound, 't')} > {self.span}:", "WITHIN"):
+                stops.add(late)
+        if step.after:
+            with stops.block(f"if {b.name}_r[j_{v}] <= {self._latest(step.after)}:", f"after {', '.join(step.after)}"):
+                stops.add(early)
+        elif self.span >= 0:
+            with stops.block(f"if {self._latest(bound, 't')} - {b.name}_t[j_{v}] > {self.span}:", "WITHIN"):
+                stops.add(early)
+        out.lines += stops.lines
+
+    def _sorted_search(self, out: Lines, node: Node, bound: Bound) -> None:
+        """The head of a loop over the candidates that a comparison leaves, found block by block by their values."""
+        v, b = self.names[node.variable], self._buffer(node.variable)
+        z, x = self.layout.sorting(b, bound.column), self.columns.names[bound.column]
+        known = value(bound.value, self._leaf, self.strings).as_float()
+        low, high = ("-inf", known) if "<" in bound.operator else (known, "inf")
+        arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Z{z}_found"
+        out.add(f"found_{v} = sorted_between({arrays})", f"{bound.column} {bound.operator} ...")
+        out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
+        out.lines.append("    " * (out.depth + 1) + f"j_{v} = Z{z}_found[at_{v}]")
+
+    def _start_of_walk(
+        self,
+        out: Lines,
+        v: str,
+        b: Buffer,
+        step: ChainStep,
+        bound: Sequence[str],
+        key: tuple[str, str, str],
+        *,
+        backward: bool,
+        lists: bool,
+    ) -> int:
+        """Set `at` to the first candidate; the number of the index."""
+        column, other, other_column = key
+        u, owner = self.names[other], self._linked(other, other_column)
+        q = self.layout.index(b, column)
+        link = self.layout.link(owner, other_column, q)
+        first = f"first_of(X{q}_first, {self.layout.key_of(owner, other_column, f'j_{u}')})"
+        out.add(f"at_{v} = L{link}[j_{u}]")
+        if backward:
+            return q
+        if other in step.after and not lists:
+            out.add(f"at_{v} = X{q}_next[at_{v}] if at_{v} >= 0 else {first}")
+            return q
+        out.add(f"back_{v} = X{q}_prev[at_{v}] if at_{v} >= 0 else -1")
+        inside = [f"back_{v} >= 0"]
+        if step.after:
+            inside.append(f"{b.name}_r[back_{v}] > {self._latest(step.after)}")
+        elif self.span >= 0:
+            inside.append(f"{self._latest(bound, 't')} - {b.name}_t[back_{v}] <= {self.span}")
+        with out.block(f"while {' and '.join(inside)}:"):
+            out.add(f"at_{v} = back_{v}")
+            out.add(f"back_{v} = X{q}_prev[at_{v}]")
+        with out.block(f"if at_{v} < 0:"):
+            out.add(f"at_{v} = {first}")
+        return q
+
+
+def _kept(name: str, keep: bool) -> str:
+    """Assign to `name` too, from where the next search begins."""
+    return f"{name} = " if keep else ""
