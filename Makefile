@@ -29,9 +29,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## find the thefts in a day of RFID readings of a shop
+demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pipeline on the embedded Spark engine
+	@command -v java >/dev/null || { echo "The demo runs on Spark, which needs Java 17 or later. Without it:" >&2; \
+		echo "  $(BIN)/augury match $(EXAMPLE)/shoplifting.augury $(EXAMPLE)/readings.jsonl --output table" >&2; exit 1; }
 	@echo "A shop's RFID readings of one day: which items went from a shelf to an exit past no register?"
-	@$(BIN)/augury match $(EXAMPLE)/shoplifting.augury $(EXAMPLE)/readings.jsonl --output table
+	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
 
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow"
