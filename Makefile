@@ -10,10 +10,10 @@ EXAMPLE := examples/shoplifting
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench clean
+.PHONY: help setup demo test test-all check format coverage golden bench bench-spark clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv and install Augury with its development tools; does nothing when up to date
 
@@ -60,6 +60,9 @@ golden: $(READY) ## write the golden kernels of tests/golden anew, after a wante
 
 bench: $(READY) ## measure the compiled kernels, with every answer checked; BENCH=--quick for a smoke run
 	@$(BIN)/python -m benchmarks.kernels --json build/bench/kernels.json $(BENCH)
+
+bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
+	@$(BIN)/python -m benchmarks.spark_host --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)
 
 clean: ## remove .venv and everything generated
 	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

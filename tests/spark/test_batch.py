@@ -56,3 +56,15 @@ def test_spark_finds_what_the_local_engine_finds(spark: SparkSession, query: str
     assert rows_of(augury.spark.match(frame, query, order_by=("ts", "seq"))) == expected
     assert rows_of(augury.spark.match(frame, query, order_by=("ts", "seq"), chunks=7, partitions=3)) == expected
     assert sum(expected.values()) > 1
+
+
+@pytest.mark.parametrize("part", ["partitions", "chunks", "buckets"])
+def test_less_than_one_part_is_an_error(spark: SparkSession, part: str) -> None:
+    with pytest.raises(augury.HostError, match="A589"):
+        augury.spark.match(spark.createDataFrame(stream(5)), KEYED, **{part: 0})  # type: ignore[arg-type]
+
+
+def test_one_task_for_all_events_comes_with_a_warning(spark: SparkSession) -> None:
+    with pytest.warns(augury.AuguryWarning, match="without WITHIN a match may span the whole stream") as notes:
+        augury.spark.match(spark.createDataFrame(stream(5)), "PATTERN SEQ(A a, B b)")
+    assert notes[0].filename == __file__

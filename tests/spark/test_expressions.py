@@ -7,11 +7,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import augury.spark
+from augury.hosts.events import engine_schema, engine_table
 from augury.hosts.local import make_options
 from augury.hosts.spark.batch import prepared
+from augury.hosts.spark.expressions import ticks
 from augury.hosts.spark.group import one_group
 from augury.hosts.spark.job import Roles, job_of
 from augury.hosts.spark.schemas import arrow_schema
+from augury.runtime.batch import time_ticks
+from augury.schema import EventSchema
 from augury.source import Source
 from tests.spark.comparing import local_rows, rows_of
 
@@ -57,6 +61,24 @@ def test_rows_and_columns_that_reach_python(spark: SparkSession) -> None:
         kept[query] = events.count()
         assert "unused" not in events.columns
     assert kept == KEPT
+
+
+TIMES = {
+    "with a zone": pa.array([0, 1_700_000_000_123_456, -5], pa.timestamp("us", "UTC")),
+    "without": pa.array([0, 1_700_000_000_123_456, -5], pa.timestamp("us")),
+    "dates": pa.array([0, 20_000, -1], pa.date32()),
+    "seconds": pa.array([0.0, 1_700_000_000.123, -0.5]),
+    "integers": pa.array([0, 17, -3], pa.int32()),
+}
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=list(TIMES))
+def test_spark_counts_ticks_as_the_engine_does(spark: SparkSession, times: pa.Array) -> None:
+    events = pa.table({"ts": times})
+    frame = spark.createDataFrame(events)
+    schema = EventSchema.from_arrow(engine_schema(arrow_schema(frame.schema), None))
+    expected = time_ticks(engine_table(events, None), schema).tolist()
+    assert [row[0] for row in frame.select(ticks(schema, "ts")).collect()] == expected
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")

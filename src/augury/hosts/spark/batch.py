@@ -36,7 +36,7 @@ def match_batch(frame: DataFrame, group: Group, *, partitions: int | None, chunk
         warnings.warn(
             f"the query has no key and cannot be split by time either ({reason}): one task matches all events",
             AuguryWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     splits = reason is None and (chunks != 1 if not group.key else chunks is not None)
     pieces = _chunks(events, group, chunks, partitions) if splits else None

@@ -52,10 +52,15 @@ def match(
     where a match depends on no event farther away than WITHIN. With both given, the events of each share of the keys
     are split by time as well, which helps against keys that have most of the events.
 
+    To choose the plan, and where to cut, a few of its events and the distribution of their times are looked at now.
+
     A stream needs a watermark: `watermark="10 minutes"` says how late an event may come, or else the frame has one of
     its own. Its state is kept in `buckets` of keys. Events that come later take no part; they are counted in the
     progress of the streaming query and, with `late`, appear in a column of that name, in rows without a match.
+
+    What is said about the other kind of frame is not looked at: one call serves both.
     """
+    _check(partitions=partitions, chunks=chunks, buckets=buckets)
     job = _job(events, query, Roles(time, type, order_by, time_unit), make_options(**options))
     if events.isStreaming:
         return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
@@ -87,6 +92,7 @@ def match_all(
     taken = sorted({QUERY, "start", "end"} & queries.keys())
     if taken:
         raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
+    _check(partitions=partitions, chunks=chunks, buckets=buckets)
     roles, given = Roles(time, type, order_by, time_unit), make_options(**options)
     jobs = [(name, _job(events, query, roles, given)) for name, query in queries.items()]
     found = [
@@ -96,6 +102,12 @@ def match_all(
         for group in groups(jobs, arrow_schema(events.schema))
     ]
     return reduce(lambda one, other: one.unionAll(other), found)
+
+
+def _check(**parts: int | None) -> None:
+    for name, number in parts.items():
+        if number is not None and number < 1:
+            raise HostError("A589", f"a frame cannot be split into {number} parts: {name}={number}", "give 1 or more")
 
 
 def _job(events: DataFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:

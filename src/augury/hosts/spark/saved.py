@@ -9,17 +9,19 @@ from typing import Any
 import pyarrow as pa
 
 from augury.errors import HostError, names
-from augury.hosts.reorder import Arrivals, in_order
+from augury.hosts.reorder import Arrivals
 from augury.hosts.snapshot import get_arrivals, put_arrivals
-from augury.hosts.spark.bucket import Bucket
+from augury.hosts.spark.bucket import Bucket, replayable, replayed
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.meaning import evaluators, meaning
 from augury.hosts.stages import Stage
-from augury.ir.terms import OutputMode
 from augury.runtime.state import RunState
 
 FAMILY, VERSION = "spark-bucket", 1
 CODEC = "lz4"
+
+SPARE = 1 << 16
+"""Bytes that a state may grow by before it is worth to look for what it could forget."""
 
 
 def header(job: Job, buckets: int) -> bytes:
@@ -34,20 +36,32 @@ def check_header(data: bytes, job: Job, buckets: int) -> None:
 
 def save_bucket(bucket: Bucket, job: Job, buckets: int) -> bytes:
     """One blob: compressed Arrow tables with JSON facts."""
+    bucket, states = _lean(bucket, job)
     tables: dict[str, pa.Table] = {}
     put_arrivals(tables, "held", bucket.held)
     for k, stage in enumerate(bucket.stages):
         put_arrivals(tables, f"held{k}", stage.held)
         put_arrivals(tables, f"log{k}", stage.log)
-        tables[f"state{k}"] = pa.table({"state": pa.array([stage.state.to_bytes()], pa.large_binary())})
+        tables[f"state{k}"] = pa.table({"state": pa.array([states[k]], pa.large_binary())})
     facts = {
         "meaning": meaning(job, buckets),
         "evaluators": evaluators(job),
         "next_row": bucket.next_row,
         "next_derived": bucket.next_derived,
         "watermark": bucket.watermark,
+        "lean": bucket.lean,
     }
     return _packed(RunState(FAMILY, VERSION, tables, facts))
+
+
+def _lean(bucket: Bucket, job: Job) -> tuple[Bucket, list[bytes]]:
+    """The states as bytes; made anew once they have doubled: a kernel forgets events, but not the keys it has seen."""
+    states = [stage.state.to_bytes() for stage in bucket.stages]
+    if sum(map(len, states)) <= 2 * bucket.lean + SPARE or not replayable(job):
+        return bucket, states
+    stage = replayed(bucket.stages[0], job, bucket.watermark)
+    state = stage.state.to_bytes()
+    return replace(bucket, stages=(stage,), lean=len(state)), [state]
 
 
 def load_bucket(data: bytes, job: Job, buckets: int) -> Bucket:
@@ -66,25 +80,21 @@ def load_bucket(data: bytes, job: Job, buckets: int) -> Bucket:
             for k, stage in enumerate(chain)
         )
     else:
-        chain = (_replayed(chain, job, facts["watermark"]),)
+        chain = (_continued(chain, job, facts["watermark"]),)
     held = _fitting(tables, "held", job.arrow)
-    return Bucket(chain, held, facts["next_row"], facts["next_derived"], facts["watermark"])
+    return Bucket(chain, held, facts["next_row"], facts["next_derived"], facts["watermark"], facts["lean"])
 
 
-def _replayed(chain: tuple[Stage, ...], job: Job, watermark: int) -> Stage:
-    """The stage as another evaluator would have it after the same events: what it finds has been reported before."""
-    query = job.last.bound
-    if len(chain) > 1 or query.output in (OutputMode.NONOVERLAP, OutputMode.COVER):
+def _continued(chain: tuple[Stage, ...], job: Job, watermark: int) -> Stage:
+    """The stage as another evaluator would have it after the same events."""
+    if not replayable(job):
         raise HostError(
             "A571",
-            "another plan cannot continue this checkpoint: a program of several queries, and OUTPUT NONOVERLAP or "
-            "COVER, depend on more than the events that are kept",
+            "another plan cannot continue this checkpoint: a program of several queries, OUTPUT NONOVERLAP or COVER, "
+            "and a window without a time depend on more than the events that are kept",
             "force the plan the checkpoint was written by with plan=..., or start with a new checkpoint",
         )
-    stage = chain[0]
-    events = in_order(stage.log, job.schema)
-    state, _ = stage.kernel.step(stage.state, events.batch(job.schema), watermark)
-    return replace(stage, state=state)
+    return replayed(chain[0], job, watermark)
 
 
 def _fitting(tables: Mapping[str, pa.Table], name: str, arrow: pa.Schema) -> Arrivals:

@@ -72,7 +72,7 @@ def _buckets(group: Group, wanted: int | None) -> int:
         "the query has no key: the whole stream is matched in one task. Where all events of a match agree on an "
         "attribute, say so with [attr]",
         AuguryWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
     return 1
 
