@@ -145,7 +145,10 @@ def test_an_error_in_a_task_is_told_without_its_traces(spark: SparkSession, tmp_
     pa.parquet.write_table(table, tmp_path / "events.parquet")
     text = """
         source = { format = "parquet", path = "events.parquet" }
-        query = [{ name = "all", text = "PATTERN SEQ(A a) WITHIN 1 second", sink = { format = "console" } }]
+        [[query]]
+        name = "all"
+        text = "SEQ(A a) WHERE skip_till_next_match {} WITHIN 1 second"
+        sink = { format = "console" }
     """
     with pytest.raises(HostError, match=r"A587.*A509.*events have no time") as raised:
         augury.spark.run_pipeline(augury.spark.read_pipeline(written(tmp_path, text)), master=None, say=print)

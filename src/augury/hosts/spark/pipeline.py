@@ -21,6 +21,9 @@ from augury.hosts.spark.session import embedded_session
 PATIENCE = 60.0
 """Seconds that a micro-batch may take to end after the user asked to stop."""
 
+LAST_WORDS = 10.0
+"""Seconds to wait for what Spark still has to tell of a stream that has ended."""
+
 
 def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str], None]) -> None:
     """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes."""
@@ -62,6 +65,7 @@ def _stream(spark: SparkSession, events: DataFrame, pipeline: Pipeline, say: Cal
     finally:
         for started in running:
             started.stop()
+        listener.wait_for({str(started.runId) for started in running}, LAST_WORDS)
         spark.streams.removeListener(listener)
 
 

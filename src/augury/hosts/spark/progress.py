@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +17,17 @@ from pyspark.sql.streaming.listener import (
 
 
 class ProgressLine(StreamingQueryListener):
-    """One line for each micro-batch."""
+    """One line for each micro-batch; Spark tells of it in a thread of its own, some time afterwards."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
+        self.ended: set[str] = set()
+        self.changed = threading.Condition()
+
+    def wait_for(self, runs: set[str], timeout: float) -> None:
+        """Until everything has been told of these runs, or the time is over."""
+        with self.changed:
+            self.changed.wait_for(lambda: runs <= self.ended, timeout)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         self.say(f"{event.name}: started")
@@ -31,7 +39,10 @@ class ProgressLine(StreamingQueryListener):
         """Nothing new: nothing to say."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Whoever waits for the query tells how it ended."""
+        """How it ended is told by whoever waits for the query."""
+        with self.changed:
+            self.ended.add(str(event.runId))
+            self.changed.notify_all()
 
 
 def progress_line(progress: StreamingQueryProgress) -> str:
