@@ -7,6 +7,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 EXAMPLE := examples/shoplifting
+PARTS := kernels lazy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -58,8 +59,9 @@ coverage: $(READY) ## run every test; fail if lang, bind and reference are cover
 golden: $(READY) ## write the golden kernels of tests/golden anew, after a wanted change of the generator
 	@$(BIN)/python -m pytest -q tests/codegen/test_golden.py --update-golden
 
-bench: $(READY) ## measure the compiled kernels, with every answer checked; BENCH=--quick for a smoke run
-	@$(BIN)/python -m benchmarks.kernels --json build/bench/kernels.json $(BENCH)
+bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quick for a smoke run, PARTS=lazy for that part
+	@status=0; for part in $(PARTS); do \
+		$(BIN)/python -m benchmarks.$$part --json build/bench/$$part.json $(BENCH) || status=1; done; exit $$status
 
 bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
 	@$(BIN)/python -m benchmarks.spark_host --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)

@@ -28,6 +28,8 @@ READINGS = [
 ]
 THEFT = "PATTERN SEQ(Shelf s, NOT(Register r), Exit e) WHERE [tag] WITHIN 1 hour"
 
+CLOSEST = "PATTERN SEQ(Shelf s, Exit e) WHERE skip_till_next_match { [tag] } WITHIN 1 hour"
+
 LOSSY = "PATTERN SEQ(Shelf s, Exit e) WHERE s.tag[e.tag] = e.tag WITHIN 1 hour THRESHOLD 0.5"
 
 
@@ -240,7 +242,7 @@ def test_numbers_json_cannot_hold_are_null(tmp_path: Path) -> None:
         (["match", "thefts.augury", "EVENTS"], "error[A560]: there is no query file `thefts.augury`"),
         (["match", THEFT, "none.jsonl"], "error[A530]: there is no file `none.jsonl`"),
         (["match", THEFT, "EVENTS", "--time", "when"], "error[A502]"),
-        (["match", THEFT, "EVENTS", "--plan", "lazy-chain"], "plan `lazy-chain` cannot run this query"),
+        (["match", CLOSEST, "EVENTS", "--plan", "lazy-chain"], "plan `lazy-chain` cannot run this query"),
         (["match", "PATTERN a", "EVENTS", "--max-matches", "3"], "more than 3 matches"),
         (["match", "PATTERN SEQ(Shelf s, Exit e) WITHIN 1 hour THRESHOLD 0.5", "EVENTS"], "error[A550]"),
         (
@@ -288,7 +290,11 @@ def test_the_caret_is_under_the_mistake(readings: str) -> None:
     assert lines[place + 1].index("^") == lines[place].index("t.tag")
 
 
-@pytest.mark.parametrize("how", [["--jit"], ["--no-jit"], ["--plan", "reference"], ["--plan", "eager-nfa"]], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [["--jit"], ["--no-jit"], *(["--plan", plan] for plan in ("reference", "eager-nfa", "lazy-chain", "lazy-tree"))],
+    ids=str,
+)
 def test_matches_do_not_depend_on_how_they_are_found(readings: str, how: list[str]) -> None:
     result = augury_cli("match", THEFT + " RETURN s.tag AS tag", readings, *how)
     assert result.exit_code == 0
@@ -311,11 +317,15 @@ def test_check(readings: str, tmp_path: Path) -> None:
 
 def test_explain(readings: str) -> None:
     assert augury_cli("explain", "seq(A a, B b)").stdout == "PATTERN   SEQ(A a, B b)\n"
-    assert augury_cli("explain", THEFT, "--schema", readings).stdout.startswith("plan  eager-nfa\n")
+    assert augury_cli("explain", THEFT, "--schema", readings).stdout.startswith("plan  lazy-chain\n")
+    eager = augury_cli("explain", THEFT, "--schema", readings, "--plan", "eager-nfa")
+    assert eager.stdout.startswith("plan  eager-nfa\n")
     slow = augury_cli("explain", THEFT, "--schema", readings, "--plan", "reference")
     assert slow.stdout.startswith("plan  reference\n")
     kernel = augury_cli("explain", THEFT, "--schema", readings, "--stage", "kernel").stdout
-    assert "@kernel\ndef advance(" in kernel
+    assert "@kernel\ndef store(" in kernel
+    automaton = ("--plan", "eager-nfa", "--stage", "kernel")
+    assert "@kernel\ndef advance(" in augury_cli("explain", THEFT, "--schema", readings, *automaton).stdout
     assert "partition by  tag" in augury_cli("explain", THEFT, "--schema", readings, "--stage", "bound").stdout
     assert augury_cli("explain", THEFT, "--schema", readings, "--stage", "syntax").stdout.startswith("PATTERN ")
 

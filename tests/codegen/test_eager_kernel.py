@@ -106,6 +106,34 @@ def test_members_of_a_merged_run_expire_one_by_one() -> None:
     assert [m.rows for m in once(k, stream)[1]] == [((1, 2), (3,)), ((2,), (3,))]
 
 
+@pytest.mark.parametrize("window", ["20 seconds", "20 EVENTS"])
+@pytest.mark.parametrize("merge", [False, True])
+def test_runs_outlive_the_first_events_of_those_merged_with_them(window: str, merge: bool) -> None:
+    # Some run is alive at any time, and what it knows of a[1] comes from runs whose a[1] is long forgotten.
+    where = "a[1].x < 3 AND b.x = a[1].x + 5"
+    text = f"PATTERN SEQ(A|B+ a[], A|B b) WHERE skip_till_next_match {{ {where} }} WITHIN {window}"
+    stream = ticks(500)
+    k = kernel(text, stream, merge=merge)
+    assert k.plan.merge is merge
+    parts = [stream.slice(i, 10) for i in range(0, stream.num_rows, 10)]
+    found = run(k, k.plan.query.schema, parts, save=True)
+    assert found == reference_matches(k.plan.query, stream)
+    assert len(found) > 100
+
+
+def test_a_count_window_bounds_the_histories_of_merged_runs() -> None:
+    # Runs that never end by themselves: without its window a merged one would keep every event since the first.
+    where = "[k] AND a[1].x < 2 AND b.x > 20"
+    text = f"PATTERN SEQ(A|B+ a[], A|B b) WHERE skip_till_next_match {{ {where} }} WITHIN 30 EVENTS"
+    stream = ticks(4_000, keys=2)
+    k = kernel(text, stream)
+    assert k.plan.merge
+    state, _ = once(k, stream)
+    tables = state.tables
+    assert tables["runs"].num_rows > 0
+    assert 0 < tables["nodes"].num_rows <= 2 * 30 + 2
+
+
 def test_compressed_matches_are_counted_without_being_written_out() -> None:
     text = "PATTERN SEQ(A+ a[], B b) WHERE skip_till_any_match {}"
     stream = pa.table({"ts": range(61), "type": ["A"] * 60 + ["B"]})

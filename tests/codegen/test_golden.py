@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -37,11 +39,30 @@ WITHIN  10 minutes""",
 PATTERN SEQ(A a, B+ b[], NOT(D d))
 WHERE   strict_contiguity { b[i].price > b[i-1].price AND a.symbol IN ('x', 'y') }
 WITHIN  7 EVENTS""",
+    "lazy_first_chance": """\
+PATTERN SEQ(A a, NOT(N n), B b, C c)
+WHERE   skip_till_any_match { a.price < b.price AND b.price < c.price AND n.volume > a.volume }
+WITHIN  10 minutes""",
+    "lazy_keyed": """\
+PATTERN AND(A a, B b, C c)
+WHERE   skip_till_any_match { a.symbol = b.symbol AND b.volume = c.volume AND a.price < c.price }
+WITHIN  1 hour""",
+    "lazy_list": """\
+PATTERN SEQ(A a, B{2,5} b[], C c)
+WHERE   skip_till_any_match { [symbol] AND b[i].price > b[i-1].price AND c.volume > max(b[].volume) }
+WITHIN  10 minutes""",
 }
+
+LAZY: Mapping[str, Mapping[str, Any]] = {
+    "lazy_first_chance": {"order": ["c", "b", "a"], "negation": "first-chance"},
+    "lazy_keyed": {"order": ["a", "b", "c"]},
+    "lazy_list": {"order": ["c", "a", "b"]},
+}
+"""How the lazy ones are asked for; the others are automata."""
 
 
 def kernel(name: str) -> str:
-    source = augury.explain(QUERIES[name], COLUMNS, stage="kernel")
+    source = augury.explain(QUERIES[name], COLUMNS, stage="kernel", **LAZY.get(name, {"plan": "eager-nfa"}))
     return source + "\n"
 
 
@@ -60,3 +81,11 @@ def test_every_golden_file_has_its_query() -> None:
 def test_one_of_them_is_merged() -> None:
     assert "; runs merged" in kernel("rising")
     assert "; runs not merged" in kernel("each_element")
+
+
+def test_the_lazy_ones_are_what_they_are_called() -> None:
+    first_chance, keyed, lists = map(kernel, LAZY)
+    assert "# chain 0: c, b, a; negation first-chance\n" in first_chance
+    assert "if gone_n:  # NOT(N n)\n" in first_chance
+    assert "# take B b with the same symbol\n" in keyed
+    assert "# iterate B b\n" in lists

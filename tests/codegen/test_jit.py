@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import subprocess
@@ -11,6 +12,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +140,16 @@ def probe(x):
     x = np.array([np.nan, 1.0, 0.0, 1e308, 1e308])
     expected = (False, True, np.inf, np.inf)
     assert load(source, jit=False)["probe"](x) == load(source, cache_dir=tmp_path)["probe"](x) == expected
+
+
+def test_float_remainders_are_exact(tmp_path: Path) -> None:
+    source = kernel_source("@kernel\ndef rest(x, y):\n    return float_remainder(x, y)\n", ("rest",))
+    plain, compiled = load(source, jit=False)["rest"], load(source, cache_dir=tmp_path)["rest"]
+    values = [0.1, -0.1, 1.0, 2.5, -7.5, 1e300, 5e-324, np.inf, -np.inf]
+    for x, y in product(values, values):
+        expected = math.nan if math.isinf(x) else math.fmod(x, y)
+        np.testing.assert_array_equal([plain(x, y), compiled(x, y)], expected)
+    np.testing.assert_array_equal([f(x, y) for f in (plain, compiled) for x, y in ((1.0, 0.0), (np.nan, 1.0))], np.nan)
 
 
 def test_a_traceback_of_a_plain_kernel_shows_the_generated_line() -> None:

@@ -85,15 +85,15 @@ automaton
 
 a run holds
   RN        its last node
-  RI[:, 0]  last of b
-  RI[:, 1]  length of b
-  RI[:, 2]  count of b b[i].price
-  RF[:, 0]  sum of b b[i].price
+  RI[:, 0]  length of b
+  RI[:, 1]  count of b b[i].price
+  RF[:, 0]  last of b price
+  RF[:, 1]  sum of b b[i].price
 
 not chosen
   reference   `eager-nfa` is expected to be faster
-  lazy-chain  this release has no such evaluator
-  lazy-tree   this release has no such evaluator
+  lazy-chain  skip_till_next_match selects events in the order they arrive, a chain does not
+  lazy-tree   skip_till_next_match selects events in the order they arrive, a chain does not
   event-sets  this release has no such evaluator
   linked      this release has no such evaluator
   lossy       this release has no such evaluator"""
@@ -103,9 +103,9 @@ plan  reference
       Interpret the query as SEMANTICS states it; always possible, never fast.
 
 not chosen
-  eager-nfa   an AND binds its parts in any order, an automaton only in one  (query 1:9)
-  lazy-chain  this release has no such evaluator
-  lazy-tree   this release has no such evaluator
+  eager-nfa   an AND binds its parts in any order, an automaton only in one                   (query 1:9)
+  lazy-chain  skip_till_next_match selects events in the order they arrive, a chain does not
+  lazy-tree   skip_till_next_match selects events in the order they arrive, a chain does not
   event-sets  this release has no such evaluator
   linked      this release has no such evaluator
   lossy       this release has no such evaluator"""
@@ -191,22 +191,25 @@ def test_the_plan_of_several_automata() -> None:
         ("PATTERN SEQ(A a, B{3,} b[], C c)", "proceed  C c, after 3 or more b"),
     ],
 )
-def test_lines_of_a_plan(query: str, line: str) -> None:
-    assert line in augury.explain(query, COLUMNS)
+def test_lines_of_an_automaton(query: str, line: str) -> None:
+    assert line in augury.explain(query, COLUMNS, plan="eager-nfa")
 
 
-def test_registered_functions_over_several_events_are_part_of_the_kernel() -> None:
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain"])
+def test_registered_functions_over_several_events_are_part_of_the_kernel(plan: str) -> None:
     def closer(x: float, y: float) -> bool:
         return abs(x - y) < 1
 
-    text = augury.explain("PATTERN SEQ(A a, B b) WHERE closer(a.price, b.price)", COLUMNS, functions={"closer": closer})
+    query = "PATTERN SEQ(A a, B b) WHERE closer(a.price, b.price)"
+    text = augury.explain(query, COLUMNS, functions={"closer": closer}, plan=plan)
     title = "registered functions in the kernel, which stays plain Python if one of them does not compile"
     assert f"\n\n{title}\n  closer\n\n" in text
 
 
 def test_interpreted_queries_have_no_kernel() -> None:
-    assert augury.explain("PATTERN AND(A a, B b)", COLUMNS) == INTERPRETED
-    assert augury.explain("PATTERN AND(A a, B b)", COLUMNS, stage="kernel") == KERNEL
+    query = "PATTERN AND(A a, B b) WHERE skip_till_next_match {}"
+    assert augury.explain(query, COLUMNS) == INTERPRETED
+    assert augury.explain(query, COLUMNS, stage="kernel") == KERNEL
     assert "reference   `eager-nfa` was asked for" in augury.explain(QUERY, COLUMNS, plan="eager-nfa")
 
 

@@ -5,7 +5,7 @@
 # strict_contiguity; runs not merged
 # state 0: waiting for b
 # state 1: looping over b
-# RI[:, 0]: last of b
+# RF[:, 0]: last of b price
 
 
 @kernel
@@ -17,7 +17,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
     runs = nums[4]
     stamp = nums[5]
     room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
-    for i in range(i0, n):
+    for event in range(i0, n):
+        i = natural(event)
         g = 0  # the events of any partition end a run
         need = 3 * P_live[g] + 1
         room -= need
@@ -35,12 +36,16 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
         k = rank[i]
         fit_0 = (type_[i] == 0) and (part[i] >= 0) and (((c_symbol[i] == 3 and c_symbol[i] >= 0 and 3 >= 0) or (c_symbol[i] == 4 and c_symbol[i] >= 0 and 4 >= 0)))  # a
         fit_1 = (type_[i] == 1) and (part[i] >= 0)  # b
-        live = 0
+        link = -1  # the run before r
         r = P_head[g]
-        P_head[g] = -1
         while r >= 0:
             after = RX[r]
             if place[i] - RT[r] >= 7:  # WITHIN
+                if link < 0:
+                    P_head[g] = after
+                else:
+                    RX[link] = after
+                P_live[g] -= 1
                 FREE[free] = r
                 free += 1
                 runs -= 1
@@ -49,10 +54,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                 took = took and k > RK[r]
                 if took:
                     q = r
-                    RI[q, 0] = i
+                    RF[q, 0] = c_price[i]
                     RS[q] = 1
                     RK[q] = k
-                    node = nodes
+                    node = natural(nodes)
                     nodes = node + 1
                     NE[node] = i
                     NP[node] = RN[q]
@@ -62,25 +67,27 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     RN[q] = node
                     done = True
                     if done:  # a match
-                        OUT[found] = node
+                        OUT[natural(found)] = node
                         found += 1
-                    RX[q] = P_head[g]
-                    P_head[g] = q
-                    live += 1
+                    link = r
                 else:
+                    if link < 0:
+                        P_head[g] = after
+                    else:
+                        RX[link] = after
+                    P_live[g] -= 1
                     FREE[free] = r
                     free += 1
                     runs -= 1
-            elif RS[r] == 1:  # looping over b
+            else:  # looping over b
                 took = fit_1
                 took = took and k > RK[r]
-                took = took and (c_price[i] > c_price[RI[r, 0]])  # b[i].price > b[i-1].price   (query 2:29)
+                took = took and (c_price[i] > RF[r, 0])  # b[i].price > b[i-1].price   (query 2:29)
                 if took:
                     q = r
-                    RI[q, 0] = i
-                    RS[q] = 1
+                    RF[q, 0] = c_price[i]
                     RK[q] = k
-                    node = nodes
+                    node = natural(nodes)
                     nodes = node + 1
                     NE[node] = i
                     NP[node] = RN[q]
@@ -90,12 +97,15 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     RN[q] = node
                     done = True
                     if done:  # a match
-                        OUT[found] = node
+                        OUT[natural(found)] = node
                         found += 1
-                    RX[q] = P_head[g]
-                    P_head[g] = q
-                    live += 1
+                    link = r
                 else:
+                    if link < 0:
+                        P_head[g] = after
+                    else:
+                        RX[link] = after
+                    P_live[g] -= 1
                     FREE[free] = r
                     free += 1
                     runs -= 1
@@ -105,12 +115,12 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
             free -= 1
             q = FREE[free]
             runs += 1
-            RI[q, 0] = 0
+            RF[q, 0] = 0
             RN[q] = -1
             RT[q] = place[i]
             RS[q] = 0
             RK[q] = k
-            node = nodes
+            node = natural(nodes)
             nodes = node + 1
             NE[node] = i
             NP[node] = RN[q]
@@ -120,8 +130,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
             RN[q] = node
             RX[q] = P_head[g]
             P_head[g] = q
-            live += 1
-        P_live[g] = live
+            P_live[g] += 1
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

@@ -6,9 +6,9 @@
 # state 0: waiting for b
 # state 1: looping over b
 # RI[:, 0]: length of b
-# RI[:, 1]: first of a
-# RI[:, 2]: count of b b[i].volume
-# RI[:, 3]: max of b b[i].volume
+# RI[:, 1]: count of b b[i].volume
+# RI[:, 2]: max of b b[i].volume
+# RF[:, 0]: first of a price
 
 
 @kernel
@@ -20,7 +20,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
     runs = nums[4]
     stamp = nums[5]
     room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
-    for i in range(i0, n):
+    for event in range(i0, n):
+        i = natural(event)
         g = part[i]
         if g < 0:
             continue
@@ -41,19 +42,23 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
         fit_0 = (type_[i] == 0)  # a
         fit_1 = (type_[i] == 1)  # b
         fit_2 = (type_[i] == 2)  # c
-        live = 0
+        link = -1  # the run before r
         r = P_head[g]
-        P_head[g] = -1
         while r >= 0:
             after = RX[r]
             if t - RT[r] > 600000:  # WITHIN
+                if link < 0:
+                    P_head[g] = after
+                else:
+                    RX[link] = after
+                P_live[g] -= 1
                 FREE[free] = r
                 free += 1
                 runs -= 1
             elif RS[r] == 0:  # waiting for b
                 took = fit_1
                 took = took and k > RK[r]
-                took = took and (c_price[i] > c_price[RI[r, 1]])  # b[i].price > a.price   (query 2:31)
+                took = took and (c_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
                     q = FREE[free]
@@ -61,17 +66,17 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     RI[q, 0] = RI[r, 0]
                     RI[q, 1] = RI[r, 1]
                     RI[q, 2] = RI[r, 2]
-                    RI[q, 3] = RI[r, 3]
+                    RF[q, 0] = RF[r, 0]
                     RN[q] = RN[r]
                     RT[q] = RT[r]
                     RI[q, 0] = 1
                     if not (c_volume_null[i] != 0):
                         x = c_volume[i]
-                        RI[q, 2] += 1
-                        RI[q, 3] = x if RI[q, 2] == 1 or x > RI[q, 3] else RI[q, 3]
+                        RI[q, 1] += 1
+                        RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
                     RS[q] = 1
                     RK[q] = k
-                    node = nodes
+                    node = natural(nodes)
                     nodes = node + 1
                     NE[node] = i
                     NP[node] = RN[q]
@@ -81,11 +86,11 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     RN[q] = node
                     RX[q] = P_head[g]
                     P_head[g] = q
-                    live += 1
-                RX[r] = P_head[g]
-                P_head[g] = r
-                live += 1
-            elif RS[r] == 1:  # looping over b
+                    P_live[g] += 1
+                    if link < 0:
+                        link = q
+                link = r
+            else:  # looping over b
                 go = fit_2
                 go = go and RI[r, 0] >= 2
                 if go:
@@ -96,20 +101,20 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                             if not (c_price[i] > c_price[WALK[0, k_b]]):
                                 go = False
                                 break
-                    go = go and (not ((c_volume_null[i] != 0) or (RI[r, 2] == 0)) and c_volume[i] > RI[r, 3])  # c.volume > max(b[].volume)   (query 2:81)
+                    go = go and (not ((c_volume_null[i] != 0) or (RI[r, 1] == 0)) and c_volume[i] > RI[r, 2])  # c.volume > max(b[].volume)   (query 2:81)
                 if go:  # proceed to c
-                    node = nodes
+                    node = natural(nodes)
                     nodes = node + 1
                     NE[node] = i
                     NP[node] = RN[r]
                     NC[node] = 2
                     NT[node] = RT[r]
                     NM[node] = -1
-                    OUT[found] = node  # a match
+                    OUT[natural(found)] = node  # a match
                     found += 1
                 took = fit_1
                 took = took and k > RK[r] and RI[r, 0] < 5
-                took = took and (c_price[i] > c_price[RI[r, 1]])  # b[i].price > a.price   (query 2:31)
+                took = took and (c_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
                     q = FREE[free]
@@ -117,17 +122,17 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     RI[q, 0] = RI[r, 0]
                     RI[q, 1] = RI[r, 1]
                     RI[q, 2] = RI[r, 2]
-                    RI[q, 3] = RI[r, 3]
+                    RF[q, 0] = RF[r, 0]
                     RN[q] = RN[r]
                     RT[q] = RT[r]
                     RI[q, 0] += 1
                     if not (c_volume_null[i] != 0):
                         x = c_volume[i]
-                        RI[q, 2] += 1
-                        RI[q, 3] = x if RI[q, 2] == 1 or x > RI[q, 3] else RI[q, 3]
+                        RI[q, 1] += 1
+                        RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
                     RS[q] = 1
                     RK[q] = k
-                    node = nodes
+                    node = natural(nodes)
                     nodes = node + 1
                     NE[node] = i
                     NP[node] = RN[q]
@@ -137,10 +142,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     RN[q] = node
                     RX[q] = P_head[g]
                     P_head[g] = q
-                    live += 1
-                RX[r] = P_head[g]
-                P_head[g] = r
-                live += 1
+                    P_live[g] += 1
+                    if link < 0:
+                        link = q
+                link = r
             r = after
         go = fit_0  # begin with a
         if go:
@@ -150,13 +155,13 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             RI[q, 0] = 0
             RI[q, 1] = 0
             RI[q, 2] = 0
-            RI[q, 3] = 0
+            RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RI[q, 1] = i
+            RF[q, 0] = c_price[i]
             RS[q] = 0
             RK[q] = k
-            node = nodes
+            node = natural(nodes)
             nodes = node + 1
             NE[node] = i
             NP[node] = RN[q]
@@ -166,8 +171,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             RN[q] = node
             RX[q] = P_head[g]
             P_head[g] = q
-            live += 1
-        P_live[g] = live
+            P_live[g] += 1
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

@@ -4,7 +4,7 @@
 #
 # skip_till_any_match; runs not merged
 # state 0: waiting for e
-# RI[:, 0]: first of s
+# RF[:, 0]: first of s price
 
 
 @kernel
@@ -16,7 +16,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
     runs = nums[4]
     stamp = nums[5]
     room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
-    for i in range(i0, n):
+    for event in range(i0, n):
+        i = natural(event)
         g = part[i]
         if g < 0:
             continue
@@ -36,45 +37,47 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
         k = rank[i]
         fit_0 = (type_[i] == 0)  # s
         fit_1 = (type_[i] == 1)  # e
-        live = 0
+        link = -1  # the run before r
         r = P_head[g]
-        P_head[g] = -1
         while r >= 0:
             after = RX[r]
             if t - RT[r] > 43200000:  # WITHIN
+                if link < 0:
+                    P_head[g] = after
+                else:
+                    RX[link] = after
+                P_live[g] -= 1
                 FREE[free] = r
                 free += 1
                 runs -= 1
-            elif RS[r] == 0:  # waiting for e
+            else:  # waiting for e
                 took = fit_1
                 took = took and k > RK[r]
-                took = took and (c_price[i] >= c_price[RI[r, 0]])  # e.price >= s.price   (query 2:44)
+                took = took and (c_price[i] >= RF[r, 0])  # e.price >= s.price   (query 2:44)
                 if took:
-                    node = nodes
+                    node = natural(nodes)
                     nodes = node + 1
                     NE[node] = i
                     NP[node] = RN[r]
                     NC[node] = 1
                     NT[node] = RT[r]
                     NM[node] = -1
-                    OUT[found] = node  # a match
+                    OUT[natural(found)] = node  # a match
                     found += 1
-                RX[r] = P_head[g]
-                P_head[g] = r
-                live += 1
+                link = r
             r = after
         go = fit_0  # begin with s
         if go:
             free -= 1
             q = FREE[free]
             runs += 1
-            RI[q, 0] = 0
+            RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RI[q, 0] = i
+            RF[q, 0] = c_price[i]
             RS[q] = 0
             RK[q] = k
-            node = nodes
+            node = natural(nodes)
             nodes = node + 1
             NE[node] = i
             NP[node] = RN[q]
@@ -84,8 +87,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             RN[q] = node
             RX[q] = P_head[g]
             P_head[g] = q
-            live += 1
-        P_live[g] = live
+            P_live[g] += 1
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

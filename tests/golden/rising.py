@@ -6,7 +6,8 @@
 # skip_till_next_match; runs merged
 # state 0: looping over a
 # RI[:, 0]: count of a a[i].price
-# RI[:, 1]: last of a
+# RI[:, 1]: last of a volume
+# RI[:, 2]: last null of a volume
 # RF[:, 0]: sum of a a[i].price
 
 
@@ -19,7 +20,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
     runs = nums[4]
     stamp = nums[5]
     room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
-    for i in range(i0, n):
+    for event in range(i0, n):
+        i = natural(event)
         g = part[i]
         if g < 0:
             continue
@@ -42,37 +44,41 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
         lead_0 = idle_0 = join_0 = -1
         fit_0 = (type_[i] == 0)  # a
         fit_1 = (type_[i] == 0)  # b
-        live = 0
+        link = -1  # the run before r
         r = P_head[g]
-        P_head[g] = -1
         while r >= 0:
             after = RX[r]
             if t - RT[r] > 3600000:  # WITHIN
+                if link < 0:
+                    P_head[g] = after
+                else:
+                    RX[link] = after
+                P_live[g] -= 1
                 FREE[free] = r
                 free += 1
                 runs -= 1
-            elif RS[r] == 0:  # looping over a
+            else:  # looping over a
                 go = fit_1
                 if go:
                     go = go and k > RK[r]
-                    go = go and (to_float(c_volume[i], (c_volume_null[i] != 0)) < (0.8 * to_float(c_volume[RI[r, 1]], (c_volume_null[RI[r, 1]] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
+                    go = go and (to_float(c_volume[i], (c_volume_null[i] != 0)) < (0.8 * to_float(RI[r, 1], (RI[r, 2] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
                 if go:  # proceed to b
                     if final_0 >= 0:  # another run ends with the same event
-                        edge = edges
+                        edge = natural(edges)
                         edges = edge + 1
                         XN[edge] = RN[r]
                         XX[edge] = NM[final_0]
                         NM[final_0] = edge
                         NT[final_0] = max(NT[final_0], RT[r])
                     else:  # a match
-                        node = nodes
+                        node = natural(nodes)
                         nodes = node + 1
                         NE[node] = i
                         NP[node] = RN[r]
                         NC[node] = 1
                         NT[node] = RT[r]
                         NM[node] = -1
-                        OUT[found] = node
+                        OUT[natural(found)] = node
                         found += 1
                         final_0 = node
                 took = fit_0
@@ -80,26 +86,23 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                 took = took and (c_price[i] > divide(float(RF[r, 0]), float(RI[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
                 if took:
                     q = r
-                    RI[q, 1] = i
+                    RI[q, 1] = c_volume[i]
+                    RI[q, 2] = int(c_volume_null[i] != 0)
                     if not isnan(c_price[i]):
                         x = c_price[i]
                         RI[q, 0] += 1
                         RF[q, 0] += x
-                    RS[q] = 0
                     RK[q] = k
                     m = lead_0
-                    if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0])):
+                    if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0])):
                         h = mix(0)
                         h = mix(h ^ int(RI[q, 0]))
-                        h = mix(h ^ int(c_volume[RI[q, 1]]))
-                        h = mix(h ^ int(int(c_volume_null[RI[q, 1]] != 0)))
-                        h = mix(h ^ bits(c_price[RI[q, 1]]))
                         h = mix(h ^ bits(RF[q, 0]))
                         h = h & (HT.shape[0] - 1)
                         m = -1
                         while HG[h] == stamp:
                             m = HT[h]
-                            if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0]):
+                            if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
                                 break
                             m = -1
                             h = (h + 1) & (HT.shape[0] - 1)
@@ -107,20 +110,25 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                             HG[h] = stamp
                             HT[h] = q
                     if m >= 0:  # an equivalent run took the same event: merge
-                        edge = edges
+                        edge = natural(edges)
                         edges = edge + 1
                         XN[edge] = RN[q]
                         XX[edge] = NM[RN[m]]
                         NM[RN[m]] = edge
                         NT[RN[m]] = max(NT[RN[m]], RT[q])
                         RT[m] = max(RT[m], RT[q])
-                        FREE[free] = q
+                        if link < 0:
+                            P_head[g] = after
+                        else:
+                            RX[link] = after
+                        P_live[g] -= 1
+                        FREE[free] = r
                         free += 1
                         runs -= 1
                     else:
                         if lead_0 < 0:
                             lead_0 = q
-                        node = nodes
+                        node = natural(nodes)
                         nodes = node + 1
                         NE[node] = i
                         NP[node] = RN[q]
@@ -128,13 +136,11 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         NT[node] = RT[q]
                         NM[node] = -1
                         RN[q] = node
-                        RX[q] = P_head[g]
-                        P_head[g] = q
-                        live += 1
+                        link = r
                 else:
-                    if idle_0 >= 0 and k > RK[idle_0] and k > RK[r] and same(RI[idle_0, 0], RI[r, 0]) and same(c_volume[RI[idle_0, 1]], c_volume[RI[r, 1]]) and same(int(c_volume_null[RI[idle_0, 1]] != 0), int(c_volume_null[RI[r, 1]] != 0)) and same(c_price[RI[idle_0, 1]], c_price[RI[r, 1]]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
+                    if idle_0 >= 0 and k > RK[idle_0] and k > RK[r] and same(RI[idle_0, 0], RI[r, 0]) and same(RI[idle_0, 1], RI[r, 1]) and same(RI[idle_0, 2], RI[r, 2]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
                         if join_0 < 0:
-                            node = nodes
+                            node = natural(nodes)
                             nodes = node + 1
                             NE[node] = NE[RN[idle_0]]
                             NP[node] = RN[idle_0]
@@ -143,7 +149,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                             NM[node] = -1
                             join_0 = node  # no event: two histories become one
                             RN[idle_0] = node
-                        edge = edges
+                        edge = natural(edges)
                         edges = edge + 1
                         XN[edge] = RN[r]
                         XX[edge] = NM[join_0]
@@ -152,15 +158,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         NE[join_0] = max(NE[join_0], NE[RN[r]])
                         RK[idle_0] = max(RK[idle_0], RK[r])
                         RT[idle_0] = max(RT[idle_0], RT[r])
+                        if link < 0:
+                            P_head[g] = after
+                        else:
+                            RX[link] = after
+                        P_live[g] -= 1
                         FREE[free] = r
                         free += 1
                         runs -= 1
                     else:
                         if idle_0 < 0:
                             idle_0 = r
-                        RX[r] = P_head[g]
-                        P_head[g] = r
-                        live += 1
+                        link = r
             r = after
         go = fit_0  # begin with a
         go = go and (not (c_volume_null[i] != 0) and c_volume[i] > 1000)  # a[1].volume > 1000   (query 2:45)
@@ -170,10 +179,12 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
             runs += 1
             RI[q, 0] = 0
             RI[q, 1] = 0
+            RI[q, 2] = 0
             RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RI[q, 1] = i
+            RI[q, 1] = c_volume[i]
+            RI[q, 2] = int(c_volume_null[i] != 0)
             if not isnan(c_price[i]):
                 x = c_price[i]
                 RI[q, 0] += 1
@@ -181,18 +192,15 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
             RS[q] = 0
             RK[q] = k
             m = lead_0
-            if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0])):
+            if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0])):
                 h = mix(0)
                 h = mix(h ^ int(RI[q, 0]))
-                h = mix(h ^ int(c_volume[RI[q, 1]]))
-                h = mix(h ^ int(int(c_volume_null[RI[q, 1]] != 0)))
-                h = mix(h ^ bits(c_price[RI[q, 1]]))
                 h = mix(h ^ bits(RF[q, 0]))
                 h = h & (HT.shape[0] - 1)
                 m = -1
                 while HG[h] == stamp:
                     m = HT[h]
-                    if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(c_volume[RI[m, 1]], c_volume[RI[q, 1]]) and same(int(c_volume_null[RI[m, 1]] != 0), int(c_volume_null[RI[q, 1]] != 0)) and same(c_price[RI[m, 1]], c_price[RI[q, 1]]) and same(RF[m, 0], RF[q, 0]):
+                    if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
                         break
                     m = -1
                     h = (h + 1) & (HT.shape[0] - 1)
@@ -200,7 +208,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                     HG[h] = stamp
                     HT[h] = q
             if m >= 0:  # an equivalent run took the same event: merge
-                edge = edges
+                edge = natural(edges)
                 edges = edge + 1
                 XN[edge] = RN[q]
                 XX[edge] = NM[RN[m]]
@@ -213,7 +221,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
             else:
                 if lead_0 < 0:
                     lead_0 = q
-                node = nodes
+                node = natural(nodes)
                 nodes = node + 1
                 NE[node] = i
                 NP[node] = RN[q]
@@ -223,8 +231,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                 RN[q] = node
                 RX[q] = P_head[g]
                 P_head[g] = q
-                live += 1
-        P_live[g] = live
+                P_live[g] += 1
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

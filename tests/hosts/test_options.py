@@ -61,8 +61,8 @@ def test_counters_count_on_from_batch_to_batch() -> None:
     assert augury.match(EVENTS, RISING, counters=True, plan="reference").counters is None
 
 
-def kernels(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob("*.advance.*.bin"))
+def kernels(folder: Path, entry: str = "advance") -> list[str]:
+    return sorted(path.name for path in folder.rglob(f"*.{entry}.*.bin"))
 
 
 def test_compiled_kernels_are_kept_where_they_should_be(tmp_path: Path) -> None:
@@ -93,7 +93,8 @@ def test_each_evaluator_has_its_limit() -> None:
 
 def test_a_snapshot_keeps_the_options() -> None:
     many = stream(" ".join(["a1"] * 40))
-    matcher = Matcher("PATTERN SEQ(A+ a[], B b)", COLUMNS, max_runs=100, merge=False, jit=False, counters=True)
+    automaton: dict[str, Any] = {"plan": "eager-nfa", "max_runs": 100, "merge": False}
+    matcher = Matcher("PATTERN SEQ(A+ a[], B b)", COLUMNS, **automaton, jit=False, counters=True)
     again = Matcher.restore(matcher.snapshot())
     assert again.feed(many.slice(0, 3)).counters == matcher.feed(many.slice(0, 3)).counters is not None
     with pytest.raises(TooManyMatches, match="more than 100 partial matches"):
@@ -120,15 +121,28 @@ def test_compile_and_explain_take_the_options_too(option: dict[str, bool]) -> No
     assert text != augury.explain(RISING, COLUMNS, stage="kernel")
 
 
+PAIRS = "PATTERN SEQ(A a, A b, B c) WHERE b.x > a.x AND c.x > a.x + b.x WITHIN"
+LONG = stream(" ".join("b6" if i == 100 else f"a{i % 7}" for i in range(2_000)))
+
+
 def test_a_kernel_is_compiled_once_that_pays(tmp_path: Path) -> None:
     short = stream(" ".join(["a1 b2"] * 10))
     augury.match(short, RISING, cache_dir=tmp_path)
     assert not kernels(tmp_path), "a few events do not pay for compilation"
-    pairs = "PATTERN SEQ(A a, A b, B c) WHERE b.x > a.x AND c.x > a.x + b.x WITHIN 1 minute"
-    long = stream(" ".join([*(f"a{i % 7}" for i in range(2_000)), "b6"]))
-    found = augury.match(long, pairs, merge=False, cache_dir=tmp_path)
+    pairs = f"{PAIRS} 1 minute"
+    found = augury.match(LONG, pairs, plan="eager-nfa", merge=False, cache_dir=tmp_path)
     assert len(kernels(tmp_path)) == 1
-    assert found == augury.match(long, pairs, plan="reference")
+    assert found == augury.match(LONG, pairs, plan="reference")
+    assert len(found) > 0
+
+
+def test_a_chain_is_compiled_once_that_pays(tmp_path: Path) -> None:
+    pairs = f"{PAIRS} 10 minutes"
+    rare_first = augury.match(LONG, pairs, order=["c", "a", "b"], cache_dir=tmp_path)
+    assert not kernels(tmp_path, "start_0"), "the few events before the one B do not pay for compilation"
+    found = augury.match(LONG, pairs, order=["a", "b", "c"], cache_dir=tmp_path)
+    assert len(kernels(tmp_path, "start_0")) == 1
+    assert found == rare_first
     assert len(found) > 0
 
 

@@ -348,21 +348,35 @@ def collect(
     place: NDArray[Any],
     X2: NDArray[Any],
     limit: int,
+    limits: NDArray[Any],
+    window: int,
+    part: NDArray[Any],
+    start: NDArray[Any],
 ) -> int:
     """Keep the nodes and edges that a run can reach and that start no earlier than `limit`; the least event kept.
 
-    A node comes after those it leads back to, so one pass backwards marks them and one forwards moves them.
+    With a `window`, which is one of places, each partition has its own limit, written to `limits`: what a run takes
+    next comes after all that the runs of its partition have taken. A node comes after those it leads back to, so one
+    pass backwards marks them and one forwards moves them.
     """
     n = nums[0]
     for node in range(n):
         place[node] = -1
+    for g in range(limits.shape[0]):
+        limits[g] = limit
     for g in range(P_head.shape[0]):
         r = P_head[g]
         while r >= 0:
-            place[RN[r]] = 0
+            node = RN[r]
+            place[node] = 0
+            if window >= 0:
+                p = part[NE[node]]
+                limits[p] = max(limits[p], start[NE[node]] - window)
             r = RX[r]
     for node in range(n - 1, -1, -1):
         if place[node] == 0:
+            if window >= 0:
+                limit = limits[part[NE[node]]]
             before = NP[node]
             if before >= 0 and NT[before] >= limit:
                 place[before] = 0

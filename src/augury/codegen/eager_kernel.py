@@ -31,7 +31,7 @@ from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.shared import FoundMatches
 from augury.runtime.state import RunState
 
-VERSION = 1
+VERSION = 2
 
 PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are moved to their place."""
@@ -191,10 +191,13 @@ class EagerKernel:
         if window is not None and live.events.length and counted:
             if now is None:
                 now = int(live.events.view("time")[-1])
-            # Places are counted by partition, so that no one place is too early for all nodes.
             limit = now - window.ticks if isinstance(window, TimeWindow) else limit
             lists = (live.counts, *(pool[k] for k in ("RT", "RX", "FREE", "P_head", "P_live")))
             self.support("sweep", live.nums, now, span_of(window), self._counts, *lists)
+        # Places are counted by partition, so that no one place is too early for all nodes. Without merging a node is no
+        # older than the runs that lead back to it.
+        by_partition = self._counts and self.plan.merge
+        limits = np.empty(len(pool["P_head"]) if by_partition else 0, dtype=np.int64)
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
         least = self.support(
@@ -204,6 +207,10 @@ class EagerKernel:
             scratch,
             edges,
             limit,
+            limits,
+            span_of(window) if by_partition else -1,
+            live.events.view("partition"),
+            self.reporting.starts(live),
         )
         return min(int(least), live.events.length)
 

@@ -7,8 +7,9 @@ predecessors. docs/decisions/0010 says why this is the paper's versioned buffer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
@@ -25,12 +26,10 @@ from augury.codegen.lines import Lines
 from augury.codegen.pools import Pools
 from augury.codegen.runs import Place, Slot, ValueVector, updates
 from augury.codegen.source import KernelSource, kernel_source
-from augury.ir.predicate import Ref, walk
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
-from augury.plan import Component, EagerNfaPlan, NfaBranch
+from augury.plan import Component, EagerNfaPlan
 from augury.runtime.columns import ColumnSpec
-from augury.schema import Kind
 
 POOL = ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")
 BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
@@ -67,6 +66,17 @@ class EagerNfaSource:
 def emit_eager_nfa(plan: EagerNfaPlan, *, counters: bool = False) -> EagerNfaSource:
     """The kernel of a plan; the same plan gives the same text."""
     return _Emitter(plan, counters).emit()
+
+
+class _Run(Enum):
+    """Where the run comes from that takes an event."""
+
+    SAME = auto()
+    """It is the run that is looked at, in its place in the list."""
+    SPLIT = auto()
+    """It is a copy of that run."""
+    BEGUN = auto()
+    """It is new, and the list has been gone through."""
 
 
 @dataclass(slots=True)
@@ -117,7 +127,7 @@ class _Emitter:
             self.strings,
             max(1, len(self.vector.integers)),
             max(1, len(self.vector.floats)),
-            tuple(k for k, s in enumerate(self.vector.integers) if s.operation in ("first", "last")),
+            tuple(k for k, s in enumerate(self.vector.integers) if s.holds_event),
             tuple(c.variable for branch in self.plan.branches for c in branch.components),
             tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
             negated,
@@ -165,7 +175,8 @@ class _Emitter:
             for k, name in enumerate(REGISTERS):
                 out.add(f"{name} = nums[{k}]")
             out.add(f"room = {ROOM}")
-            with out.block("for i in range(i0, n):"):
+            with out.block("for event in range(i0, n):"):
+                out.add("i = natural(event)")
                 self._event()
             self._save()
             out.add("return n")
@@ -201,28 +212,28 @@ class _Emitter:
         for b, branch in enumerate(self.plan.branches):
             for j, c in enumerate(branch.components):
                 out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", f"{c.variable}")
-        out.add("live = 0")
+        out.add("link = -1", "the run before r")
         out.add("r = P_head[g]")
-        out.add("P_head[g] = -1")
         with out.block("while r >= 0:"):
             out.add("after = RX[r]")
             word = "if"
             expired = self._expired()
             if expired:
                 with out.block(f"if {expired}:", "WITHIN"):
-                    self.pools.free("r")
+                    self.pools.remove()
                 word = "elif"
             for k, s in enumerate(self.states):
                 c = self.plan.branches[s.branch].components[s.component]
+                others = k + 1 < len(self.states) or word == "if"
                 with out.block(
-                    f"{word} RS[r] == {k}:", f"{'looping over' if s.looping else 'waiting for'} {c.variable}"
+                    f"{word} RS[r] == {k}:" if others else "else:",
+                    f"{'looping over' if s.looping else 'waiting for'} {c.variable}",
                 ):
                     (self._looping if s.looping else self._waiting)(s)
                 word = "elif"
             out.add("r = after")
         for b in range(len(self.plan.branches)):
             self._begin(b)
-        out.add("P_live[g] = live")
         if self.counters:
             out.add("nums[10] = max(nums[10], runs)", "peak of simultaneous runs")
 
@@ -299,13 +310,13 @@ class _Emitter:
                 with out.block("if took:"):
                     self._take(s.branch, j, begins=begins, copy=False)
                 with out.block("else:"):
-                    self.pools.free("r")
+                    self.pools.remove()
 
     def _ignore(self, s: _State) -> None:
         """Run r stays as it is; of several that stay with the same values, one goes on for all."""
         out = self.out
         if not self.plan.merge:
-            self.pools.keep("r")
+            self.pools.keep()
             return
         state = self._state(s.branch, s.component, s.looping)
         lead, join = f"idle_{state}", f"join_{state}"
@@ -324,11 +335,11 @@ class _Emitter:
             out.add(f"RT[{lead}] = max(RT[{lead}], RT[r])")
             if self.counters:
                 out.add("nums[12] += 1", "merged")
-            self.pools.free("r")
+            self.pools.remove()
         with out.block("else:"):
             with out.block(f"if {lead} < 0:"):
                 out.add(f"{lead} = r")
-            self.pools.keep("r")
+            self.pools.keep()
 
     def _begin(self, b: int) -> None:
         out, c = self.out, self.plan.branches[b].components[0]
@@ -343,7 +354,7 @@ class _Emitter:
             self.pools.cells("0")
             out.add("RN[q] = -1")
             out.add(f"RT[q] = {start}")
-            self._take_into(b, 0, begins=True)
+            self._take_into(b, 0, begins=True, run=_Run.BEGUN)
 
     def _take(self, b: int, j: int, *, begins: bool, copy: bool) -> None:
         branch = self.plan.branches[b]
@@ -351,7 +362,7 @@ class _Emitter:
         if last and not branch.components[j].iterated:
             self._final(b, "RN[r]", "RT[r]")
             if not copy:
-                self.pools.free("r")
+                self.pools.remove()
             return
         if copy:
             self.pools.allocate()
@@ -360,28 +371,51 @@ class _Emitter:
             self.out.add("RT[q] = RT[r]")
         else:
             self.out.add("q = r")
-        self._take_into(b, j, begins=begins)
+        self._take_into(b, j, begins=begins, run=_Run.SPLIT if copy else _Run.SAME)
 
-    def _take_into(self, b: int, j: int, *, begins: bool) -> None:
+    def _take_into(self, b: int, j: int, *, begins: bool, run: _Run) -> None:
         """Event i joins component j of run q, which moves on."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
         for line in updates(self.vector, self.columns, self.strings, c.variable, begins):
             out.add(line)
         state = self._state(b, j, True) if c.iterated else self._state(b, j + 1, False)
-        out.add(f"RS[q] = {state}")
+        if run is not _Run.SAME or begins:
+            out.add(f"RS[q] = {state}")
         out.add("RK[q] = k")
         if not self.plan.merge:
             self._node(b, j, "RN[q]", "RT[q]")
-            self._settle(b, j)
+            self._settle(b, j, run)
             return
-        keys = self._keys(b, j)
+        # All runs that get here have just taken event i, and remember the same of it.
+        current = ("last",) if c.iterated else ("first", "last")
+        self._equivalent(state, self._keys(b, j, [s for s in self.vector.of(c.variable) if s.element in current]))
+        with out.block("if m >= 0:", "an equivalent run took the same event: merge"):
+            self.pools.edge("RN[m]", "RN[q]", "RT[q]")
+            out.add("RT[m] = max(RT[m], RT[q])")
+            if self.counters:
+                out.add("nums[12] += 1", "merged")
+            if run is _Run.SAME:
+                self.pools.remove()
+            else:
+                self.pools.free("q")
+        with out.block("else:"):
+            with out.block(f"if lead_{state} < 0:"):
+                out.add(f"lead_{state} = q")
+            self._node(b, j, "RN[q]", "RT[q]")
+            self._settle(b, j, run)
+
+    def _equivalent(self, state: int, keys: Sequence[tuple[str, bool]]) -> None:
+        """Find the run m that has taken event i too and agrees with run q on `keys`."""
+        out = self.out
 
         def same(run: str) -> str:
-            return " and ".join(f"same({text.format(run)}, {text.format('q')})" for text, _ in keys) or "True"
+            return " and ".join(f"same({text.format(run)}, {text.format('q')})" for text, _ in keys)
 
         # Mostly the runs that take an event agree with the first that did; the table is for those that do not.
         out.add(f"m = lead_{state}")
+        if not keys:
+            return
         with out.block(f"if m >= 0 and not ({same('m')}):"):
             out.add(f"h = mix({state})")
             for text, is_float in keys:
@@ -397,19 +431,8 @@ class _Emitter:
             with out.block("if m < 0:"):
                 out.add("HG[h] = stamp")
                 out.add("HT[h] = q")
-        with out.block("if m >= 0:", "an equivalent run took the same event: merge"):
-            self.pools.edge("RN[m]", "RN[q]", "RT[q]")
-            out.add("RT[m] = max(RT[m], RT[q])")
-            if self.counters:
-                out.add("nums[12] += 1", "merged")
-            self.pools.free("q")
-        with out.block("else:"):
-            with out.block(f"if lead_{state} < 0:"):
-                out.add(f"lead_{state} = q")
-            self._node(b, j, "RN[q]", "RT[q]")
-            self._settle(b, j)
 
-    def _settle(self, b: int, j: int) -> None:
+    def _settle(self, b: int, j: int, run: _Run) -> None:
         """Run q holds its new node: report it if that completes a match, and keep it."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
@@ -419,9 +442,12 @@ class _Emitter:
             out.add(f"done = {low}")
             self.conditions[b, j].whole(out, "done", "q")
             with out.block("if done:", "a match"):
-                out.add("OUT[found] = node")
+                out.add("OUT[natural(found)] = node")
                 out.add("found += 1")
-        self.pools.keep("q")
+        if run is _Run.SAME:
+            self.pools.keep()
+        else:
+            self.pools.insert("q", walking=run is _Run.SPLIT)
 
     def _final(self, b: int, before: str, start: str) -> None:
         """A match ends with event i."""
@@ -432,50 +458,26 @@ class _Emitter:
                 self.pools.edge(f"final_{b}", before, start)
             with out.block("else:", "a match"):
                 self._node(b, j, before, start)
-                out.add("OUT[found] = node")
+                out.add("OUT[natural(found)] = node")
                 out.add("found += 1")
                 out.add(f"final_{b} = node")
         else:
             self._node(b, j, before, start)
-            out.add("OUT[found] = node", "a match")
+            out.add("OUT[natural(found)] = node", "a match")
             out.add("found += 1")
 
     def _node(self, b: int, j: int, before: str, start: str) -> None:
         self.pools.write_node("i", before, str(self._code(b, j)), start)
 
-    def _keys(self, b: int, j: int) -> list[tuple[str, bool]]:
-        """The values that the rest of the automaton can read: two runs that agree on them are equivalent.
+    def _keys(self, b: int, j: int, current: Collection[Slot] = ()) -> list[tuple[str, bool]]:
+        """The cells that the rest of the automaton can read: two runs that agree on them are equivalent.
 
-        The events a run holds count by the attributes that are read through them, not by which events they are.
+        The cells `current` need no comparison.
         """
-        branch = self.plan.branches[b]
-        bound = {c.variable for c in branch.components[: j + 1]}
-        texts: dict[str, bool] = {}
-        for slot in (*self.vector.integers, *self.vector.floats):
-            used = any(reader >= j for reader in self.vector.readers[slot])
-            if slot.variable not in bound or not used:
-                continue
-            if slot.operation not in ("first", "last"):
-                array = "RF" if slot.is_float else "RI"
-                texts[f"{array}[{{}}, {self.vector.place(slot)}]"] = slot.is_float
-                continue
-            for ref in _read_later(branch, j, slot):
-                code = self.columns.at(ref.column, ref.type, f"RI[{{}}, {self.vector.place(slot)}]")
-                if ref.type.kind is Kind.LIST:
-                    texts[f"RI[{{}}, {self.vector.place(slot)}]"] = False
-                    continue
-                texts[code.value] = code.kind == "f"
-                if code.null:
-                    texts[f"int{code.null}"] = False
-        return list(texts.items())
-
-
-def _read_later(branch: NfaBranch, j: int, slot: Slot) -> list[Ref]:
-    """The references of conjuncts tested from component j on that go through an event cell."""
-    refs: dict[Ref, None] = {}
-    for c in branch.components[j:]:
-        for conjunct in (*c.take, *c.whole):
-            for e in walk(conjunct.expr):
-                if isinstance(e, Ref) and e.variable == slot.variable:
-                    refs[replace(e, span=e.span)] = None
-    return list(refs)
+        bound = {c.variable for c in self.plan.branches[b].components[: j + 1]}
+        return [
+            (f"{array}[{{}}, {k}]", slot.is_float)
+            for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats))
+            for k, slot in enumerate(cells)
+            if slot.variable in bound and slot not in current and any(r >= j for r in self.vector.readers[slot])
+        ]

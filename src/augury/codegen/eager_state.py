@@ -187,7 +187,8 @@ class EagerState:
             self.pool["P_live"][partition] += 1
         self.pending = Expanded(
             tables["pending_offsets"].column("").to_numpy(),
-            tables["pending"].column("events").to_numpy(),
+            # A copy: memory of Arrow cannot be written to, and events are counted anew when earlier ones are dropped.
+            tables["pending"].column("events").to_numpy().copy(),
             tables["pending"].column("codes").to_numpy(),
         )
         self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}

@@ -95,6 +95,8 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
     from numba import njit
 
     def kernel(function: FunctionType) -> Any:
+        if function.__name__ == "dot":
+            return _vector_dot()
         dispatcher = njit(**_FLAGS)(function)
         # What an entry calls is linked into its code, so entries alone need a place on disk.
         if root is not None and function.__name__ in source.entries:
@@ -106,6 +108,35 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
     # Code from the disk finds its globals through the name of its module.
     sys.modules[module.__name__] = module
     return {entry: module.__dict__[entry] for entry in source.entries}
+
+
+@functools.cache
+def _vector_dot() -> Any:
+    """What compiled kernels have in place of `dot` of the prelude.
+
+    It is no function, also because Numba would count references to the arrays of lists at each call, which takes longer
+    than a dot product.
+    """
+    from numba import types
+    from numba.extending import intrinsic
+
+    from augury.codegen.lanes import ListAt, emit_dot
+
+    def dot(context: Any, ao: Any, av: Any, an: Any, a: Any, bo: Any, bv: Any, bn: Any, b: Any) -> Any:
+        kinds = (types.int64, types.float64, types.uint8)
+        if any((x.dtype, x.layout) != (kind, "C") for x, kind in zip((ao, av, an, bo, bv, bn), 2 * kinds, strict=True)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointers = [
+                context.make_array(type)(context, builder, value).data if isinstance(type, types.Array) else value
+                for type, value in zip(signature.args, arguments, strict=True)
+            ]
+            return emit_dot(builder, ListAt(*pointers[:4]), ListAt(*pointers[4:]))
+
+        return types.float64(ao, av, an, types.int64, bo, bv, bn, types.int64), generate
+
+    return intrinsic(dot)
 
 
 def _execute(source: KernelSource, kernel: Callable[[FunctionType], Any], functions: Functions) -> ModuleType:
@@ -194,8 +225,14 @@ def _folder(codegen: Any) -> str:
     settings = (config.BOUNDSCHECK, int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
     versions = (python, numba.__version__, llvmlite.__version__, np.__version__)
     # The tuple names the platform, the CPU and its features.
-    facts = repr((versions, codegen.magic_tuple(), settings, _FLAGS))
+    facts = repr((versions, codegen.magic_tuple(), settings, _FLAGS, _lanes_text()))
     return f"augury-{python}-numba-{numba.__version__}-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
+
+
+@functools.cache
+def _lanes_text() -> str:
+    """The one part of compiled kernels that is not in their own text or in the prelude."""
+    return files("augury.codegen").joinpath("lanes.py").read_text(encoding="utf-8")
 
 
 @functools.cache

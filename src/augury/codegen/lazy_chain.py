@@ -45,6 +45,7 @@ class _Emitter(Lists):
         super().__init__(plan, counters)
         self.out = Lines()
         self.entries: list[Entry] = []
+        self.selectors, self.selected = {}, {}
         self.loud = False
         """Whether what is written now runs only when matches are wanted."""
         sizes = {len(b.components) for b in plan.branches}
@@ -53,35 +54,38 @@ class _Emitter(Lists):
 
     def emit(self) -> LazyChainSource:
         for _ in range(2):
-            self.out, self.entries = Lines(), []
+            self.out, self.entries, self.selectors = Lines(), [], {}
             self._header()
             self.layout.store(self.out, self._arguments)
             self.layout.tally(self.out, self._stream)
             self._functions()
+            for selector in self.selectors.values():
+                self.out.lines += selector.lines
         negated = emit_absences(self.out, self.query, self.nest.after, self.columns, self.strings, self._stream)
         names = ("store", "tally", *(e.name for e in self.entries), *(("absent", "fits") if negated else ()))
         variables = [c.variable for b in self.plan.branches for c in b.components]
         return LazyChainSource(
-            kernel_source(f"{self.out}\n".lstrip("\n"), names),
-            self.specs,
-            self.strings,
-            self.layout,
-            tuple(self._own_arrays),
-            self._pools,
-            tuple(self.entries),
-            {
+            source=kernel_source(f"{self.out}\n".lstrip("\n"), names),
+            specs=self.specs,
+            strings=self.strings,
+            layout=self.layout,
+            arrays=tuple(self._own_arrays),
+            pools=self._pools,
+            entries=tuple(self.entries),
+            lists={
                 self.names[v]: (self._buffer(v).number, max(1, len(x.integers)), max(1, len(x.floats)))
                 for v, x in self.vectors.items()
             },
-            tuple(variables),
-            tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
-            self.nest.after,
-            len(negated),
-            functions_of(self.tested),
-            self.fixed,
-            tuple(self._counted(node) for node in self.nest.nodes),
-            {v: self._buffer(v).number for v in variables},
-            {n.number: key[0] for n in self.nest.nodes if (key := self._key(n)) is not None},
+            component_variables=tuple(variables),
+            branch_of_component=tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
+            absent=self.nest.after,
+            negated=len(negated),
+            functions=functions_of(self.tested),
+            fixed=self.fixed,
+            nodes=tuple(self._counted(node) for node in self.nest.nodes),
+            node_buffers={n.number: self._buffer(n.variable).number for n in self.nest.nodes},
+            buffer_of={v: self._buffer(v).number for v in variables},
+            head_keys={n.number: key[0] for n in self.nest.nodes if (key := self._key(n)) is not None},
         )
 
     @property
@@ -92,7 +96,7 @@ class _Emitter(Lists):
     def _own_arrays(self) -> list[str]:
         lists = [f"{x}_{self.names[v]}" for v in self.vectors for x in ("S", "E", "RI", "RF")]
         pools = [name for pool in self._pools for name in pool.arrays]
-        return [*self.layout.arrays, *lists, "PF", "COUNT", "SEEN", *pools, *OUTPUT]
+        return [*self.layout.arrays, *self.selected, *lists, "PF", "COUNT", "SEEN", *pools, *OUTPUT]
 
     @property
     def _arguments(self) -> str:
@@ -189,12 +193,7 @@ class _Emitter(Lists):
         v, b = self.names[node.variable], self._buffer(node.variable)
         body = self._body()
         inside = Lines(depth=2)
-        deep = [n for child in node.children for x in child.children for n in x.branching if self._key(n) is None]
-        for n in deep:
-            self._outer_range(inside, n, node)
-        self.outer = {n.number for n in deep}
         self._reached(inside, node=node, root=True)
-        self.outer = set()
         self._loads(body, [node.variable], inside)
         body.lines += inside.lines
         entry = Entry(f"start_{node.number}", "start", b.number, None)
@@ -214,7 +213,7 @@ class _Emitter(Lists):
                 inside.add("continue")
         self._within(inside, f"t_{v}", bound, low=False)
         self._same_partition(inside, node, bound)
-        self._tests(inside, node)
+        self._tests(inside, node.step.component.take)
         self._reached(inside, node=node)
         body = self._body()
         loop = Lines(depth=3)

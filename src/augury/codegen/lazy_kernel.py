@@ -106,7 +106,9 @@ class LazyKernel:
 
     def _ready(self, source: LazyChainSource) -> _Chain:
         code = Tier(source.source, self.options, source.functions)
-        bindings = Bindings(source.component_variables, source.branch_of_component, source.absent, source.negated)
+        bindings = Bindings(
+            source.component_variables, source.branch_of_component, source.absent, source.negated, source.fixed
+        )
         specs = {spec.name: spec for spec in source.specs}
         names = source.layout.columns.names
         return _Chain(

@@ -44,6 +44,8 @@ class Known:
         self.order: frozenset[tuple[str, str]] = frozenset()
         self.outer: set[int] = set()
         """The nodes whose ranges have been narrowed by the first event already."""
+        self.kept: set[int] = set()
+        """The nodes of which the events that fit the first one are kept beside."""
 
     def _buffer(self, v: str) -> Buffer:
         return self.layout.buffer(self.component[v])
@@ -122,8 +124,8 @@ class Known:
         """Comparisons of scalars before anything that loops over the elements of lists."""
         return sorted(conjuncts, key=lambda j: 0 if isinstance(j.expr, Compare) and "dot" not in str(j) else 1)
 
-    def _tests(self, out: Lines, node: Node) -> None:
-        for j in self._cheap_first(node.step.component.take):
+    def _tests(self, out: Lines, conjuncts: Sequence[Conjunct]) -> None:
+        for j in self._cheap_first(conjuncts):
             if self.counters:
                 out.add("predicates += 1")
             with out.block(f"if not {self._text(j)}:", self._origin(j)):

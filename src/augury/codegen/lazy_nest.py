@@ -102,8 +102,10 @@ def one_way(j: Conjunct, c: Component) -> bool:
     """Whether `j`, once false for a list of `c`, is false for every longer one.
 
     That is so where an aggregate that only grows has to stay below a bound, or one that only shrinks above it; the
-    bound must not depend on the list.
+    bound must not depend on the list, nor the conjunct on the elements of another one.
     """
+    if j.each:
+        return False
     match j.expr:
         case Compare(operator, left, right) if operator in TURNED:
             for one, bound, sign in ((left, right, operator), (right, left, TURNED[operator])):

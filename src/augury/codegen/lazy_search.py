@@ -5,45 +5,75 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from augury.codegen.expressions import value
-from augury.codegen.lazy_known import Known
 from augury.codegen.lazy_layout import Buffer
 from augury.codegen.lazy_nest import Node
+from augury.codegen.lazy_select import Selections
 from augury.codegen.lines import Lines
 from augury.plan import Bound, ChainStep
 
 
-class Searches(Known):
+class Searches(Selections):
     """Writes them."""
 
     def _search(self, out: Lines, node: Node, bound: Sequence[str], then: Callable[[Lines], None], root: bool) -> None:
         """The loop over the candidates of a state, and what happens `then` with each that passes its tests."""
         self.order = node.order
         v = self.names[node.variable]
-        inside = Lines(depth=out.depth + 1)
+        chosen, kept = self._chosen(node), node.number in self.kept
+        # What a selector tests is known when the loop begins.
+        later = [n for child in node.children for n in child.branching] if root and node.number >= 0 else []
+        inside = Lines(depth=out.depth + 1 + bool(chosen and later))
         if self._by_partition:
             self._within(inside, f"t_{v}", bound, low=not node.step.after, high=not node.step.before)
         self._same_partition(inside, node, bound)
         self._others(inside, node, bound, f"e_{v}")
-        self._tests(inside, node)
+        self._tests(inside, [j for j in node.step.component.take if j not in chosen])
+        narrowed = [n for n in later if self._key(n) is None]
+        self.outer |= {n.number for n in narrowed}
+        self.kept |= {n.number for n in narrowed if self._kept_for_first(n)}
         then(inside)
+        self.outer -= {n.number for n in later}
+        self.kept -= {n.number for n in later}
         self.order = node.order
         key = self._key(node)
         if key is None:
             self._range(out, node, bound, root=root)
-            if node.step.bound is None:
-                out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
-            else:
-                self._sorted_search(out, node, node.step.bound)
-        else:
+        depth = out.depth
+        rest = [j for j in chosen if not kept or j not in self._kept_for_first(node)]
+        if rest:
+            self._select(out, node, rest, kept=kept)
+            if later:
+                out.add(f"if found_{v} > 0:")
+                out.depth += 1
+        for n in narrowed:
+            self._outer_range(out, n, bound[0])
+            if self._kept_for_first(n):
+                self._keep_for_first(out, n)
+        if key is not None:
             self._walk(out, inside, node, bound, key)
+        elif node.step.bound is not None:
+            self._sorted_search(out, node, node.step.bound)
+        elif rest:
+            out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
+            where = f"G{node.number}[at_{v}]"
+            self._first_line(out, f"j_{v} = {f'F{node.number}[{where}]' if kept else where}")
+        elif kept:
+            out.add(f"for at_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
+            self._first_line(out, f"j_{v} = F{node.number}[at_{v}]")
+        else:
+            out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
         out.depth += 1
         self._loads(out, [node.variable], inside)
         out.lines += inside.lines
-        out.depth -= 1
+        out.depth = depth
 
-    def _outer_range(self, out: Lines, node: Node, root: Node) -> None:
+    def _first_line(self, out: Lines, text: str) -> None:
+        """The first line of a loop whose head has just been written."""
+        out.lines.append("    " * (out.depth + 1) + text)
+
+    def _outer_range(self, out: Lines, node: Node, first: str) -> None:
         """Where an event of a later state may lie, by the first event alone; it ascends with the first ones."""
-        v, b, first = self.names[node.variable], self._buffer(node.variable), root.variable
+        v, b = self.names[node.variable], self._buffer(node.variable)
         fill, r = f"FILL[{b.number}]", self.names[first]
         within = self.span >= 0 and not self._by_partition
         base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
@@ -62,13 +92,15 @@ class Searches(Known):
         """`lo` and `hi`: where in its buffer an event may lie, by the ordering filters and the window."""
         v, b, step = self.names[node.variable], self._buffer(node.variable), node.step
         within = self.span >= 0 and not self._by_partition
-        base, top = "0", f"FILL[{b.number}]"
+        base, top, arrays = "0", f"FILL[{b.number}]", b.name
         lower, upper = "lower_bound", "upper_bound"
         start = ""
         if root:
             # The events of a first state ascend, and with them the ranges of the next ones.
             base, start = f"from{node.number}_{v}", f"to{node.number}_{v}"
             lower, upper = "gallop_lower", "gallop_upper"
+        elif node.number in self.kept:
+            top, arrays = f"kept{node.number}_{v}", f"H{node.number}"
         elif node.number in self.outer:
             base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
         first = bound[0] if bound else ""
@@ -77,23 +109,23 @@ class Searches(Known):
         if step.after:
             why, text = (
                 f"after {', '.join(step.after)}",
-                f"{upper}({b.name}_r, {base}, {top}, {self._latest(step.after)})",
+                f"{upper}({arrays}_r, {base}, {top}, {self._latest(step.after)})",
             )
             by = self._nearest(step.after, last=True)
         elif within and bound:
-            why, text = "WITHIN", f"{lower}({b.name}_t, {base}, {top}, {self._latest(bound, 't')} - {self.span})"
+            why, text = "WITHIN", f"{lower}({arrays}_t, {base}, {top}, {self._latest(bound, 't')} - {self.span})"
             by = self._nearest(bound, last=True)
         elif within:
-            why, text = "WITHIN", f"{lower}({b.name}_t, {base}, {top}, {self.layout.clock}[i0] - {self.span})"
+            why, text = "WITHIN", f"{lower}({arrays}_t, {base}, {top}, {self.layout.clock}[i0] - {self.span})"
         out.add(f"lo_{v} = {base if narrowed and by == [first] else _kept(base, root) + text}", why)
         start = start or f"lo_{v}"
         why, text, by = "", top, [""]
         if step.before:
             earliest = self._earliest(step.before)
-            why, text = f"before {', '.join(step.before)}", f"{lower}({b.name}_r, {start}, {top}, {earliest})"
+            why, text = f"before {', '.join(step.before)}", f"{lower}({arrays}_r, {start}, {top}, {earliest})"
             by = self._nearest(step.before, last=False)
         elif within and bound:
-            why, text = "WITHIN", f"{upper}({b.name}_t, {start}, {top}, {self._earliest(bound, 't')} + {self.span})"
+            why, text = "WITHIN", f"{upper}({arrays}_t, {start}, {top}, {self._earliest(bound, 't')} + {self.span})"
             by = self._nearest(bound, last=False)
         out.add(f"hi_{v} = {top if narrowed and by == [first] else _kept(start, root) + text}", why)
 
@@ -137,7 +169,7 @@ class Searches(Known):
         arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Z{z}_found"
         out.add(f"found_{v} = sorted_between({arrays})", f"{bound.column} {bound.operator} ...")
         out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
-        out.lines.append("    " * (out.depth + 1) + f"j_{v} = Z{z}_found[at_{v}]")
+        self._first_line(out, f"j_{v} = Z{z}_found[at_{v}]")
 
     def _start_of_walk(
         self,

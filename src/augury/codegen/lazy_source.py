@@ -80,6 +80,8 @@ class LazyChainSource:
     """The number of events of every match, where all have as many and are bound in order; else 0."""
     nodes: tuple[tuple[tuple[int, int], ...], ...]
     """For each counter of partial matches the (branch, step) pairs it counts."""
+    node_buffers: Mapping[int, int]
+    """The buffers of the states, by number."""
     buffer_of: Mapping[str, int]
     head_keys: Mapping[int, str]
     """The key columns by which the waiting partial matches of a node's parent are found."""

@@ -6,6 +6,7 @@ another evaluation order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +75,8 @@ class LazyState:
         arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
         arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
         arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
+        arrays["MASK"] = np.zeros(ROOM + 16, dtype=np.uint8)
+        arrays["WORDS"] = arrays["MASK"].view(np.uint64)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
         arrays["O_offsets"] = np.zeros(ROOM + 1, dtype=np.int64)
@@ -91,7 +94,8 @@ class LazyState:
         if array in ("RI", "RF"):
             _, integers, floats = self.source.lists[variable]
             return (size + 1, integers if array == "RI" else floats)
-        return (size + 1 if array in ("S", "E") else size,)
+        # A selector writes one position more than it finds.
+        return (size + 1 if array in ("S", "E") or re.fullmatch(r"[FG]\d+", array) else size,)
 
     def _dtype(self, name: str) -> Any:
         if name.startswith("RF_"):
@@ -114,6 +118,11 @@ class LazyState:
         names = [n for n in self.arrays if n.startswith((f"B{b}_",))]
         names += [f"X{q}_{x}" for (owner, _), q in layout.indexes.items() if owner == b for x in ("id", "next", "prev")]
         names += [f"L{k}" for (owner, _, _), k in layout.links.items() if owner == b]
+        names += [
+            name
+            for name in self.arrays
+            if (found := re.match(r"[FGH](\d+)", name)) and self.source.node_buffers[int(found[1])] == b
+        ]
         names += [f"Z{z}_{x}" for (owner, _), z in layout.sorted.items() if owner == b for x in ("order", "found")]
         return names
 
@@ -127,6 +136,9 @@ class LazyState:
                 lists = [v for v, (buffer, _, _) in self.source.lists.items() if buffer == b]
                 for name in (*self.buffer_arrays(b), *(f"{x}_{v}" for v in lists for x in ("S", "E", "RI", "RF"))):
                     self.grow(name, size)
+                if size + 16 > len(self.arrays["MASK"]):
+                    self.arrays["MASK"] = np.zeros(8 * (size // 8 + 3), dtype=np.uint8)
+                    self.arrays["WORDS"] = self.arrays["MASK"].view(np.uint64)
 
     def sort(self) -> None:
         """Sort the blocks of buffers that have become complete."""

@@ -28,10 +28,27 @@ class Pools:
         self.out.add("free += 1")
         self.out.add("runs -= 1")
 
-    def keep(self, run: str) -> None:
+    def insert(self, run: str, *, walking: bool) -> None:
+        """Put a new run at the head of its partition's list; `walking` that list, it is not met again."""
         self.out.add(f"RX[{run}] = P_head[g]")
         self.out.add(f"P_head[g] = {run}")
-        self.out.add("live += 1")
+        self.out.add("P_live[g] += 1")
+        if walking:
+            with self.out.block("if link < 0:"):
+                self.out.add(f"link = {run}")
+
+    def keep(self) -> None:
+        """Run r stays where it is in the list."""
+        self.out.add("link = r")
+
+    def remove(self) -> None:
+        """Take run r out of the list and free it."""
+        with self.out.block("if link < 0:"):
+            self.out.add("P_head[g] = after")
+        with self.out.block("else:"):
+            self.out.add("RX[link] = after")
+        self.out.add("P_live[g] -= 1")
+        self.free("r")
 
     def cells(self, value: str = "") -> None:
         """Copy the value vector of run r to run q, or fill it with `value`."""
@@ -41,7 +58,7 @@ class Pools:
 
     def write_node(self, event: str, before: str, code: str, start: str) -> None:
         out = self.out
-        out.add("node = nodes")
+        out.add("node = natural(nodes)")
         out.add("nodes = node + 1")
         out.add(f"NE[node] = {event}")
         out.add(f"NP[node] = {before}")
@@ -53,7 +70,7 @@ class Pools:
 
     def edge(self, node: str, before: str, start: str) -> None:
         out = self.out
-        out.add("edge = edges")
+        out.add("edge = natural(edges)")
         out.add("edges = edge + 1")
         out.add(f"XN[edge] = {before}")
         out.add(f"XX[edge] = NM[{node}]")

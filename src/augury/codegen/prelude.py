@@ -52,6 +52,15 @@ nan = math.nan
 inf = math.inf
 
 
+def natural(x: int) -> int:
+    """`x`, which is not negative: compiled code that knows this need not look whether an index counts from the end.
+
+    >>> natural(3)
+    3
+    """
+    return x & INT_MAX
+
+
 def isnan(x: float) -> bool:
     return x != x
 
@@ -101,7 +110,7 @@ def remainder(x: int, y: int) -> int:
 
 
 def float_remainder(x: float, y: float) -> float:
-    return math.nan if y == 0 or math.isinf(x) or isnan(x) or isnan(y) else math.fmod(x, y)
+    return math.nan if y == 0 or math.isinf(x) or isnan(x) or isnan(y) else float(np.fmod(x, y))
 
 
 def divide(x: float, y: float) -> float:
@@ -220,15 +229,20 @@ def dot(
     b_null: NDArray[Any],
     b: int,
 ) -> float:
-    """The sum of the products of two lists' elements, from left to right; NaN for a null or unequal lengths."""
+    """The sum of the products of two lists' elements as `augury.ir.functions.dot`; NaN for a null or unequal lengths.
+
+    Compiled kernels have vector instructions in its place, which add in the same order (`augury.codegen.lanes`).
+    """
     i, j = a_offsets[a], b_offsets[b]
     n = a_offsets[a + 1] - i
     if a_null[a] != 0 or b_null[b] != 0 or b_offsets[b + 1] - j != n:
         return math.nan
-    total = 0.0
+    lanes = [0.0] * 8
     for k in range(n):
-        total += a_values[i + k] * b_values[j + k]
-    return total
+        lanes[k & 7] += float(a_values[i + k]) * float(b_values[j + k])
+    even = (lanes[0] + lanes[4]) + (lanes[2] + lanes[6])
+    odd = (lanes[1] + lanes[5]) + (lanes[3] + lanes[7])
+    return even + odd
 
 
 def stddev(n: int, squares: float) -> float:

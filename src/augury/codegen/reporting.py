@@ -98,13 +98,15 @@ class Remembered(Protocol):
 class Bindings:
     """What the codes of a match stand for: a variable and a branch each, and what each branch must be without.
 
-    `negated` are as many as the components of those parts, in the order that generated code knows them by.
+    `negated` are as many as the components of those parts, in the order that generated code knows them by. `fixed` is
+    the number of events of every match, where all bind one event to each code and in their order; else 0.
     """
 
     variables: tuple[str, ...]
     branches: tuple[int, ...]
     absent: tuple[tuple[Absence, ...], ...]
     negated: int
+    fixed: int = 0
 
 
 class Reporting:
@@ -116,7 +118,7 @@ class Reporting:
         self.nothing = MatchSet.of(self.positive, ())
         self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
         self.branch_of = np.array(bindings.branches, dtype=np.int64)
-        self.negated = bindings.negated
+        self.negated, self.fixed = bindings.negated, bindings.fixed
         self.opens = np.array([any(part.open for part in parts) for parts in bindings.absent])
         self.waits = bool(self.opens.any())
         bound: list[set[str]] = [set() for _ in bindings.absent]
@@ -162,6 +164,10 @@ class Reporting:
 
     def _by_variable(self, found: Expanded, order: Integers, rows: Integers) -> tuple[Integers, Integers]:
         """The matches `order` variable by variable: offsets of each, and the rows of all events."""
+        if self.fixed:
+            rows_of = rows[found.events.reshape(-1, self.fixed)[order]].T[np.argsort(self.variable_of)]
+            starts = np.arange(len(order) + 1) + len(order) * np.arange(self.fixed)[:, None]
+            return starts, np.ascontiguousarray(rows_of).reshape(-1)
         offsets = np.empty((len(self.positive), len(order) + 1), dtype=np.int64)
         by_variable = np.empty(int(found.offsets[-1]), dtype=np.int64)
         self.support(

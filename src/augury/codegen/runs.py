@@ -1,13 +1,13 @@
 """What a run remembers: its value vector, and how conjuncts read it (paper 001, section 5.2).
 
-A run keeps, for each variable that a later conjunct reads, the event bound first and the one bound last; attributes
-are read from the columns through these. Lists also have a length, and accumulators for the aggregates over them.
+A run keeps, for each variable that a later conjunct reads, the attributes it reads of the event bound first and of the
+one bound last. Lists also have a length, and accumulators for the aggregates over them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from augury.codegen.expressions import Code, Leaf, Read, kind_of, value
 from augury.ir.predicate import Aggregate, Element, Expr, ListLength, Ref
@@ -15,12 +15,19 @@ from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
 from augury.schema import ColumnType, Kind
 
-EVENT_OPERATIONS = ("first", "last")
+FIRST = (Element.SINGLE, Element.FIRST)
+"""Elements that are the first event bound to their variable; all others that a run remembers are the last."""
+
+UNREAD = (Kind.NULL, Kind.OTHER)
+"""Kinds of which nothing is known but whether there is a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One cell of the value vector: `operation` over `variable`, for an accumulator also over `argument`."""
+    """One cell of the value vector: `operation` over `variable`, mostly over `argument` of it.
+
+    `first` and `last` are of a column, whose values are held, or for a column of lists of the event itself.
+    """
 
     variable: str
     operation: str
@@ -29,6 +36,16 @@ class Slot:
     @property
     def is_float(self) -> bool:
         return self.operation.endswith("_f")
+
+    @property
+    def element(self) -> str | None:
+        """Which event of the variable the cell is about, if it is about one."""
+        name = self.operation.split("_")[0]
+        return name if name in ("first", "last") else None
+
+    @property
+    def holds_event(self) -> bool:
+        return self.operation in ("first_event", "last_event")
 
 
 @dataclass(slots=True)
@@ -39,6 +56,7 @@ class ValueVector:
     integers: list[Slot] = field(default_factory=list)
     floats: list[Slot] = field(default_factory=list)
     arguments: dict[tuple[str, str], Expr] = field(default_factory=dict)
+    types: dict[str, ColumnType] = field(default_factory=dict)
     readers: dict[Slot, set[int]] = field(default_factory=dict)
 
     def cell(self, run: str, slot: Slot, reader: int) -> str:
@@ -54,7 +72,7 @@ class ValueVector:
         return tuple(
             (
                 f"{array}{self.suffix}[:, {k}]",
-                f"{cell.operation.removesuffix('_f')} of {cell.variable} {cell.argument}".rstrip(),
+                f"{cell.operation.removesuffix('_f').replace('_', ' ')} of {cell.variable} {cell.argument}".rstrip(),
             )
             for array, cells in (("RI", self.integers), ("RF", self.floats))
             for k, cell in enumerate(cells)
@@ -117,7 +135,10 @@ class Place:
             case Ref(element=Element.SINGLE) if self.single is not None:
                 return self.single(leaf)
             case Ref(variable, column, type, element):
-                return self.columns.at(column, type, self._event(variable, element))
+                event = self._event(variable, element)
+                if event is not None:
+                    return self.columns.at(column, type, event)
+                return self._held(variable, "first" if element in FIRST else "last", column, type)
             case ListLength(variable):
                 return Code(self._cell(variable, "length"), "i")
             case Aggregate():
@@ -130,31 +151,41 @@ class Place:
     def _holder(self, variable: str) -> tuple[ValueVector, str]:
         return self.lists.get(variable, (self.vector, self.run))
 
-    def _event(self, variable: str, element: Element) -> str:
+    def _event(self, variable: str, element: Element) -> str | None:
+        """The text of an event that is at hand; None for one that the run remembers."""
         if variable in self.walked and element in (Element.EACH, Element.PREVIOUS):
             current, previous = self.walked[variable]
             return current if element is Element.EACH else previous
         joining = variable == self.variable
         match element:
             case Element.SINGLE | Element.EACH if joining:
-                assert self.event is not None
                 return self.event
             case Element.FIRST if joining and self.begins:
-                assert self.event is not None
                 return self.event
-            case Element.SINGLE | Element.FIRST:
-                return self._cell(variable, "first")
-            case Element.PREVIOUS | Element.LAST:
-                return self._cell(variable, "last")
             case Element.EACH:
                 raise AssertionError(f"`{variable}` is read element by element, but not walked")
+            case _:
+                return None
+
+    def _held(self, variable: str, which: str, column: str, type: ColumnType) -> Code:
+        """A column of the first or the last event bound to a variable, as the run remembers it."""
+        self._holder(variable)[0].types[column] = type
+        match type.kind:
+            case Kind.LIST:
+                return self.columns.at(column, type, self._cell(variable, f"{which}_event"))
+            case Kind.FLOAT:
+                return Code(self._cell(variable, f"{which}_f", column), "f")
+            case Kind.STRING:
+                return Code(self._cell(variable, which, column), "s")
+        held = Code("0", "i") if type.kind in UNREAD else Code(self._cell(variable, which, column), kind_of(type))
+        return replace(held, null=f"({self._cell(variable, f'{which}_null', column)} != 0)")
 
     def _aggregate(self, a: Aggregate) -> Code:
         v = a.variable
         if a.argument is None:
             return Code(self._cell(v, "length"), "i")
         if a.function in ("first", "last"):
-            return value(a.argument, self._element(self._cell(v, a.function)), self.strings)
+            return value(a.argument, self._element(v, a.function), self.strings)
         text = expression_text(unbind(a.argument))
         self._holder(v)[0].arguments[v, text] = a.argument
         n = self._cell(v, "count", text)
@@ -179,12 +210,12 @@ class Place:
                 return Code(f"stddev({n}, {self._cell(v, 'squares_f', text)})", "f")
         raise AssertionError(f"unknown aggregate {a.function}")
 
-    def _element(self, event: str) -> Read:
-        """Reads the argument of an aggregate at one event of its list."""
+    def _element(self, variable: str, which: str) -> Read:
+        """Reads the argument of an aggregate at the first or the last event of its list."""
 
         def read(leaf: Leaf) -> Code:
             assert isinstance(leaf, Ref)
-            return self.columns.at(leaf.column, leaf.type, event)
+            return self._held(variable, which, leaf.column, leaf.type)
 
         return read
 
@@ -201,19 +232,23 @@ def updates(
     """Statements that add `event` to `variable` in a run."""
     out: list[str] = []
     for slot in vector.of(variable):
-        where = f"RI{vector.suffix}[{run}, {vector.place(slot)}]"
-        match slot.operation:
-            case "first":
-                if begins:
-                    out.append(f"{where} = {event}")
-            case "last":
-                out.append(f"{where} = {event}")
-            case "length":
-                out.append(f"{where} = 1" if begins else f"{where} += 1")
+        where = f"{'RF' if slot.is_float else 'RI'}{vector.suffix}[{run}, {vector.place(slot)}]"
+        if slot.operation == "length":
+            out.append(f"{where} = 1" if begins else f"{where} += 1")
+        elif slot.element == "last" or (slot.element == "first" and begins):
+            out.append(f"{where} = {_current(vector, columns, slot, event)}")
     for v, text in vector.arguments:
         if v == variable:
             out += _accumulate(vector, columns, strings, variable, text, run, event)
     return out
+
+
+def _current(vector: ValueVector, columns: Columns, slot: Slot, event: str) -> str:
+    """What a cell about one event holds of `event`."""
+    if slot.holds_event:
+        return event
+    code = columns.at(slot.argument, vector.types[slot.argument], event)
+    return f"int{code.null}" if slot.operation.endswith("_null") else code.value
 
 
 def _accumulate(

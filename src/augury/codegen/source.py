@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the same text comes to mean something else, such as a new duty of `kernel`."""
 
 

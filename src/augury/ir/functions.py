@@ -185,19 +185,25 @@ def standardise(values: Sequence[float | None]) -> list[float] | None:
 
 
 def dot(left: Sequence[float | None], right: Sequence[float | None]) -> float | None:
-    """The sum of the products of the elements, from left to right; null for lists of unequal length.
+    """The sum of the products of the elements; null for lists of unequal length.
+
+    Floats add up to another number in another order, so the order is fixed, and such that eight additions can be made
+    at once: lane k sums the elements k, k + 8, k + 16, ...; then lanes 4 apart are added, then 2 apart, then the last
+    two.
 
     >>> dot([1.0, 2.0], [3.0, 4.0])
     11.0
     """
     if len(left) != len(right):
         return None
-    total = 0.0
-    for x, y in zip(left, right, strict=True):
+    lanes = [0.0] * 8
+    for k, (x, y) in enumerate(zip(left, right, strict=True)):
         if x is None or y is None:
             return None
-        total += x * y
-    return total
+        lanes[k % 8] += x * y
+    for apart in (4, 2, 1):
+        lanes = [lanes[k] + lanes[k + apart] for k in range(apart)]
+    return lanes[0]
 
 
 def corr(left: Sequence[float | None], right: Sequence[float | None]) -> float | None:

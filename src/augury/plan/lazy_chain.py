@@ -79,7 +79,8 @@ class LazyChainPlan:
 
     `conjuncts` are those over several events. `estimated` holds for each branch the partial matches of a window that
     the cost model expects at each step. An `adaptive` plan changes its order when the stream leaves `statistics`.
-    Candidates of the variables in `sorted` are searched for by value where a comparison allows it.
+    Candidates of the variables in `sorted` are searched for by value where a comparison allows it; those in `kept` are
+    tested once for each first event, where that decides, and kept beside.
     """
 
     query: BoundQuery
@@ -92,6 +93,7 @@ class LazyChainPlan:
     indexed: bool = True
     adaptive: bool = True
     sorted: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     family: ClassVar[str] = "lazy-chain"
 
     def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
@@ -29,6 +29,9 @@ SEARCH = 2.0
 
 MANY, SELDOM = 1_000, 0.1
 """Candidates of a search, and the share of them that a comparison leaves, from which on it is a sorted one."""
+
+SEVERAL = 3
+"""Partial matches from one first event, from which on it pays to test later candidates once for all of them."""
 
 CLOSE = 1e-9
 """Costs that differ relatively by less are equal, and pattern order decides."""
@@ -323,22 +326,26 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
     return tuple(best)
 
 
-def sorted_searches(plan: LazyChainPlan) -> frozenset[str]:
-    """The variables whose candidates are so many, and so seldom pass a comparison, that sorting them pays.
+def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
+    """The plan with the ways to search that pay for what it expects.
 
-    Sorting costs a few tests for each event; a search looks at seven of a block of 128 candidates and at what it finds.
+    Sorting a column costs a few tests for each event; a search then looks at seven of a block of 128 candidates and at
+    what it finds. Testing candidates once for each first event pays when several partial matches grow from it.
     """
     names = [c.variable for b in plan.branches for c in b.components]
-    found = set()
-    for model, branch in zip(
-        branch_models(plan, window_events(plan.query, plan.statistics, names)), plan.branches, strict=True
-    ):
-        bound = 0
+    models = branch_models(plan, window_events(plan.query, plan.statistics, names))
+    sort, keep = set(), set()
+    for model, branch in zip(models, plan.branches, strict=True):
+        bound = first = 0
         for step in plan.steps(branch)[0]:
-            i = model.index(step.component.variable)
-            chosen = next((j for j in step.component.take if bound_of(j, step.component.variable) is not None), None)
-            many = chosen is not None and model.candidates(bound, i) >= MANY
-            if chosen is not None and many and selectivity(chosen, plan.statistics, plan.computed) <= SELDOM:
-                found.add(step.component.variable)
+            v = step.component.variable
+            i = model.index(v)
+            compared = next((j for j in step.component.take if bound_of(j, v) is not None), None)
+            many = model.candidates(bound, i) >= MANY
+            if many and compared is not None and selectivity(compared, plan.statistics, plan.computed) <= SELDOM:
+                sort.add(v)
+            if bound not in (0, first) and model.partial(bound) >= SEVERAL * model.partial(first):
+                keep.add(v)
             bound |= 1 << i
-    return frozenset(found)
+            first = first or bound
+    return replace(plan, sorted=frozenset(sort), kept=frozenset(keep))

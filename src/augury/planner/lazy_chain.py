@@ -12,7 +12,7 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
 from augury.planner.components import Cannot, absence, compiled_conjuncts, component
-from augury.planner.cost import reorder, sorted_searches
+from augury.planner.cost import reorder, with_searches
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 
@@ -34,8 +34,7 @@ def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsuppo
         # Of two that cost the same, the one that looks for negated parts once a match is known is the simpler.
         ways = [replace(plan, negation=n) for n in (Negation.POST_PROCESSING, Negation.FIRST_CHANCE)]
         plan = min(ways, key=lambda way: estimate_chain(way).cost)
-    plan = replace(plan, sorted=sorted_searches(plan))
-    return replace(plan, estimated=estimate_chain(plan).partial)
+    return replace(with_searches(plan), estimated=estimate_chain(plan).partial)
 
 
 def has_chain(query: BoundQuery) -> bool:

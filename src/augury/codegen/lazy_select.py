@@ -1,0 +1,137 @@
+"""Candidates chosen many at a time: comparisons over a range of a buffer, written as loops that vectorise.
+
+A selector fills a mask for the whole range, then reads it eight at a time; where few candidates pass, most of the mask
+is never looked at. Conditions of a later state that read only the first event are tested once for each of those, and
+what passes is kept beside: in `H3_r`, `H3__c_price`, ... for state 3, in order, at the positions `F3` of its buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from augury.codegen.expressions import kind_of
+from augury.codegen.lazy_known import Known
+from augury.codegen.lazy_nest import Node
+from augury.codegen.lines import Lines
+from augury.ir.predicate import Arithmetic, Compare, Conjunct, Expr, Literal, Ref, walk
+from augury.schema import Kind
+
+FEW = 32
+"""Candidates that are gone through one by one: filling a mask would take longer."""
+
+
+class Selections(Known):
+    """Writes selectors, and their calls."""
+
+    selectors: dict[str, Lines]
+    """By name: a state may be searched from several functions."""
+    selected: dict[str, None]
+    """The arrays that selectors write to."""
+
+    def _chosen(self, node: Node) -> tuple[Conjunct, ...]:
+        """The conjuncts of a state that a selector tests; counting how many were tested forbids it."""
+        if self.counters or node.number < 0 or node.step.component.iterated or self._key(node) is not None:
+            return ()
+        if node.step.bound is not None:
+            return ()
+        return tuple(j for j in node.step.component.take if _vectorises(j))
+
+    def _kept_for_first(self, node: Node) -> tuple[Conjunct, ...]:
+        """Those of them that read only the first event beside the state's own, if that is not the one before."""
+        if len(node.path) < 3 or node.variable not in self.plan.kept:
+            return ()
+        return tuple(j for j in self._chosen(node) if set(j.variables) <= {node.path[0], node.variable})
+
+    def _select(self, out: Lines, node: Node, conjuncts: Sequence[Conjunct], *, kept: bool) -> None:
+        """Set `found` to the number of candidates between `lo` and `hi` that pass, whose places are in G or F."""
+        v, n = self.names[node.variable], node.number
+        prefix = f"H{n}" if kept else self._buffer(node.variable).name
+        call = self._selector(f"{'choose' if kept else 'select'}_{n}", node, conjuncts, prefix, f"G{n}", ())
+        out.add(f"found_{v} = {call.format(lo=f'lo_{v}', hi=f'hi_{v}')}", self._origins(conjuncts))
+
+    def _keep_for_first(self, out: Lines, node: Node) -> None:
+        """Set `kept` to the number of events that pass what the first event alone decides."""
+        v, n, b = self.names[node.variable], node.number, self._buffer(node.variable)
+        conjuncts = self._kept_for_first(node)
+        rest = [j for j in self._chosen(node) if j not in conjuncts]
+        copies = ["_r", "_t", *(f"__{x}" for x in self._columns_in(node, self._texts(rest)))]
+        call = self._selector(f"keep_{n}", node, conjuncts, b.name, f"F{n}", copies)
+        text = call.format(lo=f"base{n}_{v}", hi=f"top{n}_{v}")
+        out.add(f"kept{n}_{v} = {text}", self._origins(conjuncts))
+
+    def _selector(
+        self, name: str, node: Node, conjuncts: Sequence[Conjunct], prefix: str, found: str, copies: Sequence[str]
+    ) -> str:
+        """Write a selector; the text that calls it, with `lo` and `hi` left open."""
+        v, b, n = self.names[node.variable], self._buffer(node.variable).name, node.number
+        text = " & ".join(self._texts(conjuncts))
+        columns = self._columns_in(node, [text])
+        mine = {f"{v}__{x}" for x in columns}
+        outer = list(dict.fromkeys(x for x in re.findall(r"\b\w+?__c\w+", text) if x not in mine))
+        sources = [f"{b}{x}" for x in copies]
+        kept = [f"H{n}{x}" for x in copies]
+        arrays = [f"{prefix}__{x}" for x in columns]
+        more = [x for x in sources if x not in arrays]
+        arguments = ", ".join([*outer, *arrays, "MASK", "WORDS", found, *more, *kept])
+        out = Lines()
+        out.add()
+        out.add()
+        out.add("@kernel")
+        with out.block(f"def {name}(lo, hi, {arguments}):", self._origins(conjuncts)):
+            out.add("n = 0")
+            out.add("size = hi - lo")
+            with out.block(f"if size < {FEW}:"), out.block("for k in range(lo, hi):"):
+                for x in columns:
+                    out.add(f"{v}__{x} = {prefix}__{x}[k]")
+                out.add(f"{found}[n] = k")
+                out.add(f"n += {text}")
+            with out.block("else:"):
+                for x in columns:
+                    out.add(f"s__{x} = {prefix}__{x}[lo:hi]")
+                with out.block("for k in range(size):"):
+                    for x in columns:
+                        out.add(f"{v}__{x} = s__{x}[k]")
+                    out.add(f"MASK[k] = {text}")
+                out.add("words = (size + 7) >> 3")
+                with out.block("for k in range(size, 8 * words):"):
+                    out.add("MASK[k] = 0")
+                some, each = "if WORDS[word] != 0:", "for k in range(8 * word, 8 * word + 8):"
+                with out.block("for word in range(words):"), out.block(some), out.block(each):
+                    out.add(f"{found}[n] = lo + k")
+                    out.add("n += MASK[k]")
+            for source, copy in zip(sources, kept, strict=True):
+                with out.block("for k in range(n):"):
+                    out.add(f"{copy}[k] = {source}[{found}[k]]")
+            out.add("return n")
+        self.selectors[name] = out
+        self.selected |= dict.fromkeys(("MASK", "WORDS", found, *kept))
+        return f"{name}({{lo}}, {{hi}}, {arguments})"
+
+    def _texts(self, conjuncts: Sequence[Conjunct]) -> list[str]:
+        return [self._text(j) for j in conjuncts]
+
+    def _origins(self, conjuncts: Sequence[Conjunct]) -> str:
+        return "; ".join(map(self._origin, conjuncts))
+
+    def _columns_in(self, node: Node, texts: Sequence[str]) -> list[str]:
+        """The columns of the state's own event that texts read."""
+        v, b = self.names[node.variable], self._buffer(node.variable)
+        return [x for x in b.columns if any(re.search(rf"\b{v}__{x}\b", text) for text in texts)]
+
+
+def _vectorises(j: Conjunct) -> bool:
+    """Whether a conjunct is a comparison of numbers, without anything that may call a function or branch."""
+    return isinstance(j.expr, Compare) and all(map(_plain, walk(j.expr)))
+
+
+def _plain(e: Expr) -> bool:
+    match e:
+        case Compare() | Literal():
+            return True
+        case Ref(type=type):
+            return kind_of(type) in "if"
+        case Arithmetic(operator, type=type):
+            return operator in "+-*" and type.kind is Kind.FLOAT
+        case _:
+            return False

@@ -1,0 +1,179 @@
+# PATTERN SEQ(A a, NOT(N n), B b, C c)
+# WHERE   skip_till_any_match { a.price < b.price AND b.price < c.price AND n.volume > a.volume }
+# WITHIN  10 minutes
+#
+# chain 0: c, b, a; negation first-chance
+# B0: input buffer of c
+# B1: input buffer of n
+# B2: input buffer of a
+# B3: input buffer of b
+
+
+@kernel
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, MASK, WORDS, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+    n0 = FILL[0]  # of c
+    n1 = FILL[1]  # of n
+    n2 = FILL[2]  # of a
+    n3 = FILL[3]  # of b
+    for i in range(i0, n):
+        if (type_[i] == 2):  # store it for c
+            B0_e[n0] = i
+            B0_r[n0] = rank[i]
+            B0_t[n0] = time[i]
+            B0__c_price[n0] = c_price[i]
+            n0 += 1
+        if (type_[i] == 3):  # store it for n
+            B1_e[n1] = i
+            B1_r[n1] = rank[i]
+            B1_t[n1] = time[i]
+            B1__c_volume[n1] = c_volume[i]
+            B1__c_volume_null[n1] = c_volume_null[i]
+            n1 += 1
+        if (type_[i] == 0):  # store it for a
+            B2_e[n2] = i
+            B2_r[n2] = rank[i]
+            B2_t[n2] = time[i]
+            B2__c_volume[n2] = c_volume[i]
+            B2__c_volume_null[n2] = c_volume_null[i]
+            B2__c_price[n2] = c_price[i]
+            n2 += 1
+        if (type_[i] == 1):  # store it for b
+            B3_e[n3] = i
+            B3_r[n3] = rank[i]
+            B3_t[n3] = time[i]
+            B3__c_price[n3] = c_price[i]
+            n3 += 1
+    FILL[0] = n0
+    FILL[1] = n1
+    FILL[2] = n2
+    FILL[3] = n3
+
+
+@kernel
+def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price):
+    for i in range(i0, n):
+        if (type_[i] == 2):
+            counts[(i - i0) // piece, 0] += 1
+        if (type_[i] == 3):
+            counts[(i - i0) // piece, 1] += 1
+        if (type_[i] == 0):
+            counts[(i - i0) // piece, 2] += 1
+        if (type_[i] == 1):
+            counts[(i - i0) // piece, 3] += 1
+
+
+@kernel
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, MASK, WORDS, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+    m = nums[0]
+    w = nums[1]
+    from1_b = 0
+    to1_b = 0
+    base2_a = 0
+    top2_a = 0
+    for j_c in range(r0, r1):
+        m_0 = m
+        w_0 = w
+        e_c = B0_e[j_c]
+        r_c = B0_r[j_c]
+        t_c = B0_t[j_c]
+        c__c_price = B0__c_price[j_c]
+        if quiet == 0:
+            lo_b = from1_b = gallop_lower(B3_t, from1_b, FILL[3], t_c - 600000)  # WITHIN
+            hi_b = to1_b = gallop_lower(B3_r, to1_b, FILL[3], r_c)  # before c
+            found_b = select_1(lo_b, hi_b, c__c_price, B3__c_price, MASK, WORDS, G1)  # b.price < c.price   (query 2:53)
+            if found_b > 0:
+                base2_a = gallop_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
+                top2_a = gallop_lower(B2_r, top2_a, FILL[2], r_c)  # before c
+                for at_b in range(found_b):  # take B b
+                    j_b = G1[at_b]
+                    e_b = B3_e[j_b]
+                    r_b = B3_r[j_b]
+                    b__c_price = B3__c_price[j_b]
+                    lo_a = base2_a  # WITHIN
+                    hi_a = lower_bound(B2_r, lo_a, top2_a, r_b)  # before c, b
+                    found_a = select_2(lo_a, hi_a, b__c_price, B2__c_price, MASK, WORDS, G2)  # a.price < b.price   (query 2:31)
+                    for at_a in range(found_a):  # take A a
+                        j_a = G2[at_a]
+                        e_a = B2_e[j_a]
+                        r_a = B2_r[j_a]
+                        a__c_volume = B2__c_volume[j_a]
+                        a__c_volume_null = B2__c_volume_null[j_a]
+                        gone_n = False
+                        lo_n = upper_bound(B1_r, 0, FILL[1], r_a)  # after a
+                        hi_n = lower_bound(B1_r, lo_n, FILL[1], r_b)  # before c, b
+                        for j_n in range(lo_n, hi_n):  # take N n
+                            n__c_volume = B1__c_volume[j_n]
+                            n__c_volume_null = B1__c_volume_null[j_n]
+                            if not (not ((n__c_volume_null != 0) or (a__c_volume_null != 0)) and n__c_volume > a__c_volume):  # n.volume > a.volume   (query 2:75)
+                                continue
+                            gone_n = True
+                            break
+                        if gone_n:  # NOT(N n)
+                            continue
+                        if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
+                            # no room: the caller makes some and comes back
+                            nums[0] = m_0
+                            nums[1] = w_0
+                            nums[2] = 1
+                            return j_c
+                        O_events[w] = e_a
+                        w += 1
+                        O_events[w] = e_b
+                        w += 1
+                        O_events[w] = e_c
+                        w += 1
+                        m += 1
+                        O_offsets[m] = w
+    nums[0] = m
+    nums[1] = w
+    return r1
+
+
+@kernel
+def select_2(lo, hi, b__c_price, B2__c_price, MASK, WORDS, G2):  # a.price < b.price   (query 2:31)
+    n = 0
+    size = hi - lo
+    if size < 32:
+        for k in range(lo, hi):
+            a__c_price = B2__c_price[k]
+            G2[n] = k
+            n += (a__c_price < b__c_price)
+    else:
+        s__c_price = B2__c_price[lo:hi]
+        for k in range(size):
+            a__c_price = s__c_price[k]
+            MASK[k] = (a__c_price < b__c_price)
+        words = (size + 7) >> 3
+        for k in range(size, 8 * words):
+            MASK[k] = 0
+        for word in range(words):
+            if WORDS[word] != 0:
+                for k in range(8 * word, 8 * word + 8):
+                    G2[n] = lo + k
+                    n += MASK[k]
+    return n
+
+
+@kernel
+def select_1(lo, hi, c__c_price, B3__c_price, MASK, WORDS, G1):  # b.price < c.price   (query 2:53)
+    n = 0
+    size = hi - lo
+    if size < 32:
+        for k in range(lo, hi):
+            b__c_price = B3__c_price[k]
+            G1[n] = k
+            n += (b__c_price < c__c_price)
+    else:
+        s__c_price = B3__c_price[lo:hi]
+        for k in range(size):
+            b__c_price = s__c_price[k]
+            MASK[k] = (b__c_price < c__c_price)
+        words = (size + 7) >> 3
+        for k in range(size, 8 * words):
+            MASK[k] = 0
+        for word in range(words):
+            if WORDS[word] != 0:
+                for k in range(8 * word, 8 * word + 8):
+                    G1[n] = lo + k
+                    n += MASK[k]
+    return n

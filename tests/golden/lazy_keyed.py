@@ -1,0 +1,335 @@
+# PATTERN AND(A a, B b, C c)
+# WHERE   skip_till_any_match { a.symbol = b.symbol AND b.volume = c.volume AND a.price < c.price }
+# WITHIN  1 hour
+#
+# chain 0: a, b, c; negation post-processing
+# B0: input buffer of a
+# B1: input buffer of b
+# B2: input buffer of c
+
+
+@kernel
+def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
+    n0 = FILL[0]  # of a
+    n1 = FILL[1]  # of b
+    n2 = FILL[2]  # of c
+    for i in range(i0, n):
+        if (type_[i] == 0):  # store it for a
+            B0_e[n0] = i
+            B0_r[n0] = rank[i]
+            B0_t[n0] = time[i]
+            B0__c_symbol[n0] = c_symbol[i]
+            B0__c_price[n0] = c_price[i]
+            B0_k0[n0] = K0[i - k0]
+            g = K0[i - k0]
+            L1[n0] = X1_last[g] if g >= 0 else -1
+            n0 += 1
+        if (type_[i] == 1):  # store it for b
+            B1_e[n1] = i
+            B1_r[n1] = rank[i]
+            B1_t[n1] = time[i]
+            B1__c_symbol[n1] = c_symbol[i]
+            B1__c_volume[n1] = c_volume[i]
+            B1__c_volume_null[n1] = c_volume_null[i]
+            B1_k1[n1] = K1[i - k0]
+            B1_k0[n1] = K0[i - k0]
+            g = K1[i - k0]
+            L0[n1] = X0_last[g] if g >= 0 else -1
+            chain(n1, K0[i - k0], X1_id, X1_next, X1_prev, X1_first, X1_last)
+            n1 += 1
+        if (type_[i] == 2):  # store it for c
+            B2_e[n2] = i
+            B2_r[n2] = rank[i]
+            B2_t[n2] = time[i]
+            B2__c_volume[n2] = c_volume[i]
+            B2__c_volume_null[n2] = c_volume_null[i]
+            B2__c_price[n2] = c_price[i]
+            B2_k1[n2] = K1[i - k0]
+            chain(n2, K1[i - k0], X0_id, X0_next, X0_prev, X0_first, X0_last)
+            n2 += 1
+    FILL[0] = n0
+    FILL[1] = n1
+    FILL[2] = n2
+
+
+@kernel
+def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price):
+    for i in range(i0, n):
+        if (type_[i] == 0):
+            counts[(i - i0) // piece, 0] += 1
+        if (type_[i] == 1):
+            counts[(i - i0) // piece, 1] += 1
+        if (type_[i] == 2):
+            counts[(i - i0) // piece, 2] += 1
+
+
+@kernel
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
+    m = nums[0]
+    w = nums[1]
+    f0 = PF[0, 0]
+    f1 = PF[1, 0]
+    for j_a in range(r0, r1):
+        m_0 = m
+        w_0 = w
+        f0_0 = f0
+        f1_0 = f1
+        e_a = B0_e[j_a]
+        t_a = B0_t[j_a]
+        a__c_symbol = B0__c_symbol[j_a]
+        a__c_price = B0__c_price[j_a]
+        if now < INT_MAX and now - t_a <= 3600000:  # it may wait for the stream
+            if f0 >= P0__t.shape[0]:
+                # no room: the caller makes some and comes back
+                nums[0] = m_0
+                nums[1] = w_0
+                PF[0, 0] = f0_0
+                PF[1, 0] = f1_0
+                nums[2] = 2
+                return j_a
+            P0_a[f0] = j_a
+            P0__t[f0] = t_a
+            g = B0_k0[j_a]
+            P0_id1[f0] = g
+            if g >= 0:
+                P0_next1[f0] = P0_head1[g]
+                P0_head1[g] = f0
+            f0 += 1
+        at_b = L1[j_a]
+        back_b = X1_prev[at_b] if at_b >= 0 else -1
+        while back_b >= 0 and t_a - B1_t[back_b] <= 3600000:
+            at_b = back_b
+            back_b = X1_prev[at_b]
+        if at_b < 0:
+            at_b = first_of(X1_first, B0_k0[j_a])
+        while at_b >= 0:  # take B b with the same symbol
+            j_b = at_b
+            at_b = X1_next[j_b]
+            if B1_t[j_b] - t_a > 3600000:  # WITHIN
+                break
+            if t_a - B1_t[j_b] > 3600000:  # WITHIN
+                continue
+            e_b = B1_e[j_b]
+            t_b = B1_t[j_b]
+            b__c_symbol = B1__c_symbol[j_b]
+            b__c_volume = B1__c_volume[j_b]
+            b__c_volume_null = B1__c_volume_null[j_b]
+            if not (a__c_symbol == b__c_symbol and a__c_symbol >= 0 and b__c_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
+                continue
+            if now < INT_MAX and now - min(t_a, t_b) <= 3600000:  # it may wait for the stream
+                if f1 >= P1__t.shape[0]:
+                    # no room: the caller makes some and comes back
+                    nums[0] = m_0
+                    nums[1] = w_0
+                    PF[0, 0] = f0_0
+                    PF[1, 0] = f1_0
+                    nums[2] = 3
+                    return j_a
+                P1_a[f1] = j_a
+                P1_b[f1] = j_b
+                P1__t[f1] = min(t_a, t_b)
+                g = B1_k1[j_b]
+                P1_id2[f1] = g
+                if g >= 0:
+                    P1_next2[f1] = P1_head2[g]
+                    P1_head2[g] = f1
+                f1 += 1
+            if quiet == 0:
+                at_c = L0[j_b]
+                back_c = X0_prev[at_c] if at_c >= 0 else -1
+                while back_c >= 0 and max(t_a, t_b) - B2_t[back_c] <= 3600000:
+                    at_c = back_c
+                    back_c = X0_prev[at_c]
+                if at_c < 0:
+                    at_c = first_of(X0_first, B1_k1[j_b])
+                while at_c >= 0:  # take C c with the same volume
+                    j_c = at_c
+                    at_c = X0_next[j_c]
+                    if B2_t[j_c] - min(t_a, t_b) > 3600000:  # WITHIN
+                        break
+                    if max(t_a, t_b) - B2_t[j_c] > 3600000:  # WITHIN
+                        continue
+                    e_c = B2_e[j_c]
+                    c__c_volume = B2__c_volume[j_c]
+                    c__c_volume_null = B2__c_volume_null[j_c]
+                    c__c_price = B2__c_price[j_c]
+                    if not (not ((b__c_volume_null != 0) or (c__c_volume_null != 0)) and b__c_volume == c__c_volume):  # b.volume = c.volume   (query 2:55)
+                        continue
+                    if not (a__c_price < c__c_price):  # a.price < c.price   (query 2:79)
+                        continue
+                    if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
+                        # no room: the caller makes some and comes back
+                        nums[0] = m_0
+                        nums[1] = w_0
+                        PF[0, 0] = f0_0
+                        PF[1, 0] = f1_0
+                        nums[2] = 1
+                        return j_a
+                    O_events[w] = e_a
+                    O_codes[w] = 0
+                    w += 1
+                    O_events[w] = e_b
+                    O_codes[w] = 1
+                    w += 1
+                    O_events[w] = e_c
+                    O_codes[w] = 2
+                    w += 1
+                    sort_match(O_events, O_codes, O_offsets[m], w)
+                    m += 1
+                    O_offsets[m] = w
+    nums[0] = m
+    nums[1] = w
+    PF[0, 0] = f0
+    PF[1, 0] = f1
+    return r1
+
+
+@kernel
+def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
+    m = nums[0]
+    w = nums[1]
+    f1 = PF[1, 0]
+    for j_b in range(r0, r1):
+        m_0 = m
+        w_0 = w
+        f1_0 = f1
+        e_b = B1_e[j_b]
+        t_b = B1_t[j_b]
+        b__c_symbol = B1__c_symbol[j_b]
+        b__c_volume = B1__c_volume[j_b]
+        b__c_volume_null = B1__c_volume_null[j_b]
+        at_q = first_of(P0_head1, B1_k0[j_b])
+        while at_q >= 0:
+            q = at_q
+            at_q = P0_next1[q]
+            if q >= PF[0, 1]:
+                continue  # made in this step
+            j_a = P0_a[q]
+            e_a = B0_e[j_a]
+            t_a = B0_t[j_a]
+            a__c_symbol = B0__c_symbol[j_a]
+            a__c_price = B0__c_price[j_a]
+            if t_b - t_a > 3600000:  # WITHIN
+                continue
+            if not (a__c_symbol == b__c_symbol and a__c_symbol >= 0 and b__c_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
+                continue
+            if now < INT_MAX and now - min(t_a, t_b) <= 3600000:  # it may wait for the stream
+                if f1 >= P1__t.shape[0]:
+                    # no room: the caller makes some and comes back
+                    nums[0] = m_0
+                    nums[1] = w_0
+                    PF[1, 0] = f1_0
+                    nums[2] = 3
+                    return j_b
+                P1_a[f1] = j_a
+                P1_b[f1] = j_b
+                P1__t[f1] = min(t_a, t_b)
+                g = B1_k1[j_b]
+                P1_id2[f1] = g
+                if g >= 0:
+                    P1_next2[f1] = P1_head2[g]
+                    P1_head2[g] = f1
+                f1 += 1
+            if quiet == 0:
+                at_c = L0[j_b]
+                back_c = X0_prev[at_c] if at_c >= 0 else -1
+                while back_c >= 0 and max(t_a, t_b) - B2_t[back_c] <= 3600000:
+                    at_c = back_c
+                    back_c = X0_prev[at_c]
+                if at_c < 0:
+                    at_c = first_of(X0_first, B1_k1[j_b])
+                while at_c >= 0:  # take C c with the same volume
+                    j_c = at_c
+                    at_c = X0_next[j_c]
+                    if B2_t[j_c] - min(t_a, t_b) > 3600000:  # WITHIN
+                        break
+                    if max(t_a, t_b) - B2_t[j_c] > 3600000:  # WITHIN
+                        continue
+                    e_c = B2_e[j_c]
+                    c__c_volume = B2__c_volume[j_c]
+                    c__c_volume_null = B2__c_volume_null[j_c]
+                    c__c_price = B2__c_price[j_c]
+                    if not (not ((b__c_volume_null != 0) or (c__c_volume_null != 0)) and b__c_volume == c__c_volume):  # b.volume = c.volume   (query 2:55)
+                        continue
+                    if not (a__c_price < c__c_price):  # a.price < c.price   (query 2:79)
+                        continue
+                    if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
+                        # no room: the caller makes some and comes back
+                        nums[0] = m_0
+                        nums[1] = w_0
+                        PF[1, 0] = f1_0
+                        nums[2] = 1
+                        return j_b
+                    O_events[w] = e_a
+                    O_codes[w] = 0
+                    w += 1
+                    O_events[w] = e_b
+                    O_codes[w] = 1
+                    w += 1
+                    O_events[w] = e_c
+                    O_codes[w] = 2
+                    w += 1
+                    sort_match(O_events, O_codes, O_offsets[m], w)
+                    m += 1
+                    O_offsets[m] = w
+    nums[0] = m
+    nums[1] = w
+    PF[1, 0] = f1
+    return r1
+
+
+@kernel
+def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
+    m = nums[0]
+    w = nums[1]
+    for j_c in range(r0, r1):
+        m_0 = m
+        w_0 = w
+        e_c = B2_e[j_c]
+        t_c = B2_t[j_c]
+        c__c_volume = B2__c_volume[j_c]
+        c__c_volume_null = B2__c_volume_null[j_c]
+        c__c_price = B2__c_price[j_c]
+        at_q = first_of(P1_head2, B2_k1[j_c])
+        while at_q >= 0:
+            q = at_q
+            at_q = P1_next2[q]
+            if q >= PF[1, 1]:
+                continue  # made in this step
+            j_a = P1_a[q]
+            j_b = P1_b[q]
+            e_a = B0_e[j_a]
+            t_a = B0_t[j_a]
+            a__c_price = B0__c_price[j_a]
+            e_b = B1_e[j_b]
+            t_b = B1_t[j_b]
+            b__c_volume = B1__c_volume[j_b]
+            b__c_volume_null = B1__c_volume_null[j_b]
+            if t_c - min(t_a, t_b) > 3600000:  # WITHIN
+                continue
+            if not (not ((b__c_volume_null != 0) or (c__c_volume_null != 0)) and b__c_volume == c__c_volume):  # b.volume = c.volume   (query 2:55)
+                continue
+            if not (a__c_price < c__c_price):  # a.price < c.price   (query 2:79)
+                continue
+            if quiet == 0:
+                if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
+                    # no room: the caller makes some and comes back
+                    nums[0] = m_0
+                    nums[1] = w_0
+                    nums[2] = 1
+                    return j_c
+                O_events[w] = e_a
+                O_codes[w] = 0
+                w += 1
+                O_events[w] = e_b
+                O_codes[w] = 1
+                w += 1
+                O_events[w] = e_c
+                O_codes[w] = 2
+                w += 1
+                sort_match(O_events, O_codes, O_offsets[m], w)
+                m += 1
+                O_offsets[m] = w
+    nums[0] = m
+    nums[1] = w
+    return r1

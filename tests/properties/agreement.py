@@ -1,0 +1,30 @@
+"""What the properties of every family share: how many examples, and what it is to agree with the reference."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
+from augury.compiler import CompiledQuery
+from augury.ir.terms import OutputMode
+from augury.runtime.state import Kernel
+from augury.testing.evaluate import reference_matches, run
+from augury.testing.streams import cuts
+
+OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP)
+
+PLAIN = settings(
+    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
+
+COMPILED = settings(PLAIN, max_examples=25, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+"""A failure is cheaper to shrink with the plain twin of the test, where an example does not cost a second."""
+
+MUCH_COMPILED = settings(COMPILED, max_examples=300)
+
+
+def agrees(kernel: Kernel, query: CompiledQuery, events: pa.Table, data: st.DataObject) -> None:
+    """Whatever the batches, and whether or not the state is saved between them, the matches are the reference's."""
+    found = run(kernel, query.bound.schema, data.draw(cuts(events)), save=data.draw(st.booleans()))
+    assert found == reference_matches(query.bound, events)

@@ -1,0 +1,92 @@
+"""Lazy chains agree with the reference, whatever the batches and the order of evaluation, also when it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from augury.codegen import LazyKernel
+from augury.ir.terms import Strategy
+from augury.options import Options
+from augury.plan import ChainBranch, LazyChainPlan, Negation
+from augury.planner.hints import NO_HINTS
+from augury.planner.lazy_chain import build_lazy_chain
+from augury.testing.evaluate import compiled
+from augury.testing.queries import queries
+from augury.testing.streams import streams
+from tests.properties.agreement import COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, agrees
+
+QUERIES = queries(outputs=OUTPUTS, strategies=(Strategy.SKIP_TILL_ANY_MATCH,))
+STREAMS = streams(max_size=10)
+
+
+def evaluations(plan: LazyChainPlan) -> st.SearchStrategy[tuple[tuple[str, ...], ...]]:
+    """An order for each branch, lists last."""
+    return st.tuples(*map(_evaluation, plan.branches))
+
+
+def _evaluation(branch: ChainBranch) -> st.SearchStrategy[tuple[str, ...]]:
+    singles = [c.variable for c in branch.components if not c.iterated]
+    lists = [c.variable for c in branch.components if c.iterated]
+    return st.builds(lambda one, other: (*one, *other), st.permutations(singles), st.permutations(lists))
+
+
+def plans(plan: LazyChainPlan) -> st.SearchStrategy[LazyChainPlan]:
+    """The same chains in another order, with negation either way, with and without what makes searches short."""
+    variables = sorted({c.variable for b in plan.branches for c in b.components})
+    some = st.frozensets(st.sampled_from(variables))
+    return st.builds(
+        lambda orders, **how: replace(plan.in_order(orders), **how),
+        evaluations(plan),
+        negation=st.sampled_from(Negation),
+        indexed=st.booleans(),
+        sorted=some,
+        kept=some,
+    )
+
+
+def check(jit: bool, text: str, events: pa.Table, data: st.DataObject, *, orders: int) -> None:
+    """The order stays, or it changes at random from step to step, in a `tree` also within one.
+
+    It becomes one of `orders`, since each is a kernel of its own.
+    """
+    query = compiled(text, events, Options(plan="reference"))
+    built = build_lazy_chain(query.rewritten, NO_HINTS)
+    assume(isinstance(built, LazyChainPlan))
+    assert isinstance(built, LazyChainPlan)
+    plan = data.draw(plans(built), label="plan")
+    how = data.draw(st.sampled_from(["fixed", "adaptive", "tree"] if orders else ["fixed"]), label="how")
+    others = [data.draw(evaluations(plan), label="order") for _ in range(orders)]
+
+    def reorder(p: LazyChainPlan, rates: Mapping[str, float]) -> tuple[tuple[str, ...], ...]:
+        assert rates.keys() == {c.variable for b in p.branches for c in b.components}
+        assert min(rates.values()) >= 0
+        return data.draw(st.sampled_from(others), label="next order")
+
+    options = Options(jit=jit, counters=data.draw(st.booleans()), compressed=data.draw(st.booleans()))
+    follows = None if how == "fixed" else reorder
+    agrees(LazyKernel(plan, options, reorder=follows, tree=how == "tree", piece=2), query, events, data)
+
+
+@PLAIN
+@given(QUERIES, STREAMS, st.data())
+def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check(False, text, events, data, orders=4)
+
+
+@COMPILED
+@given(QUERIES, STREAMS, st.data())
+def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check(True, text, events, data, orders=0)
+
+
+@pytest.mark.slow
+@MUCH_COMPILED
+@given(QUERIES, STREAMS, st.data())
+def test_much_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check(True, text, events, data, orders=1)
