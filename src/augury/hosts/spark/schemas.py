@@ -15,7 +15,7 @@ ZONE = "UTC"
 def arrow_schema(spark: StructType) -> pa.Schema:
     """The Arrow schema in which the rows of a frame reach the engine.
 
-    >>> arrow_schema(StructType().add("ts", "timestamp").add("x", "int")).field("ts").type
+    >>> arrow_schema(StructType().add("ts", "timestamp").add("x", "integer")).field("ts").type
     TimestampType(timestamp[us, tz=UTC])
     """
     repeated = sorted({name for name in spark.names if spark.names.count(name) > 1})
