@@ -11,7 +11,7 @@ PARTS := kernels lazy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench bench-spark clean
+.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-spark clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ golden: $(READY) ## write the golden kernels of tests/golden anew, after a wante
 bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quick for a smoke run, PARTS=lazy for that part
 	@status=0; for part in $(PARTS); do \
 		$(BIN)/python -m benchmarks.$$part --json build/bench/$$part.json $(BENCH) || status=1; done; exit $$status
+
+bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
+	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)
 
 bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
 	@$(BIN)/python -m benchmarks.spark_host --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)

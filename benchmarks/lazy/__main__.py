@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from rich.console import Console
 
-from benchmarks.lazy.figures import Skipped, rows_table
+from benchmarks.lazy.figures import Finding, Skipped, rows_table
 from benchmarks.lazy.measure import Row, Setting
 from benchmarks.lazy.sections import SECTIONS, measure_section, split
 from benchmarks.targets import Figure, figures_table
@@ -35,7 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     skipped: list[Skipped] = []
     for section in SECTIONS:
         if section in given.sections:
-            new_rows, new_figures, new_skipped = split(measure_section(section, setting))
+            found = []
+            with console.status(section) as status:
+                for finding in measure_section(section, setting):
+                    found.append(finding)
+                    status.update(f"{section}: {len(found)}, {described(finding)}")
+            new_rows, new_figures, new_skipped = split(found)
             if new_rows:
                 console.print(rows_table(section, new_rows))
             if new_figures:
@@ -54,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if void:
         console.print(f"VOID, because the answers were wrong: {'; '.join(void)}", style="bold red")
     return 1 if void else 0
+
+
+def described(finding: Finding) -> str:
+    """A finding in a few words, to show how far a run has come."""
+    return f"{finding.query} {finding.minutes:g} min {finding.variant}" if isinstance(finding, Row) else finding.what
 
 
 def voided(rows: Sequence[Row], figures: Sequence[Figure]) -> list[str]:

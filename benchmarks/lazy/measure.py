@@ -33,6 +33,11 @@ FAST = 0.2
 """Seconds below which a run is measured several times in a row: a short one is disturbed more easily."""
 
 
+LIVE = 1_000
+"""Events in a batch where operations and memory are counted. A lazy plan that has the whole stream before it looks ahead
+and keeps no partial match, so that one batch would show nothing of what a stream costs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How long to measure, and where compiled kernels are kept."""
@@ -236,7 +241,7 @@ def measure_against(
     answer: Tally, query: Query, table: pa.Table, stream: str, given: Sequence[Variant], setting: Setting
 ) -> list[Row]:
     """A row for each variant. All are timed on the whole stream as one batch, in turns."""
-    whole = cut(table, table.num_rows)
+    whole, live = cut(table, table.num_rows), cut(table, LIVE)
     empty = Row(
         stream, query.name, type(query.condition).__name__.lower(), query.minutes, "", table.num_rows, answer.matches
     )
@@ -247,11 +252,11 @@ def measure_against(
         try:
             counting, options = compiled(query.text, table, variant, setting.cache, counters=True)
             kernel = load(counting, options)
-            counters = counted(kernel, check(kernel, whole, answer), options) or {}
+            counters = counted(kernel, check(kernel, live, answer), options) or {}
             kernel = kernel_of(query.text, table, variant, setting.cache)
             check(kernel, whole, answer)
             kernels[variant.name] = kernel
-            rows[variant.name] = replace(row, counters=counters, peak_bytes=peak_bytes(kernel, cut(table, 10_000)))
+            rows[variant.name] = replace(row, counters=counters, peak_bytes=peak_bytes(kernel, live))
         except Unavailable as e:
             rows[variant.name] = replace(row, missing=str(e))
         except WrongAnswer as e:

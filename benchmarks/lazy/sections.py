@@ -204,15 +204,12 @@ SECTIONS: Mapping[str, Callable[[Setting], Iterator[Finding]]] = {
 }
 
 
-def measure_section(section: str, setting: Setting) -> list[Finding]:
-    """What a section finds; a wrong answer outside a row voids the rest of it."""
-    found: list[Finding] = []
+def measure_section(section: str, setting: Setting) -> Iterator[Finding]:
+    """What a section finds, as it finds it; a wrong answer outside a row voids the rest of it."""
     try:
-        for finding in SECTIONS[section](setting):
-            found.append(finding)
+        yield from SECTIONS[section](setting)
     except WrongAnswer as e:
-        found.append(Figure(section, SECTIONS[section].__name__.replace("_", " "), 0.0, "", 0.0, void=str(e)))
-    return found
+        yield Figure(section, SECTIONS[section].__name__.replace("_", " "), 0.0, "", 0.0, void=str(e))
 
 
 def split(found: Sequence[Finding]) -> tuple[list[Row], list[Figure], list[Skipped]]:

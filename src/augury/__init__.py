@@ -17,6 +17,7 @@ from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryError, AuguryWarning, HostError, QueryError, TooManyMatches, UnsupportedPlan
 from augury.explain.text import STAGES as _STAGES
 from augury.explain.text import explain_program, explain_text, unknown_stage
+from augury.hosts.calibration import Calibration, Decile, calibration
 from augury.hosts.local import event_schema, make_options, match, match_all, query_source
 from augury.hosts.matcher import Matcher
 from augury.hosts.matches import Match, Matches
@@ -39,6 +40,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AuguryError",
     "AuguryWarning",
+    "Calibration",
+    "Decile",
     "Empirical",
     "EventSchema",
     "Exponential",
@@ -54,6 +57,7 @@ __all__ = [
     "Uniform",
     "UnsupportedPlan",
     "__version__",
+    "calibration",
     "compile",
     "explain",
     "match",

@@ -8,10 +8,11 @@ from functools import partial
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel, LazyKernel
+from augury.codegen import EagerKernel, LazyKernel, LossyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
 from augury.codegen.lazy_chain import emit_lazy_chain
 from augury.codegen.lazy_source import LazyChainSource
+from augury.codegen.lossy import LossySource, emit_lossy
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
@@ -23,6 +24,7 @@ from augury.plan import (
     GivenStatistics,
     LazyChainPlan,
     LazyTreePlan,
+    LossyPlan,
     Plan,
     ReferencePlan,
     StreamStatistics,
@@ -50,7 +52,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | LazyChainSource | None
+    kernel: EagerNfaSource | LazyChainSource | LossySource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,10 @@ def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hi
         check_order(options.order, [rewritten for _, rewritten in queries])
     if isinstance(options.statistics, GivenStatistics):
         check_statistics(options.statistics, queries)
-    return Hints(order=options.order, negation=negation_hint(options.negation))
+    return Hints(order=options.order, negation=negation_hint(options.negation), loss=options.loss)
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | None:
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LossySource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
@@ -112,6 +114,8 @@ def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | Non
             return emit_lazy_chain(plan, counters=options.counters)
         case LazyTreePlan(chain):
             return emit_lazy_chain(chain, counters=options.counters)
+        case LossyPlan():
+            return emit_lossy(plan, counters=options.counters)
         case ReferencePlan():
             return None
         case _:
@@ -131,6 +135,9 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
         case LazyTreePlan(chain):
             assert isinstance(query.kernel, LazyChainSource)
             return LazyKernel(chain, options, query.kernel, reorder=_WORTH_IT, tree=True)
+        case LossyPlan():
+            assert isinstance(query.kernel, LossySource)
+            return LossyKernel(plan, options, query.kernel)
         case ReferencePlan():
             return ReferenceKernel(plan.query, options)
         case _:
@@ -143,7 +150,9 @@ _WORTH_IT = partial(reorder, margin=1.25)
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    return kernel.counters(state) if options.counters and isinstance(kernel, EagerKernel | LazyKernel) else None
+    if options.counters and isinstance(kernel, EagerKernel | LazyKernel | LossyKernel):
+        return kernel.counters(state)
+    return None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

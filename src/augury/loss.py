@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
@@ -133,6 +134,15 @@ class Empirical:
         return covered / sum(self.counts)
 
 
+PRECISION = 1e-9
+"""How exact scores are; one that falls short of the threshold by less than this reaches it."""
+
+DIGITS = 12
+"""Decimals of a score that are reported: what comes after them is rounding on the way."""
+
+SCORINGS = ("paper", "posterior")
+"""A score says that a missing component happened and was lost, or that it happened, given that it was not seen."""
+
 DELAYS: Mapping[str, Callable[..., Delay]] = {
     "exponential": Exponential,
     "uniform": Uniform,
@@ -145,7 +155,11 @@ DELAYS: Mapping[str, Callable[..., Delay]] = {
 
 @dataclass(frozen=True, slots=True)
 class LossModel:
-    """Loss rate and delay of each component by variable; `rate` holds for those not named in `rates`.
+    """Loss rate and delay of each component by variable, and what a score says of a missing one.
+
+    `rates` are by variable; `values` by the value of an attribute that the query demands of the component, such as its
+    reader; `rate` holds for all others. A component may be missing if its rate is above zero; the last one of the
+    pattern only if it also has a delay.
 
     >>> LossModel(rate=0.1, rates={"z": 0.0}).rate_of("x")
     0.1
@@ -154,14 +168,33 @@ class LossModel:
     rate: float = 0.0
     rates: Mapping[str, float] = field(default_factory=dict)
     delays: Mapping[str, Delay] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    scoring: str = "paper"
 
     def __post_init__(self) -> None:
-        for rate in (self.rate, *self.rates.values()):
+        by_value = (rate for rates in self.values.values() for rate in rates.values())
+        for rate in (self.rate, *self.rates.values(), *by_value):
             if not 0 <= rate <= 1:
                 raise ValueError(f"a loss rate lies between 0 and 1, not {rate}")
+        if self.scoring not in SCORINGS:
+            raise ValueError(f"the scoring of a loss rate is one of {names(SCORINGS)}, not {self.scoring!r}")
+
+    @property
+    def posterior(self) -> bool:
+        return self.scoring == "posterior"
 
     def rate_of(self, variable: str) -> float:
         return self.rates.get(variable, self.rate)
+
+    @classmethod
+    def fit(cls, history: Any, query: str | os.PathLike[str], **options: Any) -> LossModel:
+        """Delays and loss rates as `history` shows them, a stream of events or the `Matches` of a query over one.
+
+        See `augury.hosts.fitting.fit_loss` for the options.
+        """
+        from augury.hosts.fitting import fit_loss
+
+        return fit_loss(history, query, **options)
 
     def to_json(self) -> dict[str, Any]:
         """The model as JSON can hold it; a delay of one's own cannot be.
@@ -169,11 +202,14 @@ class LossModel:
         >>> LossModel(0.1, {"z": 0.0}, {"y": Exponential(3600.0)}).to_json()
         {'rate': 0.1, 'rates': {'z': 0.0}, 'delays': {'y': {'exponential': {'mean': 3600.0}}}}
         """
-        return {
+        stated: dict[str, Any] = {
             "rate": self.rate,
             "rates": dict(self.rates),
             "delays": {variable: _stated(variable, delay) for variable, delay in self.delays.items()},
         }
+        if self.values:
+            stated["values"] = {attribute: dict(rates) for attribute, rates in self.values.items()}
+        return stated if self.scoring == "paper" else {**stated, "scoring": self.scoring}
 
     @classmethod
     def from_json(cls, stated: object) -> LossModel:
@@ -182,11 +218,18 @@ class LossModel:
         >>> LossModel.from_json({"rate": 0.1, "delays": {"y": {"uniform": {"low": 0, "high": 5}}}}).delays
         {'y': Uniform(low=0, high=5)}
         """
-        parts = _object(stated, "a loss model", ("rate", "rates", "delays"))
+        parts = _object(stated, "a loss model", ("rate", "rates", "delays", "values", "scoring"))
         rates = {v: _number(rate, f"the rate of `{v}`") for v, rate in _object(parts.get("rates", {}), "rates").items()}
         delays = {v: _delay(v, delay) for v, delay in _object(parts.get("delays", {}), "delays").items()}
+        values = {
+            attribute: {
+                value: _number(rate, f"the rate of `{value}`")
+                for value, rate in _object(of, f"the rates by `{attribute}`").items()
+            }
+            for attribute, of in _object(parts.get("values", {}), "values").items()
+        }
         try:
-            return cls(_number(parts.get("rate", 0.0), "rate"), rates, delays)
+            return cls(_number(parts.get("rate", 0.0), "rate"), rates, delays, values, parts.get("scoring", "paper"))
         except ValueError as e:
             raise _malformed(str(e)) from e
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury import Exponential, LossModel, Uniform
 
 FOLDER = Path(__file__).parents[1] / "golden"
 COLUMNS = pa.schema(
@@ -51,18 +52,26 @@ WITHIN  1 hour""",
 PATTERN SEQ(A a, B{2,5} b[], C c)
 WHERE   skip_till_any_match { [symbol] AND b[i].price > b[i-1].price AND c.volume > max(b[].volume) }
 WITHIN  10 minutes""",
+    "lossy": """\
+PATTERN   SEQ(Shelf s, NOT(Register r), Gate g, Exit e)
+WHERE     s.symbol[e.symbol] = e.symbol AND g.symbol[e.symbol] = e.symbol AND r.symbol = e.symbol
+          AND s.price[g.price] <= g.price[s.price] AND r.volume = s.volume[0]
+WITHIN    12 hours
+THRESHOLD 0.2""",
 }
+LOSS = LossModel(0.3, {}, {"s": Uniform(0, 3600), "r": Uniform(0, 7200), "g": Exponential(900)}, scoring="posterior")
 
-LAZY: Mapping[str, Mapping[str, Any]] = {
+HINTS: Mapping[str, Mapping[str, Any]] = {
     "lazy_first_chance": {"order": ["c", "b", "a"], "negation": "first-chance"},
     "lazy_keyed": {"order": ["a", "b", "c"]},
     "lazy_list": {"order": ["c", "a", "b"]},
+    "lossy": {"loss": LOSS},
 }
-"""How the lazy ones are asked for; the others are automata."""
+"""How those are asked for that are not automata."""
 
 
 def kernel(name: str) -> str:
-    source = augury.explain(QUERIES[name], COLUMNS, stage="kernel", **LAZY.get(name, {"plan": "eager-nfa"}))
+    source = augury.explain(QUERIES[name], COLUMNS, stage="kernel", **HINTS.get(name, {"plan": "eager-nfa"}))
     return source + "\n"
 
 
@@ -84,7 +93,7 @@ def test_one_of_them_is_merged() -> None:
 
 
 def test_the_lazy_ones_are_what_they_are_called() -> None:
-    first_chance, keyed, lists = map(kernel, LAZY)
+    first_chance, keyed, lists = map(kernel, ("lazy_first_chance", "lazy_keyed", "lazy_list"))
     assert "# chain 0: c, b, a; negation first-chance\n" in first_chance
     assert "if gone_n:  # NOT(N n)\n" in first_chance
     assert "# take B b with the same symbol\n" in keyed

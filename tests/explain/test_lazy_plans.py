@@ -80,7 +80,7 @@ not chosen
   lazy-tree   `lazy-chain` was asked for
   event-sets  this release has no such evaluator
   linked      this release has no such evaluator
-  lossy       this release has no such evaluator"""
+  lossy       without THRESHOLD no event is missing"""
 
 BRANCHES = """\
 partition  none

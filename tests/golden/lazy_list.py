@@ -93,7 +93,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 d_b = 0
                 RI_b[0, 0] = 0
                 RI_b[0, 1] = 0
-                RI_b[0, 2] = 0
+                RF_b[0, 0] = 0.0
                 while True:  # iterate B b
                     if at_b < 0 or B1_r[at_b] >= r_c or d_b >= 5:
                         if d_b == 0:
@@ -113,25 +113,25 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     if d_b == 0:
                         pass
                     else:
-                        ok = ok and (c_price[e_b] > c_price[RI_b[d_b, 0]])  # b[i].price > b[i-1].price   (query 2:44)
+                        ok = ok and (c_price[e_b] > RF_b[d_b, 0])  # b[i].price > b[i-1].price   (query 2:44)
                     if not ok:
                         continue
                     S_b[d_b] = j_b
                     E_b[d_b] = e_b
                     RI_b[d_b + 1, 0] = RI_b[d_b, 0]
                     RI_b[d_b + 1, 1] = RI_b[d_b, 1]
-                    RI_b[d_b + 1, 2] = RI_b[d_b, 2]
-                    RI_b[d_b + 1, 0] = e_b
+                    RF_b[d_b + 1, 0] = RF_b[d_b, 0]
+                    RF_b[d_b + 1, 0] = c_price[e_b]
                     if not (c_volume_null[e_b] != 0):
                         x = c_volume[e_b]
-                        RI_b[d_b + 1, 1] += 1
-                        RI_b[d_b + 1, 2] = x if RI_b[d_b + 1, 1] == 1 or x > RI_b[d_b + 1, 2] else RI_b[d_b + 1, 2]
+                        RI_b[d_b + 1, 0] += 1
+                        RI_b[d_b + 1, 1] = x if RI_b[d_b + 1, 0] == 1 or x > RI_b[d_b + 1, 1] else RI_b[d_b + 1, 1]
                     d_b += 1
-                    if (not ((c__c_volume_null != 0) or (RI_b[d_b, 1] == 0)) and c__c_volume <= RI_b[d_b, 2]):  # no longer list can be true: c.volume > max(b[].volume)   (query 2:74)
+                    if (not ((c__c_volume_null != 0) or (RI_b[d_b, 0] == 0)) and c__c_volume <= RI_b[d_b, 1]):  # no longer list can be true: c.volume > max(b[].volume)   (query 2:74)
                         d_b -= 1
                         continue
                     ok = d_b >= 2
-                    ok = ok and (not ((c__c_volume_null != 0) or (RI_b[d_b, 1] == 0)) and c__c_volume > RI_b[d_b, 2])  # c.volume > max(b[].volume)   (query 2:74)
+                    ok = ok and (not ((c__c_volume_null != 0) or (RI_b[d_b, 0] == 0)) and c__c_volume > RI_b[d_b, 1])  # c.volume > max(b[].volume)   (query 2:74)
                     if ok:
                         if m + 1 >= O_offsets.shape[0] or w + 2 + d_b > O_events.shape[0]:
                             # no room: the caller makes some and comes back

@@ -101,6 +101,20 @@ def test_a_snapshot_keeps_the_options() -> None:
         again.feed(many.slice(3))
 
 
+def test_a_snapshot_keeps_the_order_and_limit_of_a_chain() -> None:
+    """In the order of the pattern all pairs of A wait for a B; with B first there would be none."""
+    many = stream(" ".join(["a1"] * 40))
+    matcher = Matcher("PATTERN SEQ(A a, A b, B c)", COLUMNS, order=["a", "b", "c"], max_runs=100, counters=True)
+    again = Matcher.restore(matcher.snapshot())
+    counters = again.feed(many.slice(0, 5)).counters
+    assert counters == matcher.feed(many.slice(0, 5)).counters
+    assert counters is not None
+    assert counters["peak_partial_matches"] == 5 + 10
+    for one in (matcher, again):
+        with pytest.raises(TooManyMatches, match="more than 100 partial matches"):
+            one.feed(many.slice(5))
+
+
 @pytest.mark.parametrize(
     "statistics",
     [{"rates": {"A": 3.0, "b": 1.0}}, StreamStatistics({"a": 1.0}, {"a[i].x > a[i-1].x": 0.5}, 2.0, 3.0, "elsewhere")],

@@ -10,7 +10,7 @@ import pytest
 from augury.testing.tables import blocks
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted((DOCS / "language").glob("*.md")), DOCS / "kernels.md"]
+PAGES = [*sorted((DOCS / "language").glob("*.md")), DOCS / "kernels.md", DOCS / "lossy.md"]
 WITH_PYTHON = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
 
 

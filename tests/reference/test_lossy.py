@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from augury.errors import HostError
+from augury.ir.lossy import Step
 from augury.loss import Delay, Empirical, Exponential, Gamma, LossModel, Normal, Uniform
 from augury.options import Options
-from augury.reference.lossy import Step, gap_score
+from augury.reference.lossy import gap_score
 from augury.testing.evaluate import compiled, reference_matches
 
 X, Y, Z = Step("x", False), Step("y", False), Step("z", False)

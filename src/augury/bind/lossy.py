@@ -65,9 +65,6 @@ def _components(pattern: Pattern, scope: Scope) -> list[Event] | None:
             _report("goes with a SEQ of single and negated components only", part.span, scope)
             return None
         events.append(event)
-    if isinstance(parts[-1], Absent):
-        _report("needs a positive component at the end of the SEQ", parts[-1].span, scope)
-        return None
     return events
 
 
@@ -81,7 +78,7 @@ def _check_recognisable(components: Iterable[Event], conjuncts: Iterable[Conjunc
 
 
 def _check_defaults(components: list[Event], conjuncts: Iterable[Conjunct], scope: Scope) -> None:
-    last = components[-1].variable
+    last = next(e.variable for e in reversed(components) if not scope.variables[e.variable].negated)
     for conjunct in conjuncts:
         if len(conjunct.variables) < 2:
             continue

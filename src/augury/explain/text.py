@@ -11,11 +11,12 @@ from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
 from augury.explain.layout import aligned, place, window_text
 from augury.explain.lazy_chain import explain_lazy
+from augury.explain.lossy import explain_lossy
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES, EagerNfaPlan, LazyChainPlan, LazyTreePlan, ReferencePlan
+from augury.plan import FAMILIES, EagerNfaPlan, LazyChainPlan, LazyTreePlan, LossyPlan, ReferencePlan
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -99,6 +100,8 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
             out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
         case LazyChainPlan() | LazyTreePlan():
             out += ["", *explain_lazy(choice.plan, counters)]
+        case LossyPlan():
+            out += ["", *explain_lossy(choice.plan)]
         case ReferencePlan():
             pass
         case _:

@@ -34,7 +34,16 @@ def match_columns(
         columns |= {column_name(v): variable_column(found, log, query, v) for v in found.variables}
     if query.threshold is not None:
         columns["probability"] = pa.array(found.probability if found.probability is not None else [], pa.float64())
+        columns["missing"] = missing_column(found)
     return columns
+
+
+def missing_column(found: MatchSet) -> pa.Array:
+    """For each match the names of the components that no event was observed for, in pattern order."""
+    there = np.stack([np.asarray(column.value_lengths()) for column in found.rows], axis=1) > 0
+    offsets = np.concatenate([[0], np.cumsum((~there).sum(axis=1))]).astype(np.int32)
+    names = np.array(found.variables, dtype=object)[np.nonzero(~there)[1]]
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(names, pa.string()))
 
 
 def column_name(variable: str) -> str:

@@ -51,6 +51,15 @@ class Match:
     values: dict[str, Any] | None = None
     completed_by: int | None = None
 
+    @property
+    def missing(self) -> list[str]:
+        """The components that no event was observed for (THRESHOLD), in pattern order.
+
+        >>> Match({"x": 0, "y": None, "z": 1}, 0, 5, probability=0.25).missing
+        ['y']
+        """
+        return [] if self.probability is None else [v for v, row in self.rows.items() if row is None]
+
     def __repr__(self) -> str:
         parts = [f"{name}={rows}" for name, rows in self.rows.items()]
         parts += [f"start={cell(self.start)}", f"end={cell(self.end)}"]
@@ -124,7 +133,7 @@ class Matches(Sequence[Match]):
 
     def to_arrow(self) -> pa.Table:
         """One row a match: `start`, `end`, a struct column for each single variable, a list of structs for each
-        iterated one, null for what is not bound, and `probability` with THRESHOLD.
+        iterated one, null for what is not bound; with THRESHOLD also `probability` and the names of what is `missing`.
 
         RETURN puts its items in the place of the variables; OUTPUT COUNT gives `end` and `count`. A variable named like
         one of these columns gets an underscore after its name.

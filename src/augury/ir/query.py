@@ -26,7 +26,7 @@ class CountWindow:
     events: int
 
 
-RESULT_COLUMNS = ("start", "end", "probability", "count")
+RESULT_COLUMNS = ("start", "end", "probability", "missing", "count")
 """Columns of every result, whatever the query binds or returns."""
 
 Window: TypeAlias = "TimeWindow | CountWindow"

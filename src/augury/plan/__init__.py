@@ -8,6 +8,7 @@ from augury.plan.choice import Choice, Dearer
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
 from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Negation
+from augury.plan.lossy import LossyEdge, LossyPlan, ScoreTable
 from augury.plan.reference import ReferencePlan
 from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
 from augury.plan.unsupported import Unsupported
@@ -15,7 +16,7 @@ from augury.plan.unsupported import Unsupported
 FAMILIES = ("reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
 """Every evaluator a caller may ask for by name."""
 
-Plan: TypeAlias = "EagerNfaPlan | LazyChainPlan | LazyTreePlan | ReferencePlan"
+Plan: TypeAlias = "EagerNfaPlan | LazyChainPlan | LazyTreePlan | LossyPlan | ReferencePlan"
 
 __all__ = [
     "FAMILIES",
@@ -32,10 +33,13 @@ __all__ = [
     "Key",
     "LazyChainPlan",
     "LazyTreePlan",
+    "LossyEdge",
+    "LossyPlan",
     "Negation",
     "NfaBranch",
     "Plan",
     "ReferencePlan",
+    "ScoreTable",
     "Statistics",
     "StreamStatistics",
     "Unsupported",

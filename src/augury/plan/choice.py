@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from augury.plan.eager_nfa import EagerNfaPlan
 from augury.plan.lazy_chain import LazyChainPlan, LazyTreePlan
+from augury.plan.lossy import LossyPlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.unsupported import Unsupported
 from augury.source import Span
@@ -25,6 +26,6 @@ class Dearer:
 class Choice:
     """The plan to run with its cost in operations a window, if that is known, and why each rival is not."""
 
-    plan: EagerNfaPlan | LazyChainPlan | LazyTreePlan | ReferencePlan
+    plan: EagerNfaPlan | LazyChainPlan | LazyTreePlan | LossyPlan | ReferencePlan
     rivals: tuple[Unsupported | Dearer, ...]
     cost: float | None = None

@@ -24,6 +24,7 @@ from augury.plan import (
     EagerNfaPlan,
     LazyChainPlan,
     LazyTreePlan,
+    LossyPlan,
     Plan,
     ReferencePlan,
     Unsupported,
@@ -32,6 +33,7 @@ from augury.planner.eager_nfa import build_eager_nfa
 from augury.planner.estimates import estimate_chain, estimate_eager
 from augury.planner.hints import NO_HINTS, Hints, unusable_hint
 from augury.planner.lazy_chain import build_lazy_chain, build_lazy_tree, has_chain
+from augury.planner.lossy import build_lossy
 from augury.planner.reference import build_reference
 
 Builder: TypeAlias = "Callable[[BoundQuery, Hints], Plan | Unsupported]"
@@ -41,6 +43,7 @@ LAZY: Mapping[str, Builder] = {"lazy-chain": build_lazy_chain, "lazy-tree": buil
 BUILDERS: Mapping[str, Builder] = {
     **LAZY,
     "eager-nfa": lambda query, _: build_eager_nfa(query),
+    "lossy": lambda query, hints: build_lossy(query, hints.loss),
     "reference": lambda query, _: build_reference(query),
 }
 """One builder a family, the better ones first; a family without one is not part of this release."""
@@ -120,7 +123,7 @@ def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
             return estimate_chain(plan).cost
         case LazyTreePlan(chain):
             return estimate_chain(chain).cost
-        case ReferencePlan():
+        case LossyPlan() | ReferencePlan():
             return None
         case _:
             assert_never(plan)

@@ -10,6 +10,7 @@ from augury.ir.branches import branches
 from augury.ir.normal_form import normal_conjuncts
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
+from augury.loss import LossModel
 from augury.plan import GivenStatistics, Negation, Statistics, StreamStatistics
 from augury.plan.statistics import ASSUMED, GIVEN, unusable_statistics
 from augury.planner.expected import conjunct_text, passing
@@ -27,6 +28,7 @@ class Hints:
     statistics: StreamStatistics = StreamStatistics()
     order: tuple[str, ...] | None = None
     negation: Negation | None = None
+    loss: LossModel | None = None
 
 
 NO_HINTS = Hints()

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from augury.errors import TooManyMatches
 from augury.ir.branches import Branch, branches
 from augury.ir.equality import close_equalities
+from augury.ir.lossy import check_model
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
 from augury.reference.any_match import any_matches, rejected
 from augury.reference.conditions import Conditions, bound
 from augury.reference.event_sets import Instances
-from augury.reference.lossy import check_model, lossy_matches
+from augury.reference.lossy import lossy_matches, unseen, without
 from augury.reference.runs import run_matches
 from augury.reference.stream import Bindings, StreamEvent, by_partition
 from augury.runtime.state import FOREVER
@@ -50,7 +51,7 @@ def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[
         for bindings, probability, ended in _positive(given, branch, watermark):
             certain = ended and _certain(given, branch, bindings, watermark)
             # An open negation is not looked at before it is certain: a NOT inside it may still undo it.
-            accepted = certain and not rejected(given, branch.absent, bindings)
+            accepted = certain and not _refused(given, branch, bindings)
             candidate = Candidate(bindings, probability, certain, accepted)
             rows = candidate.rows(variables)
             found[rows] = _either(found[rows], candidate) if rows in found else candidate
@@ -60,6 +61,16 @@ def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[
                     "or NONOVERLAP, shorten WITHIN, or add predicates"
                 )
     return list(found.values())
+
+
+def _refused(given: Conditions, branch: Branch, match: Bindings) -> bool:
+    """Whether something was observed that the match says was not."""
+    if given.query.threshold is None:
+        return rejected(given, branch.absent, match)
+    model = check_model(given.query, given.options.loss)
+    if model.posterior and not unseen(given, branch, match):
+        return True
+    return rejected(without(given, frozenset(branch.variables) - match.keys()), branch.absent, match)
 
 
 def _either(a: Candidate, b: Candidate) -> Candidate:
@@ -74,7 +85,9 @@ def _positive(given: Conditions, branch: Branch, watermark: int) -> Iterator[tup
     query = given.query
     if query.threshold is not None:
         for match, probability in lossy_matches(given, branch, check_model(query, given.options.loss)):
-            yield match, probability, True
+            # A missing last component may still come until the window closes.
+            whole = branch.variables[-1] in match
+            yield match, probability, whole or _window_closed(given, match, watermark)
     elif query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
         for match in any_matches(given, branch):
             yield match, None, True

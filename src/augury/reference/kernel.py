@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.errors import HostError
+from augury.ir.lossy import check_model
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
 from augury.reference.conditions import Conditions
 from augury.reference.find import Candidate, find
-from augury.reference.lossy import check_model
 from augury.reference.output import Key, by_last_event, covers, lateness, non_overlapping, report_order
 from augury.reference.stream import Partition, stream
 from augury.runtime.batch import EventBatch, Integers

@@ -4,111 +4,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise
 
-from augury.errors import HostError
-from augury.ir.branches import Branch
-from augury.ir.pattern import Absent, Event, Pattern, Seq, components, variable_of
-from augury.ir.predicate import Conjunct, Expr, Ref, conjunct, map_children
+from augury.ir.branches import AbsentPart, Branch
+from augury.ir.lossy import Step, may_miss, sequence, with_defaults
+from augury.ir.pattern import variable_of
+from augury.ir.predicate import conjunct
 from augury.ir.query import BoundQuery, TimeWindow
-from augury.loss import Delay, Empirical, LossModel, Uniform
-from augury.reference.any_match import any_matches
+from augury.loss import DIGITS, PRECISION, Delay, Empirical, LossModel, Uniform
+from augury.reference.any_match import any_matches, rejected
 from augury.reference.conditions import Conditions, bound
 from augury.reference.stream import Bindings
 from augury.schema import UNITS
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One component of the sequence."""
-
-    variable: str
-    negated: bool
-
-
 def lossy_matches(given: Conditions, branch: Branch, model: LossModel) -> Iterator[tuple[Bindings, float]]:
-    """Every match whose score reaches the threshold, with the score; observed negations are not looked at."""
+    """Every match whose score reaches the threshold, with the score; what must not be observed is not looked at."""
     query = given.query
     assert query.threshold is not None
     steps = sequence(query.pattern)
-    *others, last = branch.components
-    for size in range(len(others) + 1):
-        for observed in combinations(others, size):
-            missing = frozenset(variable_of(c) for c in others if c not in observed)
-            # A score is at most the product of the loss rates of what is missing.
-            if math.prod(model.rate_of(v) for v in missing) < query.threshold:
+    missable = may_miss(steps, model)
+    for size in range(1, len(branch.components) + 1):
+        for observed in combinations(branch.components, size):
+            missing = frozenset(branch.variables) - {variable_of(c) for c in observed}
+            if not missing <= missable:
                 continue
-            part = Branch((*observed, last), branch.order)
+            # By the paper's scoring, a score is at most the product of the loss rates of what is missing.
+            if not model.posterior and math.prod(model.rate_of(v) for v in missing) < query.threshold - PRECISION:
+                continue
+            part = Branch(observed, branch.order)
             for match in any_matches(without(given, missing), part):
                 probability = score(steps, match, query, model)
-                if probability >= query.threshold:
-                    yield match, probability
+                if probability >= query.threshold - PRECISION:
+                    yield match, round(min(1.0, probability), DIGITS)
+
+
+def unseen(given: Conditions, branch: Branch, match: Bindings) -> bool:
+    """Whether no event was observed that could stand where the match has one missing."""
+    missing = frozenset(branch.variables) - match.keys()
+    for component in branch.components:
+        v = variable_of(component)
+        if v in missing:
+            after = frozenset(u for u, w in branch.order if w == v and u in match)
+            before = frozenset(w for u, w in branch.order if u == v and w in match)
+            if rejected(without(given, missing - {v}), (AbsentPart(component, after, before),), match):
+                return False
+    return True
 
 
 def without(given: Conditions, missing: frozenset[str]) -> Conditions:
     """The conditions when `missing` were not observed: their attributes take the defaults the query gives."""
     order = given.query.pattern_order
-    kept: list[Conjunct] = []
-    for c in given.conjuncts:
-        expr = _with_defaults(c.expr, missing)
-        if expr is not None:
-            kept.append(conjunct(expr, order))
-    return replace(given, conjuncts=tuple(kept))
-
-
-class _NoDefault(Exception):
-    """A conjunct reads a missing event and has no default for it."""
-
-
-def _with_defaults(expr: Expr, missing: frozenset[str]) -> Expr | None:
-    """`expr` over what was observed; None when it does not apply then."""
-
-    def fill(e: Expr) -> Expr:
-        if isinstance(e, Ref):
-            if e.variable not in missing:
-                return e
-            if e.default is None:
-                raise _NoDefault
-            return fill(e.default)
-        return map_children(fill, e)
-
-    try:
-        return fill(expr)
-    except _NoDefault:
-        return None
-
-
-def sequence(pattern: Pattern) -> list[Step]:
-    """The components of a lossy pattern in order."""
-    match pattern:
-        case Event(variable):
-            return [Step(variable, negated=False)]
-        case Seq(parts):
-            return [step for part in parts for step in sequence(part)]
-        case Absent(body):
-            return [Step(variable_of(c), negated=True) for c in components(body)]
-        case _:
-            raise AssertionError("a lossy pattern is a SEQ of single and negated components")
-
-
-def check_model(query: BoundQuery, model: LossModel | None) -> LossModel:
-    """The loss model, if it says all that the query needs."""
-    if model is None:
-        raise HostError(
-            "A550",
-            "a query with THRESHOLD needs to know how events are lost",
-            "give loss=LossModel(rate=..., delays={...})",
-        )
-    steps = sequence(query.pattern)
-    for step in steps[:-1]:
-        if step.variable not in model.delays and (step.negated or model.rate_of(step.variable) > 0):
-            raise HostError(
-                "A551",
-                f"the loss model has no delay for component `{step.variable}`",
-                f'delays={{"{step.variable}": Exponential(mean=...)}}',
-            )
-    return model
+    filled = (with_defaults(c.expr, missing) for c in given.conjuncts)
+    return replace(given, conjuncts=tuple(conjunct(e, order) for e in filled if e is not None))
 
 
 def score(steps: Sequence[Step], match: Bindings, query: BoundQuery, model: LossModel) -> float:
@@ -125,7 +74,9 @@ def score(steps: Sequence[Step], match: Bindings, query: BoundQuery, model: Loss
             gap, since = [], e.time
         else:
             gap.append(step)
-    return result
+    # What comes after the last observed event had the rest of the window for it.
+    first, last = min(e.time for e in bound(match)), max(e.time for e in bound(match))
+    return result * gap_score(gap, (first + query.window.ticks - last) * tick, model)
 
 
 def gap_score(gap: Sequence[Step], length: float, model: LossModel) -> float:
@@ -134,12 +85,12 @@ def gap_score(gap: Sequence[Step], length: float, model: LossModel) -> float:
     With missing positives p1 < ... < pk at times t1 < ... < tk after the start of the gap, the score is the product of
     their loss rates and the integral of the product of their densities at t1 ... tk, times, for each negation, the
     probability that it did not happen in the stretch where it stands. For up to two positives these are the paper's
-    formulas.
+    formulas. The posterior divides by the probability that no such positive was observed in the gap.
     """
     if not gap:
         return 1.0
     reach: Callable[[float], float] | None = None
-    points = sorted({x for step in gap for x in _kinks(model.delays[step.variable]) if 0 < x < length})
+    kinks = sorted({x for step in gap for x in _kinks(model.delays[step.variable])})
     stretch: list[Step] = []
     rates = 1.0
     for step in gap:
@@ -147,11 +98,22 @@ def gap_score(gap: Sequence[Step], length: float, model: LossModel) -> float:
             stretch.append(step)
             continue
         rates *= model.rate_of(step.variable)
-        reach = _then_missing(reach, tuple(stretch), model.delays[step.variable], model, points)
+        reach = _then_missing(reach, tuple(stretch), model.delays[step.variable], model, kinks)
         stretch = []
     if reach is None:
         return _absent(stretch, length, model)
-    return rates * _integral(reach, tuple(stretch), length, model, points)
+    lost = rates * _integral(reach, tuple(stretch), length, model, kinks)
+    return lost / _not_observed(gap, length, model) if model.posterior and lost > 0 else lost
+
+
+def _not_observed(gap: Sequence[Step], length: float, model: LossModel) -> float:
+    """The probability that none of the positives of a gap was observed in it."""
+    result = 1.0
+    for step in gap:
+        if not step.negated:
+            happened = model.delays[step.variable].distribution(length)
+            result *= model.rate_of(step.variable) * happened + 1 - happened
+    return result
 
 
 def _then_missing(
@@ -159,12 +121,12 @@ def _then_missing(
     between: tuple[Step, ...],
     delay: Delay,
     model: LossModel,
-    points: Sequence[float],
+    kinks: Sequence[float],
 ) -> Callable[[float], float]:
     """The density of a missing positive at t, after what came earlier in the gap."""
     if earlier is None:
         return lambda t: delay.density(t) * _absent(between, t, model)
-    return lambda t: delay.density(t) * _integral(earlier, between, t, model, points)
+    return lambda t: delay.density(t) * _integral(earlier, between, t, model, kinks)
 
 
 def _integral(
@@ -172,7 +134,7 @@ def _integral(
     after: tuple[Step, ...],
     length: float,
     model: LossModel,
-    points: Sequence[float],
+    kinks: Sequence[float],
 ) -> float:
     """The integral of a density over a stretch, with the negations `after` not happening in the rest of it."""
     if length <= 0:
@@ -181,7 +143,7 @@ def _integral(
     from scipy.integrate import quad
 
     # Where a density jumps, the integrand is not smooth: integrate from jump to jump.
-    ends = [0.0, *(x for x in points if x < length), length]
+    ends = [0.0, *sorted({x for k in kinks for x in (k, length - k) if 0 < x < length}), length]
     return math.fsum(
         quad(
             lambda t: density(t) * _absent(after, length - t, model), low, high, epsabs=1e-13, epsrel=1e-12, limit=200
@@ -194,9 +156,11 @@ def _absent(negations: Sequence[Step], length: float, model: LossModel) -> float
     """The probability that unobserved negations did not happen within `length` seconds."""
     result = 1.0
     for step in negations:
-        happened = model.delays[step.variable].distribution(length)
-        unseen = model.rate_of(step.variable) * happened + 1 - happened
-        result *= (1 - happened) / unseen if unseen > 0 else 0.0
+        rate = model.rate_of(step.variable)
+        if rate > 0:
+            # What is never lost and was not observed did not happen.
+            happened = model.delays[step.variable].distribution(length)
+            result *= (1 - happened) / (rate * happened + 1 - happened)
     return result
 
 

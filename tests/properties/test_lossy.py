@@ -1,0 +1,50 @@
+"""The lossy plan agrees with the reference: the same matches, and their scores to 1e-9, whatever the batches."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from augury.codegen import LossyKernel
+from augury.options import Options
+from augury.plan import LossyPlan
+from augury.planner.lossy import build_lossy
+from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.lossy import LossyCase, differences, lossy_cases
+from augury.testing.streams import cuts, streams
+
+UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
+"""A failure is cheaper to shrink with the plain twin of the test, where an example does not cost a second."""
+
+
+def agrees(case: LossyCase, events: pa.Table, data: st.DataObject, *, jit: bool) -> None:
+    options = Options(jit=jit, loss=case.model, counters=data.draw(st.booleans()))
+    query = compiled(case.text, events, options)
+    plan = build_lossy(query.rewritten, case.model)
+    assume(isinstance(plan, LossyPlan))
+    assert isinstance(plan, LossyPlan)
+    kernel = LossyKernel(plan, options)
+    found = run(kernel, query.bound.schema, data.draw(cuts(events)), save=data.draw(st.booleans()))
+    assert differences(found, reference_matches(query.bound, events, options), 1e-9) == []
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=UNHURRIED)
+@given(lossy_cases(), streams(max_size=7), st.data())
+def test_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
+    agrees(case, events, data, jit=False)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@given(lossy_cases(most=3), streams(max_size=8), st.data())
+def test_compiled_code_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
+    agrees(case, events, data, jit=True)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, deadline=None, suppress_health_check=UNHURRIED)
+@given(lossy_cases(), streams(max_size=9), st.data())
+def test_much_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
+    agrees(case, events, data, jit=False)
