@@ -38,7 +38,12 @@ def found(spark: SparkSession, case: Case, number: int) -> DataFrame:
 
 
 def as_match(row: dict[str, Any]) -> augury.Match:
-    events = {name: value for name, value in row.items() if isinstance(value, dict | list)}
+    # What is no event is a column about the match itself, such as the names of its missing components.
+    events = {
+        name: value
+        for name, value in row.items()
+        if isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], dict))
+    }
     return augury.Match({}, row.get("start"), row["end"], row.get("probability"), row.get("count"), events)
 
 
