@@ -11,10 +11,10 @@ PARTS := kernels lazy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy clean
+.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-spark clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv and install Augury with its development tools; does nothing when up to date
 
@@ -25,14 +25,16 @@ $(READY): pyproject.toml constraints.txt
 		echo "Augury needs Python 3.11 or later; $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; exit 1; }
 	@echo "Setting up .venv (a minute or two, once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-# The build backend comes from constraints.txt like everything else, hence no build isolation.
-	@$(PIP) hatchling editables
+# Build backends, ours and that of pyspark, come from constraints.txt like everything else, hence no build isolation.
+	@$(PIP) hatchling editables setuptools wheel
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## find the thefts in a day of RFID readings of a shop
+demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pipeline on the embedded Spark engine
+	@command -v java >/dev/null || { echo "The demo runs on Spark, which needs Java 17 or later. Without it:" >&2; \
+		echo "  $(BIN)/augury match $(EXAMPLE)/shoplifting.augury $(EXAMPLE)/readings.jsonl --output table" >&2; exit 1; }
 	@echo "A shop's RFID readings of one day: which items went from a shelf to an exit past no register?"
-	@$(BIN)/augury match $(EXAMPLE)/shoplifting.augury $(EXAMPLE)/readings.jsonl --output table
+	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
 
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow"
@@ -63,6 +65,9 @@ bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quic
 
 bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
 	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)
+
+bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
+	@$(BIN)/python -m benchmarks.spark_host --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)
 
 clean: ## remove .venv and everything generated
 	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -34,8 +34,11 @@ FAST = 0.2
 
 
 LIVE = 1_000
-"""Events in a batch where operations and memory are counted. A lazy plan that has the whole stream before it looks ahead
-and keeps no partial match, so that one batch would show nothing of what a stream costs."""
+"""Events in a batch where operations and memory are counted.
+
+A lazy plan that has the whole stream before it looks ahead and keeps no partial match, so that one batch would show
+nothing of what a stream costs.
+"""
 
 
 @dataclass(frozen=True, slots=True)

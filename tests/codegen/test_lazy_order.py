@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations, cycle, permutations
+from itertools import combinations, cycle, pairwise, permutations
 
 import pyarrow as pa
 import pytest
@@ -34,7 +34,7 @@ def adaptive(text: str, table: pa.Table, order: str, *, tree: bool) -> LazyKerne
 @pytest.mark.parametrize("tree", [False, True])
 def test_the_order_follows_the_rates(tree: bool) -> None:
     """Batch by batch, or within the one batch there is."""
-    text, stream = f"{RISE} WITHIN 60 seconds", switching(2_400)
+    text, stream = f"{RISE} WITHIN 60 seconds", switching(6_000)
     chain = {order: Feed(kernel(text, stream, order)).all([stream]) for order in ("cba", "abc")}
     fed = Feed(adaptive(text, stream, "cba", tree=tree)).all([stream] if tree else pieces(stream, 60))
     assert fed.matches == chain["cba"].matches == chain["abc"].matches
@@ -42,6 +42,22 @@ def test_the_order_follows_the_rates(tree: bool) -> None:
     assert fed.live.orders[0][0] == "a"
     assert 2 <= fed.counters["orders"] <= 6
     assert fed.counters["predicates"] < min(chain[order].counters["predicates"] for order in chain) / 2
+
+
+def test_rates_are_those_of_their_variables_also_after_a_change_of_order() -> None:
+    """In a piece of A beside a piece of B no C is counted, whatever the order has become by then."""
+    kinds = "ABCACBBA"
+    stream = events("".join(kind * 40 for kind in kinds))
+    seen = []
+
+    def rarest_first(plan: LazyChainPlan, rates: Mapping[str, float]) -> tuple[tuple[str, ...], ...]:
+        seen.append({v.upper() for v, rate in rates.items() if rate})
+        return (tuple(sorted(rates, key=lambda v: (rates[v], v))),)
+
+    plan = plan_of("PATTERN SEQ(A a, B b, C c) WITHIN 80 seconds", stream, "abc")
+    fed = Feed(LazyKernel(plan, COUNTING, reorder=rarest_first, tree=True, piece=40)).all([stream])
+    assert seen == [{kinds[0]}, *({one, other} for one, other in pairwise(kinds))]
+    assert fed.counters["orders"] > 4
 
 
 def test_steady_rates_keep_the_order() -> None:

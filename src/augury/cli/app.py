@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -28,7 +29,7 @@ from augury.cli.arguments import (
 )
 from augury.cli.output import Format, write_file, write_text
 from augury.compiler import CompiledProgram, compile_program
-from augury.errors import AuguryError
+from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
 from augury.hosts.local import event_schema, make_options, run, type_warnings, types_of
 from augury.hosts.matches import Matches
@@ -237,6 +238,31 @@ def explain_command(
         )
         program = _compile(source, table, options, roles)
         typer.echo(explain_program(program, stage or Stage.PLAN))
+
+
+@app.command("run")
+def run_command(
+    pipeline: Annotated[Path, typer.Argument(metavar="PIPELINE", help="A TOML file: source, queries, sinks.")],
+    master: Annotated[
+        str | None, typer.Option("--master", help="The Spark master. Default: as the file says, else local[*].")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not tell progress.")] = False,
+) -> None:
+    """Run a pipeline on Spark: batch or streaming, to its end or until Ctrl-C."""
+
+    def say(text: str) -> None:
+        if not quiet:
+            typer.echo(text, err=True)
+
+    with _reporting():
+        try:
+            from augury.spark import read_pipeline, run_pipeline
+        except ModuleNotFoundError as e:
+            raise HostError("A585", f"pipelines need {e.name}", "pip install 'augury[spark]'") from e
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always", AuguryWarning)
+            run_pipeline(read_pipeline(pipeline), master=master, say=say)
+        _warn(tuple(dict.fromkeys(str(note.message) for note in notes if issubclass(note.category, AuguryWarning))))
 
 
 def main() -> None:

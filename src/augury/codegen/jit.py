@@ -63,6 +63,13 @@ def load(
         return _loaded[key]
 
 
+def preload() -> None:
+    """Import the compiler now, for processes that are to be forked from this one."""
+    import numba
+
+    assert numba.njit
+
+
 def compiles(function: Function, arguments: Sequence[str]) -> bool:
     """Whether Numba can compile a function for arguments of these kinds: `i`nteger, `f`loat or `b`oolean."""
     from numba import njit, types

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from augury.codegen.expressions import kind_of
+from augury.codegen.expressions import vectorises
 from augury.codegen.lazy_known import Known
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lines import Lines
-from augury.ir.predicate import Arithmetic, Compare, Conjunct, Expr, Literal, Ref, walk
-from augury.schema import Kind
+from augury.ir.predicate import Conjunct
 
 FEW = 32
 """Candidates that are gone through one by one: filling a mask would take longer."""
@@ -33,9 +32,9 @@ class Selections(Known):
         """The conjuncts of a state that a selector tests; counting how many were tested forbids it."""
         if self.counters or node.number < 0 or node.step.component.iterated or self._key(node) is not None:
             return ()
-        if node.step.bound is not None:
+        if node.step.bound is not None or node.variable not in self.plan.selected:
             return ()
-        return tuple(j for j in node.step.component.take if _vectorises(j))
+        return tuple(j for j in node.step.component.take if vectorises(j))
 
     def _kept_for_first(self, node: Node) -> tuple[Conjunct, ...]:
         """Those of them that read only the first event beside the state's own, if that is not the one before."""
@@ -105,7 +104,7 @@ class Selections(Known):
                     out.add(f"{copy}[k] = {source}[{found}[k]]")
             out.add("return n")
         self.selectors[name] = out
-        self.selected |= dict.fromkeys(("MASK", "WORDS", found, *kept))
+        self.selected |= dict.fromkeys((found, *kept))
         return f"{name}({{lo}}, {{hi}}, {arguments})"
 
     def _texts(self, conjuncts: Sequence[Conjunct]) -> list[str]:
@@ -118,20 +117,3 @@ class Selections(Known):
         """The columns of the state's own event that texts read."""
         v, b = self.names[node.variable], self._buffer(node.variable)
         return [x for x in b.columns if any(re.search(rf"\b{v}__{x}\b", text) for text in texts)]
-
-
-def _vectorises(j: Conjunct) -> bool:
-    """Whether a conjunct is a comparison of numbers, without anything that may call a function or branch."""
-    return isinstance(j.expr, Compare) and all(map(_plain, walk(j.expr)))
-
-
-def _plain(e: Expr) -> bool:
-    match e:
-        case Compare() | Literal():
-            return True
-        case Ref(type=type):
-            return kind_of(type) in "if"
-        case Arithmetic(operator, type=type):
-            return operator in "+-*" and type.kind is Kind.FLOAT
-        case _:
-            return False

@@ -77,6 +77,7 @@ class LazyState:
         arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
         arrays["MASK"] = np.zeros(ROOM + 16, dtype=np.uint8)
         arrays["WORDS"] = arrays["MASK"].view(np.uint64)
+        arrays["PLACES"] = np.zeros(ROOM + 1, dtype=np.int64)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
         arrays["O_offsets"] = np.zeros(ROOM + 1, dtype=np.int64)
@@ -128,6 +129,9 @@ class LazyState:
 
     def reserve(self, more: int) -> None:
         """Room for `more` events in every buffer."""
+        if more >= len(self.arrays["PLACES"]):
+            self.arrays["PLACES"] = np.zeros(2 * more, dtype=np.int64)
+        longest = more
         for b in range(len(self.source.layout.buffers)):
             least = int(self.arrays["FILL"][b]) + more
             size = len(self.arrays[f"B{b}_e"])
@@ -136,9 +140,10 @@ class LazyState:
                 lists = [v for v, (buffer, _, _) in self.source.lists.items() if buffer == b]
                 for name in (*self.buffer_arrays(b), *(f"{x}_{v}" for v in lists for x in ("S", "E", "RI", "RF"))):
                     self.grow(name, size)
-                if size + 16 > len(self.arrays["MASK"]):
-                    self.arrays["MASK"] = np.zeros(8 * (size // 8 + 3), dtype=np.uint8)
-                    self.arrays["WORDS"] = self.arrays["MASK"].view(np.uint64)
+            longest = max(longest, size)
+        if longest + 16 > len(self.arrays["MASK"]):
+            self.arrays["MASK"] = np.zeros(16 * (longest // 8 + 3), dtype=np.uint8)
+            self.arrays["WORDS"] = self.arrays["MASK"].view(np.uint64)
 
     def sort(self) -> None:
         """Sort the blocks of buffers that have become complete."""

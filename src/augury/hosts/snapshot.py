@@ -30,10 +30,10 @@ def save(given: Setting, at: Position) -> bytes:
     """One blob: a mark, a checksum, and an Arrow stream with JSON facts."""
     tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
     for name in ("held", "last", "late"):
-        _put(tables, name, getattr(at, name))
+        put_arrivals(tables, name, getattr(at, name))
     for k, stage in enumerate(at.stages):
-        _put(tables, f"held{k}", stage.held)
-        _put(tables, f"log{k}", stage.log)
+        put_arrivals(tables, f"held{k}", stage.held)
+        put_arrivals(tables, f"log{k}", stage.log)
         tables[f"state{k}"] = pa.table({"state": pa.array([stage.state.to_bytes()], pa.large_binary())})
     facts = {
         "source": [given.source.text, given.source.name],
@@ -75,22 +75,24 @@ def load_snapshot(
     chain = tuple(
         replace(
             stage,
-            held=_get(tables, f"held{k}"),
-            log=_get(tables, f"log{k}"),
+            held=get_arrivals(tables, f"held{k}"),
+            log=get_arrivals(tables, f"log{k}"),
             state=RunState.from_bytes(tables[f"state{k}"]["state"][0].as_py()),
         )
         for k, stage in enumerate(fresh.stages)
     )
-    held, last, late = (_get(tables, name) for name in ("held", "last", "late"))
+    held, last, late = (get_arrivals(tables, name) for name in ("held", "last", "late"))
     return given, Position(chain, held, last, late, frozenset(facts["types"]), **facts["counters"])
 
 
-def _put(tables: dict[str, pa.Table], name: str, events: Arrivals) -> None:
+def put_arrivals(tables: dict[str, pa.Table], name: str, events: Arrivals) -> None:
+    """Add events to the tables of a state, under two names that begin with `name`."""
     tables[f"{name}.events"] = events.table
     tables[f"{name}.places"] = pa.table({"row": events.rows, "anchor": events.anchors, "time": events.time})
 
 
-def _get(tables: Mapping[str, pa.Table], name: str) -> Arrivals:
+def get_arrivals(tables: Mapping[str, pa.Table], name: str) -> Arrivals:
+    """Read what `put_arrivals` wrote."""
     places = tables[f"{name}.places"]
     columns = (places[c].to_numpy(zero_copy_only=False).copy() for c in ("row", "anchor", "time"))
     return Arrivals(tables[f"{name}.events"], *columns)

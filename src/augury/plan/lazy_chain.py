@@ -79,8 +79,8 @@ class LazyChainPlan:
 
     `conjuncts` are those over several events. `estimated` holds for each branch the partial matches of a window that
     the cost model expects at each step. An `adaptive` plan changes its order when the stream leaves `statistics`.
-    Candidates of the variables in `sorted` are searched for by value where a comparison allows it; those in `kept` are
-    tested once for each first event, where that decides, and kept beside.
+    Candidates of the variables in `selected` are compared many at a time, those in `sorted` are searched for by value
+    where a comparison allows it, and those in `kept` are tested once for each first event, where that decides.
     """
 
     query: BoundQuery
@@ -92,6 +92,7 @@ class LazyChainPlan:
     estimated: tuple[tuple[float, ...], ...] = ()
     indexed: bool = True
     adaptive: bool = True
+    selected: frozenset[str] = frozenset()
     sorted: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     family: ClassVar[str] = "lazy-chain"

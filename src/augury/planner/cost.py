@@ -27,6 +27,9 @@ MOST = 1e30
 SEARCH = 2.0
 """What it costs to find a range of an input buffer; testing a candidate costs 1, and so does a partial match."""
 
+SOME = 24
+"""Candidates of a search from which on they are compared many at a time."""
+
 MANY, SELDOM = 1_000, 0.1
 """Candidates of a search, and the share of them that a comparison leaves, from which on it is a sorted one."""
 
@@ -329,23 +332,30 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
 def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
     """The plan with the ways to search that pay for what it expects.
 
-    Sorting a column costs a few tests for each event; a search then looks at seven of a block of 128 candidates and at
-    what it finds. Testing candidates once for each first event pays when several partial matches grow from it.
+    Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs a few tests for
+    each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing candidates once
+    for each first event pays when several partial matches grow from it.
     """
     names = [c.variable for b in plan.branches for c in b.components]
     models = branch_models(plan, window_events(plan.query, plan.statistics, names))
-    sort, keep = set(), set()
+    select, sort, keep = set(), set(), set()
     for model, branch in zip(models, plan.branches, strict=True):
         bound = first = 0
         for step in plan.steps(branch)[0]:
             v = step.component.variable
             i = model.index(v)
             compared = next((j for j in step.component.take if bound_of(j, v) is not None), None)
-            many = model.candidates(bound, i) >= MANY
-            if many and compared is not None and selectivity(compared, plan.statistics, plan.computed) <= SELDOM:
+            candidates = model.candidates(bound, i)
+            if candidates >= SOME:
+                select.add(v)
+            if (
+                candidates >= MANY
+                and compared is not None
+                and selectivity(compared, plan.statistics, plan.computed) <= SELDOM
+            ):
                 sort.add(v)
             if bound not in (0, first) and model.partial(bound) >= SEVERAL * model.partial(first):
                 keep.add(v)
             bound |= 1 << i
             first = first or bound
-    return replace(plan, sorted=frozenset(sort), kept=frozenset(keep))
+    return replace(plan, selected=frozenset(select), sorted=frozenset(sort), kept=frozenset(keep))

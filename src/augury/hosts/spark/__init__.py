@@ -1,0 +1,1 @@
+"""The same queries over Spark data frames, finite ones and streams."""

@@ -1,0 +1,71 @@
+"""Some of the keys of a stream, on their way through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from augury.hosts.reorder import Arrivals, arrive, in_order, release
+from augury.hosts.spark.job import Job
+from augury.hosts.spark.partition import FIRST_DERIVED
+from augury.hosts.stages import Found, Stage, step
+from augury.ir.query import TimeWindow
+from augury.ir.terms import OutputMode
+from augury.runtime.state import LONG_AGO
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bucket:
+    """The stages of one program over some of the keys, and the events that wait for the watermark.
+
+    `lean` is how many bytes the kernels' state took when it was last made anew from the events alone.
+    """
+
+    stages: tuple[Stage, ...]
+    held: Arrivals
+    next_row: int = 0
+    next_derived: int = FIRST_DERIVED
+    watermark: int = LONG_AGO
+    lean: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether no event is kept."""
+        return not len(self.held) and not any(len(s.held) or len(s.log) for s in self.stages)
+
+
+def new_bucket(job: Job) -> Bucket:
+    """The bucket before its first event."""
+    return Bucket(job.stages(), Arrivals.none(job.arrow))
+
+
+def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -> tuple[Bucket, Found]:
+    """Take in events, none of them late, and match in order those that the watermark has passed."""
+    held, next_row = bucket.held, bucket.next_row
+    if events is not None:
+        arrived = arrive(events.select(job.arrow.names), job.schema, next_row)
+        held, next_row = held + arrived, next_row + len(arrived)
+    watermark = max(bucket.watermark, watermark)
+    ready, held = release(held, watermark)
+    chain, found, next_derived = step(
+        bucket.stages, in_order(ready, job.schema), watermark, bucket.next_derived, job.options
+    )
+    return Bucket(chain, held, next_row, next_derived, watermark, bucket.lean), found[-1]
+
+
+def replayable(job: Job) -> bool:
+    """Whether the events that are kept tell all that is needed to go on."""
+    query = job.last.bound
+    return (
+        len(job.program.queries) == 1
+        and isinstance(query.window, TimeWindow)
+        and query.output not in (OutputMode.NONOVERLAP, OutputMode.COVER)
+    )
+
+
+def replayed(stage: Stage, job: Job, watermark: int) -> Stage:
+    """The stage after the events that are kept, and no others; what it finds has been reported before."""
+    events = in_order(stage.log, job.schema)
+    state, _ = stage.kernel.step(stage.kernel.start(), events.batch(job.schema), watermark)
+    return replace(stage, state=state)

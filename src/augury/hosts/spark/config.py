@@ -1,0 +1,139 @@
+"""A pipeline as a TOML file: where events come from, which queries, where matches go."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from augury.errors import HostError
+
+
+class _Section(BaseModel):
+    """A table of the file; a key that it does not know is an error, most likely a misspelt one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Engine(_Section):
+    """`[spark]`: which Spark, and its settings."""
+
+    master: str = "local[*]"
+    settings: dict[str, str] = Field(default_factory=dict)
+
+
+class Place(_Section):
+    """What Spark needs to find events or matches: a format that it knows, a path or a table, options."""
+
+    format: str
+    path: str | None = None
+    table: str | None = None
+    options: dict[str, str] = Field(default_factory=dict)
+
+
+class SourceSection(Place):
+    """`[source]`: the events. `columns` is their schema in DDL; for Kafka it is that of the JSON in `value`."""
+
+    columns: str | None = None
+
+    @model_validator(mode="after")
+    def _kafka_needs_columns(self) -> Self:
+        if self.format == "kafka" and self.columns is None:
+            raise ValueError('events in Kafka are JSON: say which `columns` they have, such as "ts TIMESTAMP, ..."')
+        return self
+
+
+class EventsSection(_Section):
+    """`[events]`: the roles of the columns."""
+
+    time: str = "ts"
+    type: str | None = "type"
+    order_by: list[str] | None = None
+    time_unit: str = "s"
+    watermark: str | None = None
+
+
+class SinkSection(Place):
+    """`sink` of a query: where its matches go."""
+
+    mode: Literal["append", "overwrite"] = "append"
+
+
+class QuerySection(_Section):
+    """`[[query]]`: a query, or a program of several, in the text or in a file."""
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    file: str | None = None
+    text: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    plan: str | None = None
+    sink: SinkSection
+
+    @model_validator(mode="after")
+    def _one_text(self) -> Self:
+        if (self.file is None) == (self.text is None):
+            raise ValueError("give the query in `text` or in a `file`, one of them")
+        return self
+
+
+class StreamingSection(_Section):
+    """`[streaming]`: the events are a stream. `trigger` is "available now", or an interval such as "10 seconds"."""
+
+    checkpoint: str
+    trigger: str = "available now"
+    buckets: int | None = Field(default=None, ge=1)
+
+
+class Pipeline(_Section):
+    """The whole file; relative paths start from `folder`, where it is."""
+
+    folder: Path
+    spark: Engine = Field(default_factory=Engine)
+    source: SourceSection
+    events: EventsSection = Field(default_factory=EventsSection)
+    query: list[QuerySection] = Field(min_length=1)
+    streaming: StreamingSection | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [q.name for q in self.query]
+        repeated = sorted({n for n in names if names.count(n) > 1})
+        if repeated:
+            raise ValueError(f"two queries are named {repeated[0]}")
+        if self.streaming is not None and self.events.watermark is None:
+            raise ValueError('a stream needs `watermark` in [events], such as "10 minutes": how late events may come')
+        return self
+
+    def at(self, path: str) -> str:
+        """A path as Spark takes it: one with a scheme as it is, a relative one from the folder of the file."""
+        return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) else str(self.folder / path)
+
+
+def read_pipeline(path: Path) -> Pipeline:
+    """The pipeline of a file, checked; everything that is wrong with it is told at once."""
+    try:
+        stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise HostError("A582", f"there is no pipeline file `{path}`") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise HostError("A583", f"the pipeline `{path}` cannot be read: {e}") from e
+    try:
+        return Pipeline.model_validate({**stated, "folder": path.parent.resolve()})
+    except ValidationError as e:
+        wrong = "\n".join(f"  {_place(error['loc'])}: {_reason(error['msg'])}" for error in e.errors())
+        raise HostError("A584", f"the pipeline `{path}` is not valid:\n{wrong}", "see docs/spark.md#pipelines") from e
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Where in the file: `query[2].sink.format`, counted from 1."""
+    text = ""
+    for part in location:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
+    return text or "pipeline"
+
+
+def _reason(message: str) -> str:
+    return message.removeprefix("Value error, ").replace("Extra inputs are not permitted", "unknown key")

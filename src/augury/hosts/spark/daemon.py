@@ -1,0 +1,18 @@
+"""The process that Spark forks its Python workers from, with what every one of them needs loaded beforehand.
+
+It is named by the setting `spark.python.daemon.module`.
+"""
+
+from __future__ import annotations
+
+from pyspark.daemon import manager
+
+import augury.hosts.spark.partition
+import augury.hosts.spark.processor
+from augury.codegen.jit import preload
+
+PRELOADED = (augury.hosts.spark.partition, augury.hosts.spark.processor)
+
+if __name__ == "__main__":
+    preload()
+    manager()

@@ -1,0 +1,133 @@
+"""Conditions of a query as Spark expressions, so that rows which cannot matter never leave the JVM."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import assert_never
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from augury.hosts.spark.needs import Relevant
+from augury.ir.predicate import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Expr,
+    IsNull,
+    ListLength,
+    Literal,
+    Member,
+    Negate,
+    Not,
+    Or,
+    Ref,
+)
+from augury.schema import EventSchema, Kind
+
+_COMPARABLE = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
+
+
+def row_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> Column | None:
+    """True for every row that can make a difference; None when nothing can be told by Spark.
+
+    What cannot be translated exactly is left out: the engine tests all of it again.
+    """
+    choices: list[Column] = []
+    for one in relevant:
+        tests: list[Column] = []
+        if one.types and schema.type is not None and schema[schema.type].kind in (Kind.STRING, Kind.INT):
+            tests.append(column(schema.type).cast("string").isin(*one.types))
+        tests += [test for c in one.conjuncts if (test := expression(c.expr)) is not None]
+        if not tests:
+            return None
+        choices.append(reduce(and_, tests))
+    # Null is not true: `coalesce` keeps one unknown choice from hiding another that holds.
+    return reduce(or_, (F.coalesce(c, F.lit(False)) for c in choices)) if choices else None
+
+
+def column(name: str) -> Column:
+    """The column of exactly this name, dots and all."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def expression(e: Expr) -> Column | None:
+    """The same value in Spark, or None where Spark's rules differ or might."""
+    match e:
+        case Literal(value, type):
+            return F.lit(value) if type.kind in _COMPARABLE and not isinstance(value, list | tuple) else None
+        case Ref(default=None, type=type, column=name):
+            if type.kind is Kind.FLOAT:
+                # NaN is a value to Spark and null to us.
+                number = column(name).cast("double")
+                return F.when(~F.isnan(number), number)
+            return column(name) if type.kind in _COMPARABLE else None
+        case Compare(operator, left, right):
+            return _compare(operator, expression(left), expression(right))
+        case And(operands):
+            return _joined(and_, operands)
+        case Or(operands):
+            return _joined(or_, operands)
+        case Not(operand):
+            inner = expression(operand)
+            return None if inner is None else ~inner
+        case Member(operand, items):
+            tests = [_compare("=", expression(operand), expression(item)) for item in items]
+            known = [test for test in tests if test is not None]
+            return reduce(or_, known) if known and len(known) == len(tests) else None
+        case IsNull(operand):
+            inner = expression(operand)
+            return None if inner is None else inner.isNull()
+        case Ref() | ListLength() | Aggregate() | Arithmetic() | Negate() | Call():
+            # Spark raises where we say null: overflow, division by zero, a logarithm of nothing.
+            return None
+        case _:
+            assert_never(e)
+
+
+def _joined(operator: object, operands: tuple[Expr, ...]) -> Column | None:
+    parts = [expression(operand) for operand in operands]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return reduce(and_ if operator is and_ else or_, known)
+
+
+def _compare(operator: str, left: Column | None, right: Column | None) -> Column | None:
+    if left is None or right is None:
+        return None
+    match operator:
+        case "=":
+            return left == right
+        case "!=":
+            return left != right
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+        case _:
+            return None
+
+
+def ticks(schema: EventSchema, name: str) -> Column:
+    """The time of an event in ticks, as the engine counts them."""
+    time = column(name)
+    match schema[name].kind:
+        case Kind.TIMESTAMP if schema.time_unit == "D":
+            return F.unix_date(time).cast("long")
+        case Kind.TIMESTAMP:
+            epoch = F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
+            return F.when(F.typeof(time) == "timestamp_ntz", F.timestamp_diff("MICROSECOND", epoch, time)).otherwise(
+                F.unix_micros(time.cast("timestamp"))
+            )
+        case Kind.FLOAT:
+            return F.round(time.cast("double") * F.lit(1e9)).cast("long")
+        case _:
+            return time.cast("long")

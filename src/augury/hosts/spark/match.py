@@ -1,0 +1,135 @@
+"""The one call for finite frames and streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Unpack
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from augury.errors import HostError
+from augury.hosts.local import make_options, query_source
+from augury.hosts.spark.batch import match_batch
+from augury.hosts.spark.expressions import column
+from augury.hosts.spark.group import QUERY, groups, one_group
+from augury.hosts.spark.job import Job, Roles, job_of
+from augury.hosts.spark.kernels import compiled_kernels
+from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.schemas import arrow_schema
+from augury.hosts.spark.stream import match_stream
+from augury.options import Options
+
+SAMPLED = 10_000
+"""Events of a finite frame that the planner looks at."""
+
+
+def match(
+    events: DataFrame,
+    query: str | os.PathLike[str],
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    watermark: str | None = None,
+    late: str | None = None,
+    buckets: int | None = None,
+    partitions: int | None = None,
+    chunks: int | None = None,
+    **options: Unpack[RunOptions],
+) -> DataFrame:
+    """The matches of a query, of the last one when the text holds several: a frame in, a frame out.
+
+    The columns are those of `Matches.to_arrow`: `start`, `end`, and a struct, or an array of structs, for each
+    variable, or the items of RETURN. `time`, `type`, `order_by`, `time_unit` and the further options are those of
+    `augury.match`. Its limits hold for each step of each task.
+
+    A finite frame is split by the key of the query, if it has one, into `partitions`; or else by time into `chunks`,
+    where a match depends on no event farther away than WITHIN. With both given, the events of each share of the keys
+    are split by time as well, which helps against keys that have most of the events.
+
+    To choose the plan, and where to cut, a few of its events and the distribution of their times are looked at now.
+
+    A stream needs a watermark: `watermark="10 minutes"` says how late an event may come, or else the frame has one of
+    its own. Its state is kept in `buckets` of keys. Events that come later take no part; they are counted in the
+    progress of the streaming query and, with `late`, appear in a column of that name, in rows without a match.
+
+    What is said about the other kind of frame is not looked at: one call serves both.
+    """
+    _check(partitions=partitions, chunks=chunks, buckets=buckets)
+    job = _job(events, query, Roles(time, type, order_by, time_unit), make_options(**options))
+    if events.isStreaming:
+        return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
+    return match_batch(events, one_group(job), partitions=partitions, chunks=chunks)
+
+
+def match_all(
+    events: DataFrame,
+    queries: Mapping[str, str | os.PathLike[str]],
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    watermark: str | None = None,
+    buckets: int | None = None,
+    partitions: int | None = None,
+    chunks: int | None = None,
+    **options: Unpack[RunOptions],
+) -> DataFrame:
+    """The matches of many queries, by name, in one frame: `query`, `start`, `end`, and a struct for each query.
+
+    Queries with the same key read, shuffle and sort the events once. The struct named like a query holds the columns of
+    its matches, and is null in the rows of the others: `found.where("query = 'rally'").select("start", "rally.*")`.
+    The arguments are those of `match`.
+    """
+    if not queries:
+        raise HostError("A580", "there is no query to match", "give queries={name: text, ...}")
+    taken = sorted({QUERY, "start", "end"} & queries.keys())
+    if taken:
+        raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
+    _check(partitions=partitions, chunks=chunks, buckets=buckets)
+    roles, given = Roles(time, type, order_by, time_unit), make_options(**options)
+    jobs = [(name, _job(events, query, roles, given)) for name, query in queries.items()]
+    found = [
+        match_stream(events, group, watermark=watermark, buckets=buckets if group.key else None, late=None)
+        if events.isStreaming
+        else match_batch(events, group, partitions=partitions, chunks=chunks)
+        for group in groups(jobs, arrow_schema(events.schema))
+    ]
+    return reduce(lambda one, other: one.unionAll(other), found)
+
+
+def _check(**parts: int | None) -> None:
+    for name, number in parts.items():
+        if number is not None and number < 1:
+            raise HostError("A589", f"a frame cannot be split into {number} parts: {name}={number}", "give 1 or more")
+
+
+def _job(events: DataFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
+    """The query compiled for the frame; what decides about the plan is measured on its first events."""
+
+    def sample(names: tuple[str, ...]) -> pa.Table:
+        return events.select(*map(column, names)).limit(SAMPLED).toArrow()
+
+    measurable = not events.isStreaming and options.statistics is None
+    job = job_of(
+        query_source(query),
+        arrow_schema(events.schema),
+        roles,
+        options,
+        sample=sample if measurable else None,
+        live=events.isStreaming,
+    )
+    if options.jit is False or _shares_disk(events.sparkSession):
+        return job
+    return replace(job, kernels=compiled_kernels(job.program, options.cache_dir))
+
+
+def _shares_disk(spark: SparkSession) -> bool:
+    """Whether the workers are children of the driver on its own machine, and find its cache without help."""
+    return (spark.conf.get("spark.master", "") or "").split("[")[0] == "local"

@@ -1,0 +1,83 @@
+"""Which columns, and which rows, of the events can make a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from augury.compiler import CompiledProgram
+from augury.ir.pattern import components, event_of, variable_of
+from augury.ir.predicate import Conjunct, Expr, Ref, walk
+from augury.ir.query import BoundQuery, CountWindow
+from augury.ir.terms import OutputMode, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """The events one component can bind: those of its types (none: any) for which its own conjuncts are true."""
+
+    types: tuple[str, ...]
+    conjuncts: tuple[Conjunct, ...]
+
+
+def needed_columns(program: CompiledProgram) -> frozenset[str]:
+    """The columns of the input that decide about matches or appear in the result of the last query."""
+    given = program.queries[0].bound.schema
+    shown = program.last.bound
+    if not shown.returns and shown.output is not OutputMode.COUNT:
+        return frozenset(given.names)
+    names = {given.time, *given.order_by}
+    if given.type is not None:
+        names.add(given.type)
+    for query in program.queries:
+        names |= {*query.bound.partition_by, *query.rewritten.key}
+        names |= {ref.column for expr in _expressions(query.bound) for ref in walk(expr) if isinstance(ref, Ref)}
+    return frozenset(names & set(given.names))
+
+
+def _expressions(query: BoundQuery) -> Iterator[Expr]:
+    for conjunct in query.conjuncts:
+        yield conjunct.expr
+    for item in query.returns:
+        yield item.expr
+
+
+def relevant_rows(program: CompiledProgram) -> tuple[Relevant, ...] | None:
+    """What an event has to satisfy one of to make a difference; None when every event can.
+
+    Under contiguity any event ends a run, and a count window counts all of them.
+    """
+    given = frozenset(program.queries[0].bound.schema.names)
+    found: list[Relevant] = []
+    for query in program.queries:
+        bound = query.bound
+        if (
+            bound.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+            or isinstance(bound.window, CountWindow)
+            or bound.threshold is not None
+        ):
+            return None
+        found += _of_components(query.rewritten, given, typed=bound.schema.type is not None)
+    return None if any(not r.types and not r.conjuncts for r in found) else tuple(found)
+
+
+def _of_components(query: BoundQuery, given: frozenset[str], *, typed: bool) -> Iterator[Relevant]:
+    for component in components(query.pattern):
+        own = tuple(
+            c
+            for c in query.conjuncts
+            if c.variables == (variable_of(component),) and c.one_event
+            # What only derived events have cannot be asked of the others.
+            if given.issuperset(e.column for e in walk(c.expr) if isinstance(e, Ref))
+        )
+        yield Relevant(event_of(component).types if typed else (), own)
+
+
+def arrival_matters(program: CompiledProgram) -> bool:
+    """Whether the order in which concurrent events arrive can change the matches."""
+    return any(
+        q.bound.strategy is not Strategy.SKIP_TILL_ANY_MATCH
+        or q.bound.output is not OutputMode.ALL
+        or isinstance(q.bound.window, CountWindow)
+        for q in program.queries
+    )

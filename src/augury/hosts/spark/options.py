@@ -1,0 +1,30 @@
+"""The options of `augury.match` that say how a query is run, as they are passed on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict
+
+from augury.loss import LossModel
+from augury.plan import StreamStatistics
+
+
+class RunOptions(TypedDict, total=False):
+    """What `hosts.local.make_options` takes; this host looks at none of it."""
+
+    plan: str | None
+    order: Iterable[str] | None
+    negation: str | None
+    statistics: Mapping[str, Any] | StreamStatistics | None
+    parameters: Mapping[str, Any] | None
+    functions: Mapping[str, Callable[..., Any]] | None
+    loss: LossModel | None
+    max_matches: int
+    max_partial_matches: int
+    max_runs: int
+    jit: bool | None
+    merge: bool
+    counters: bool
+    compressed: bool
+    cache_dir: str | os.PathLike[str] | None

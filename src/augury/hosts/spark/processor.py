@@ -1,0 +1,121 @@
+"""What Spark keeps for each bucket of keys, and does with it when events come or time goes by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+    ValueState,
+)
+
+from augury.hosts.events import conform, engine_table
+from augury.hosts.spark.blobs import ARRIVAL, BLOB, LATEST, NOBODY, from_blob, to_blob
+from augury.hosts.spark.bucket import Bucket, advance, new_bucket
+from augury.hosts.spark.clock import first_millisecond_after, watermark_ticks
+from augury.hosts.spark.group import Group
+from augury.hosts.spark.job import Job
+from augury.hosts.spark.saved import check_header, header, load_bucket, save_bucket
+from augury.hosts.spark.waiting import forgets, waits
+from augury.runtime.batch import time_ticks
+
+MATCHES, LATE = 0, 1
+"""Kinds of output: a table of matches, or of events that came too late."""
+
+
+class BucketProcessor(StatefulProcessor):
+    """Holds events back until the watermark has passed them, matches them in order and keeps what is open.
+
+    Spark's watermark follows a batch behind. With the `delay` known, in milliseconds, events go on that will be before
+    the watermark of the next batch: whatever comes then and is earlier will be late.
+    """
+
+    def __init__(self, group: Group, buckets: int, delay: int | None) -> None:
+        self.group, self.buckets, self.delay = group, buckets, delay
+        self.schema = group.schema
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.states = [handle.getValueState(state_name(name), "state binary") for name in self.group.names]
+        self.advanced: dict[int, int] = {}
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # type: ignore[override]
+        if key[0] == NOBODY:
+            self._check()
+            return iter(())
+        received = list(rows)
+        events = pa.concat_tables([from_blob(bytes(row[BLOB])) for row in received])
+        latest = max(row[LATEST] for row in received)
+        if ARRIVAL in events.column_names:
+            events = events.take(pa.array(np.argsort(events[ARRIVAL].to_numpy(), kind="stable")))
+        now = timerValues.getCurrentWatermarkInMs()
+        next_now = now if self.delay is None else max(now, latest - self.delay)
+        return self._advance(key[0], conform(events.select(self.group.arrow.names), self.group.arrow), now, next_now)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        watermark = timerValues.getCurrentWatermarkInMs()
+        if self.advanced.get(key[0]) == watermark:
+            # Events of this very batch have brought the bucket here already.
+            return iter(())
+        return self._advance(key[0], None, watermark, watermark)
+
+    def _check(self) -> None:
+        for job, state in zip(self.group.jobs, self.states, strict=True):
+            saved = _value(state)
+            if saved is None:
+                state.update((header(job, self.buckets),))
+            else:
+                check_header(saved, job, self.buckets)
+
+    def _advance(self, key: int, events: pa.Table | None, now: int, next_now: int) -> Iterator[Row]:
+        """Take in events at the watermark `now`, and go on to `next_now`, both in milliseconds."""
+        buckets = [self._bucket(job, state) for job, state in zip(self.group.jobs, self.states, strict=True)]
+        if events is not None:
+            passed = max(watermark_ticks(now, self.schema), *(bucket.watermark for bucket in buckets))
+            late = time_ticks(engine_table(events, self.schema.type), self.schema) < passed
+            if late.any():
+                yield Row(kind=LATE, blob=to_blob(events.filter(pa.array(late))))
+                events = events.filter(pa.array(~late))
+        self.advanced[key] = now
+        for k, (job, bucket) in enumerate(zip(self.group.jobs, buckets, strict=True)):
+            moved, found = advance(bucket, job, events, watermark_ticks(next_now, self.schema))
+            self._keep(moved, job, self.states[k], next_now)
+            for table in self.group.rows(k, found):
+                if table.num_rows:
+                    yield Row(kind=MATCHES, blob=to_blob(table))
+
+    def _bucket(self, job: Job, state: ValueState) -> Bucket:
+        saved = _value(state)
+        return new_bucket(job) if saved is None else load_bucket(saved, job, self.buckets)
+
+    def _keep(self, bucket: Bucket, job: Job, state: ValueState, milliseconds: int) -> None:
+        """Save the bucket, unless there is nothing to remember, and ask to be woken when its time has come."""
+        if bucket.idle and forgets(job.program):
+            state.clear()
+            return
+        state.update((save_bucket(bucket, job, self.buckets),))
+        if waits(job.program) and not bucket.idle:
+            self.handle.registerTimer(milliseconds + 1)
+        elif len(bucket.held):
+            due = first_millisecond_after(int(bucket.held.time.min()), self.schema)
+            self.handle.registerTimer(max(due, milliseconds + 1))
+
+
+def state_name(query: str | None) -> str:
+    """The state variable of a query."""
+    return "bucket" if query is None else f"bucket_{hashlib.sha256(query.encode()).hexdigest()[:12]}"
+
+
+def _value(state: ValueState) -> bytes | None:
+    value = state.get()
+    return None if value is None else bytes(value[0])

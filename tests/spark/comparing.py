@@ -1,0 +1,25 @@
+"""Frames of matches beside the matches of the local engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+import augury
+
+
+def rows_of(frame: DataFrame) -> Counter[str]:
+    """What a frame holds, in no order."""
+    return Counter(_text(row) for row in frame.toArrow().to_pylist())
+
+
+def local_rows(events: pa.Table, query: str, **options: Any) -> Counter[str]:
+    """What the local engine finds, likewise."""
+    return Counter(_text(row) for row in augury.match(events, query, **options).to_arrow().to_pylist())
+
+
+def _text(row: dict[str, Any]) -> str:
+    return repr(sorted(row.items()))

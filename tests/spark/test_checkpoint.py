@@ -1,0 +1,112 @@
+"""What a checkpoint may be continued by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import augury.spark
+from augury.errors import HostError
+from augury.hosts.local import make_options
+from augury.hosts.reorder import arrive
+from augury.hosts.spark.bucket import Bucket, new_bucket
+from augury.hosts.spark.job import Job, Roles, job_of
+from augury.hosts.spark.saved import check_header, header, load_bucket, save_bucket
+from augury.hosts.stages import step
+from augury.source import Source
+from augury.testing.tables import parse_stream
+from tests.spark.streaming import read_files, run_to_end, write_files
+
+BEFORE = parse_stream("a1@100(k=p,x=1) a2@101(k=q,x=2) b3@102(k=p,x=4) a4@104(k=p,x=3)")
+AFTER = parse_stream("b5@106(k=p,x=9) b6@107(k=q,x=1) b7@300(k=p,x=1)")
+PATTERN = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 20 seconds"
+RETURN = " RETURN a.id AS a, b.id AS b"
+
+
+def job(query: str, roles: Roles | None = None, **options: Any) -> Job:
+    return job_of(Source(query), BEFORE.schema, roles or Roles(), make_options(**options))
+
+
+def half_way(given: Job) -> Bucket:
+    bucket = new_bucket(given)
+    events = arrive(BEFORE.select(given.arrow.names), given.schema, 0)
+    chain, _, _ = step(bucket.stages, events, 104, bucket.next_derived, given.options)
+    return Bucket(chain, bucket.held, len(events), bucket.next_derived, 104)
+
+
+def rest(bucket: Bucket, given: Job) -> list[dict[str, Any]]:
+    events = arrive(AFTER.select(given.arrow.names), given.schema, bucket.next_row)
+    _, found, _ = step(bucket.stages, events, 300, bucket.next_derived, given.options)
+    rows: list[dict[str, Any]] = pa.concat_tables(given.columns(found[-1])).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("plan", ["reference", "eager-nfa"])
+def test_another_return_and_another_plan_go_on(plan: str) -> None:
+    before = job(PATTERN + RETURN, plan="eager-nfa")
+    after = job(PATTERN + " RETURN b.id AS b", plan=plan)
+    bucket = load_bucket(save_bucket(half_way(before), before, 4), after, 4)
+    assert [row["b"] for row in rest(bucket, after)] == ["b5", "b5"]
+
+
+@pytest.mark.parametrize(
+    "changed, buckets, reason",
+    [
+        (job(PATTERN.replace("20", "30") + RETURN), 4, r"its query is\n.*WITHIN    20 seconds"),
+        (job(PATTERN.replace("AND", "AND a.x > 0 AND") + RETURN), 4, "its query is"),
+        (job(PATTERN.replace("[k]", "a.k = b.k") + RETURN), 4, "its query is"),
+        (job(PATTERN + RETURN, Roles(order_by=("ts", "x"))), 4, "its order_by is"),
+        (job(PATTERN + RETURN, Roles(time_unit="ms")), 4, "its time column is"),
+        (job(PATTERN + RETURN), 5, r"its buckets is\n    4\nand now is\n    5"),
+    ],
+)
+def test_another_query_is_refused(changed: Job, buckets: int, reason: str) -> None:
+    before = job(PATTERN + RETURN)
+    for refuse in (
+        lambda: load_bucket(save_bucket(half_way(before), before, 4), changed, buckets),
+        lambda: check_header(header(before, 4), changed, buckets),
+    ):
+        with pytest.raises(HostError, match=f"(?s)A570.*{reason}"):
+            refuse()
+
+
+def test_columns_that_were_not_kept_are_missed() -> None:
+    before, after = job(PATTERN + " RETURN a.k AS k"), job(PATTERN + " RETURN a.id AS id")
+    with pytest.raises(HostError, match=r"A572.*lack `id`"):
+        load_bucket(save_bucket(half_way(before), before, 4), after, 4)
+
+
+def test_another_plan_cannot_go_on_where_it_depends_on_more_than_events() -> None:
+    query = PATTERN + " OUTPUT NONOVERLAP"
+    before, after = job(query, plan="eager-nfa"), job(query, plan="reference")
+    with pytest.raises(HostError, match="A571"):
+        load_bucket(save_bucket(half_way(before), before, 4), after, 4)
+
+
+def test_a_damaged_state_is_told() -> None:
+    given = job(PATTERN)
+    data = save_bucket(half_way(given), given, 4)
+    with pytest.raises(HostError, match="A573"):
+        load_bucket(data[:40], given, 4)
+
+
+def test_spark_refuses_and_continues_likewise(spark: SparkSession, tmp_path: Path) -> None:
+    def found(query: str, **options: Any) -> DataFrame:
+        events = read_files(spark, tmp_path / "events", BEFORE.schema)
+        return augury.spark.match(events, query, watermark="1 second", buckets=2, **options)
+
+    write_files([BEFORE], tmp_path / "events")
+    run_to_end(found(PATTERN + RETURN), tmp_path)
+    write_files([AFTER], tmp_path / "events", first=1)
+    with pytest.raises(StreamingQueryException, match=r"(?s)A570.*its query is"):
+        run_to_end(found(PATTERN.replace("20", "30") + RETURN), tmp_path)
+    again = found(PATTERN + RETURN + ", b.x - a.x AS rise", plan="reference")
+    run_to_end(again, tmp_path)
+    rows = spark.read.schema(again.schema).parquet(str(tmp_path / "matches")).collect()
+    assert sorted((r.a, r.b) for r in rows if r.rise is None) == [("a1", "b3")]
+    assert sorted((r.a, r.b, r.rise) for r in rows if r.rise is not None) == [("a1", "b5", 8), ("a4", "b5", 6)]

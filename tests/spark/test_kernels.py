@@ -1,0 +1,62 @@
+"""Compiled kernels travel with a job."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from augury.hosts.local import make_options
+from augury.hosts.spark.group import one_group
+from augury.hosts.spark.job import Job, Roles, job_of
+from augury.hosts.spark.kernels import compiled_kernels, unpack_kernels
+from augury.hosts.spark.partition import PartitionTask
+from augury.source import Source
+from augury.testing.tables import parse_stream
+
+EVENTS = parse_stream("a1(k=p,x=1) b2(k=p,x=3) a3(k=q,x=2) b4(k=q,x=0) c5(k=p,x=9) b6(k=q,x=7)")
+QUERY = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 10 seconds RETURN a.id AS a, b.id AS b"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A job whose kernels the driver has compiled by running it once."""
+    options = make_options(jit=True, cache_dir=tmp_path / "driver")
+    compiled = job_of(Source(QUERY), EVENTS.schema, Roles(), options)
+    assert pa.Table.from_batches(PartitionTask(one_group(compiled))(EVENTS.to_batches())).num_rows == 2
+    return replace(compiled, kernels=compiled_kernels(compiled.program, options.cache_dir))
+
+
+def test_an_executor_compiles_nothing_that_the_driver_compiled(job: Job, tmp_path: Path) -> None:
+    assert job.kernels
+    there = tmp_path / "executor"
+    moved = replace(job, name="moved", options=replace(job.options, cache_dir=there))
+    # Another process, as it is on another machine, whose cache is empty.
+    script = (
+        "import pickle, sys; task, events = pickle.load(sys.stdin.buffer); print(sum(len(b) for b in task(events)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        input=pickle.dumps((PartitionTask(one_group(moved)), EVENTS.to_batches())),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert ran.stdout.split() == [b"2"], ran.stderr
+    assert {str(path.relative_to(there)) for path in there.rglob("*.bin")} == {file.place for file in job.kernels}
+
+
+def test_a_cache_is_filled_once(job: Job, tmp_path: Path) -> None:
+    assert unpack_kernels(job.kernels, tmp_path / "other") == len(job.kernels)
+    assert unpack_kernels(job.kernels, tmp_path / "other") == 0
+
+
+def test_a_cache_that_takes_nothing_is_no_error(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert unpack_kernels(job.kernels, tmp_path / "file") == 0

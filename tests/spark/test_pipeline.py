@@ -1,0 +1,164 @@
+"""Pipelines: what a file may say, and what running it does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+import augury
+import augury.spark
+from augury.cli import app
+from augury.errors import HostError
+from tests.spark.comparing import local_rows, rows_of
+from tests.spark.streaming import write_files
+from tests.spark.test_stream import EVENTS, cut, with_end
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "shoplifting" / "pipeline.toml"
+
+STREAM = """
+[source]
+format = "parquet"
+path = "events"
+columns = "ts LONG, type STRING, id STRING, k STRING, x LONG"
+options = { maxFilesPerTrigger = "1" }
+
+[events]
+watermark = "10 seconds"
+
+[streaming]
+checkpoint = "checkpoint"
+buckets = 2
+
+[[query]]
+name = "rises"
+text = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x - low WITHIN 5 seconds RETURN a.id AS a, b.id AS b"
+parameters = { low = 0 }
+sink = { format = "parquet", path = "rises" }
+
+[[query]]
+name = "quiet"
+file = "quiet.augury"
+sink = { format = "json", path = "quiet" }
+"""
+RISES = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 5 seconds RETURN a.id AS a, b.id AS b"
+QUIET = """
+    PATTERN SEQ(A a, NOT(C c)) WHERE [k] WITHIN 4 seconds RETURN a.k AS k, a.id AS first INTO Quiet;
+    PATTERN SEQ(Quiet q, B b) WHERE [k] WITHIN 9 seconds RETURN q.first AS a, b.id AS b
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "pipeline.toml"
+    path.write_text(text)
+    (folder / "quiet.augury").write_text(QUIET)
+    return path
+
+
+def test_a_stream_of_two_queries(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
+    said: list[str] = []
+    pipeline = augury.spark.read_pipeline(written(tmp_path, STREAM))
+    augury.spark.run_pipeline(pipeline, master=None, say=said.append)
+    assert rows_of(spark.read.parquet(str(tmp_path / "rises"))) == local_rows(EVENTS, RISES)
+    quiet = spark.read.schema("start LONG, end LONG, a STRING, b STRING").json(str(tmp_path / "quiet"))
+    expected = local_rows(EVENTS, QUIET)
+    assert rows_of(quiet) == expected
+    assert expected
+    lines = [line for line in said if line.startswith("rises: batch")]
+    assert len(lines) >= 2
+    assert "7 events" in lines[0]
+    assert sum(int(line.split(" matches")[0].split()[-1]) for line in lines) == sum(local_rows(EVENTS, RISES).values())
+
+
+def test_a_finite_pipeline_on_the_command_line(spark: SparkSession) -> None:
+    ran = CliRunner().invoke(app, ["run", str(EXAMPLE)])
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.stdout.splitlines()[0] == "thefts: 7 matches"
+    assert len(ran.stdout.splitlines()) == 3 + 7
+    assert ran.stderr.startswith("thefts: done in")
+
+
+@pytest.mark.slow
+def test_the_embedded_engine_says_nothing_of_its_own() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "augury.cli", "run", str(EXAMPLE), "--master", "local[2]", "--quiet"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == ""
+    assert len(ran.stdout.splitlines()) == 3 + 7
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_stream_after_its_micro_batch(tmp_path: Path) -> None:
+    write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
+    text = STREAM.replace("buckets = 2", 'buckets = 2\ntrigger = "1 second"')
+    running = subprocess.Popen(
+        [sys.executable, "-m", "augury.cli", "run", str(written(tmp_path, text)), "--master", "local[2]"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while len(list((tmp_path / "checkpoint" / "rises" / "commits").glob("[0-9]*"))) < 3:
+        assert running.poll() is None
+        time.sleep(0.1)
+    os.kill(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 0, said
+    assert "stopping after the micro-batch under way" in said
+    found = pa.parquet.read_table(tmp_path / "rises").to_pylist()
+    assert Counter((row["a"], row["b"]) for row in found).total() == sum(local_rows(EVENTS, RISES).values())
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (("[source]", "[sauce]"), "source: Field required"),
+        (('format = "parquet"\npath', 'fromat = "parquet"\npath'), "source.fromat: unknown key"),
+        (('watermark = "10 seconds"', ""), "a stream needs `watermark`"),
+        (('name = "quiet"', 'name = "rises"'), "two queries are named rises"),
+        (('file = "quiet.augury"', ""), r"query\[2\]: give the query in `text` or in a `file`"),
+        (('sink = { format = "json", path = "quiet" }', ""), r"query\[2\].sink: Field required"),
+        (("buckets = 2", "buckets = 0"), "streaming.buckets: Input should be greater than or equal to 1"),
+        (('format = "parquet"\npath = "events"\ncolumns =', 'format = "kafka"\n# columns ='), "say which `columns`"),
+        (("[streaming]", "[streaming"), "A583"),
+    ],
+)
+def test_a_file_with_a_mistake(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
+    assert change[0] in STREAM
+    with pytest.raises(HostError, match=reason):
+        augury.spark.read_pipeline(written(tmp_path, STREAM.replace(*change)))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="A582"):
+        augury.spark.read_pipeline(tmp_path / "nowhere.toml")
+
+
+def test_an_error_in_a_task_is_told_without_its_traces(spark: SparkSession, tmp_path: Path) -> None:
+    table = pa.table({"ts": pa.array([1, None], pa.int64()), "type": ["A", "A"]})
+    pa.parquet.write_table(table, tmp_path / "events.parquet")
+    text = """
+        source = { format = "parquet", path = "events.parquet" }
+        [[query]]
+        name = "all"
+        text = "SEQ(A a) WHERE skip_till_next_match {} WITHIN 1 second"
+        sink = { format = "console" }
+    """
+    with pytest.raises(HostError, match=r"A587.*A509.*events have no time") as raised:
+        augury.spark.run_pipeline(augury.spark.read_pipeline(written(tmp_path, text)), master=None, say=print)
+    assert "Traceback" not in str(raised.value)

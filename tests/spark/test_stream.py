@@ -1,0 +1,75 @@
+"""Streams: the same matches as the local engine, however they are cut into micro-batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import augury.spark
+from augury.testing.tables import parse_stream
+from tests.spark.comparing import local_rows, rows_of
+from tests.spark.streaming import matches_of, read_files, run_to_end, write_files
+
+END = 1_000_000
+"""The time of an event that closes every window."""
+
+
+def with_end(events: pa.Table) -> pa.Table:
+    last = [{"ts": END, "type": "End"}]
+    return pa.concat_tables([events, pa.Table.from_pylist(last, schema=events.schema)])
+
+
+def cut(events: pa.Table, size: int) -> list[pa.Table]:
+    return [events.slice(first, size) for first in range(0, len(events), size)]
+
+
+EVENTS = parse_stream(
+    "a1@100(k=p,x=1) b2@101(k=q,x=2) a3@104(k=q,x=3) b4@102(k=p,x=5) c5@107(k=q,x=1) b6@105(k=q,x=7) "
+    "a7@110(k=p,x=2) c8@109(k=p,x=9) b9@113(k=p,x=4) a10@112(k=q,x=0) b11@118(k=q,x=6) c12@117(k=p,x=3)"
+)
+
+QUERIES = {
+    "by key": "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 5 seconds",
+    "trailing NOT": "PATTERN SEQ(A a, NOT(C c)) WHERE [k] WITHIN 4 seconds RETURN a.id AS id, a.k AS k",
+    "lists": "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match { [k] } WITHIN 9 seconds OUTPUT NONOVERLAP",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))
+def test_a_stream_has_the_matches_of_the_table(spark: SparkSession, tmp_path: Path, query: str) -> None:
+    tables = cut(with_end(EVENTS), 4)
+    found = matches_of(spark, tables, query, tmp_path, watermark="10 seconds", buckets=3)
+    expected = local_rows(EVENTS, query)
+    assert rows_of(found) == expected
+    assert sum(expected.values()) > 1
+
+
+@pytest.mark.filterwarnings("default::augury.AuguryWarning")
+def test_without_a_key_there_is_one_bucket_and_a_notice(spark: SparkSession, tmp_path: Path) -> None:
+    query = "PATTERN SEQ(A a, NOT(C c), B b) WITHIN 6 seconds"
+    with pytest.warns(augury.AuguryWarning, match="has no key"):
+        found = matches_of(spark, cut(with_end(EVENTS), 7), query, tmp_path, watermark="10 seconds")
+    assert rows_of(found) == local_rows(EVENTS, query)
+
+
+def test_late_events_are_counted_and_shown(spark: SparkSession, tmp_path: Path) -> None:
+    tables = [
+        parse_stream(text) for text in ("a1@100(k=p) a2@110(k=p)", "b3@103(k=p) b4@111(k=p)", "b5@104(k=p) b6@200(k=p)")
+    ]
+    files = write_files(tables, tmp_path / "events")
+    found = augury.spark.match(
+        read_files(spark, files, tables[0].schema),
+        "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 1 minute RETURN a.id AS a, b.id AS b",
+        watermark="5 seconds",
+        late="late",
+    )
+    progress = run_to_end(found, tmp_path)
+    rows = spark.read.schema(found.schema).parquet(str(tmp_path / "matches")).collect()
+    assert sorted((r.a, r.b) for r in rows if r.late is None) == [("a1", "b4"), ("a2", "b4")]
+    assert sorted(r.late.id for r in rows if r.late is not None) == ["b3", "b5"]
+    counted = [metrics for p in progress for metrics in p["observedMetrics"].values()]
+    assert sum(m["late_events"] for m in counted) == 2
+    assert sum(m["matches"] for m in counted) == 2

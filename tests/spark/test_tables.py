@@ -1,0 +1,49 @@
+"""Patterns as table functions of SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import augury.spark
+from tests.spark.comparing import local_rows, rows_of
+
+CHANCE = random.Random(3)
+START = dt.datetime(2026, 3, 14, 9, tzinfo=dt.UTC)
+EVENTS = pa.table(
+    {
+        "at": pa.array([START + dt.timedelta(seconds=7 * n % 60) for n in range(40)], pa.timestamp("us", "UTC")),
+        "kind": [CHANCE.choice(["Buy", "Sell"]) for _ in range(40)],
+        "symbol": [CHANCE.choice("xyz") for _ in range(40)],
+        "price": [CHANCE.randrange(9) / 2 for _ in range(40)],
+    }
+)
+QUERY = "PATTERN SEQ(Buy b, Sell s) WHERE [symbol] AND s.price > b.price WITHIN 15 seconds"
+ROLES = {"time": "at", "type": "kind"}
+
+
+def test_a_registered_pattern(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(EVENTS)
+    frame.createOrReplaceTempView("trades")
+    augury.spark.register(spark, "gain", QUERY, frame, **ROLES)  # type: ignore[arg-type]
+    expected = local_rows(EVENTS, QUERY, **ROLES)
+    for order in ("", "ORDER BY (at)"):
+        assert rows_of(spark.sql(f"SELECT * FROM gain(TABLE(trades) PARTITION BY (symbol) {order})")) == expected
+    assert sum(expected.values()) > 5
+
+
+def test_the_text_of_a_query(spark: SparkSession) -> None:
+    spark.createDataFrame(EVENTS).createOrReplaceTempView("trades")
+    augury.spark.register_any_query(spark)
+    for query in (QUERY, "PATTERN SEQ(Buy b, Sell s) WHERE s.price > b.price + 3 WITHIN 9 seconds RETURN b.price AS p"):
+        call = f"augury_match(TABLE(trades), '{query}', time => 'at', type => 'kind')"
+        assert rows_of(spark.sql(f"SELECT * FROM {call}")) == local_rows(EVENTS, query, **ROLES)
+    with pytest.raises(AnalysisException, match=r"A201.*`x` is not bound"):
+        spark.sql("SELECT * FROM augury_match(TABLE(trades), 'PATTERN SEQ(Buy b) WHERE x.price > 1', time => 'at')")
+    with pytest.raises(AnalysisException, match=r"A579.*no argument `when`"):
+        spark.sql(f"SELECT * FROM augury_match(TABLE(trades), '{QUERY}', when => 'at')")
