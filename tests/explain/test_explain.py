@@ -104,9 +104,9 @@ plan  reference
       Interpret the query as SEMANTICS states it; always possible, never fast.
 
 not chosen
-  eager-nfa   runs find all matches, not those that OUTPUT COVER asks for
-  lazy-chain  a chain finds all matches, not those that OUTPUT COVER asks for
-  lazy-tree   a chain finds all matches, not those that OUTPUT COVER asks for
+  eager-nfa   runs find all matches, and do not know the chains of OUTPUT COVER
+  lazy-chain  a chain finds all matches, and does not know the chains of OUTPUT COVER
+  lazy-tree   a chain finds all matches, and does not know the chains of OUTPUT COVER
   event-sets  skip_till_any_match binds sets in every possible way, an automaton the next events that fit
   linked      the list `b` may lie in several chains at once                                               (query 1:9)
   lossy       without THRESHOLD no event is missing"""

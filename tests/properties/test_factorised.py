@@ -1,4 +1,4 @@
-"""Matches that are counted, or kept factorised, are those that the reference writes out."""
+"""Matches that are counted, chosen by OUTPUT LATEST or kept factorised are those of the reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 FAMILIES = ("eager-nfa", "lazy-chain", "linked")
 
-COUNTED = queries(outputs=(OutputMode.COUNT,))
+COUNTED = queries(outputs=(OutputMode.COUNT, OutputMode.LATEST))
 JOINED = queries(outputs=(OutputMode.ALL,), strategies=(Strategy.SKIP_TILL_ANY_MATCH,), operators=("SEQ",), lists=False)
 
 

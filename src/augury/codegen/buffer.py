@@ -266,6 +266,28 @@ def comes_first(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> 
     return True
 
 
+def is_later(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
+    """Whether match `a` is later than `b`: by the last variable first, and of each list by its last event first."""
+    for back in range(offsets.shape[0]):
+        v = offsets.shape[0] - 1 - back
+        i, j = offsets[v, a + 1] - 1, offsets[v, b + 1] - 1
+        while i >= offsets[v, a] and j >= offsets[v, b]:
+            if events[i] != events[j]:
+                return bool(events[i] > events[j])
+            i -= 1
+            j -= 1
+        if i >= offsets[v, a] or j >= offsets[v, b]:
+            return bool(i >= offsets[v, a])
+    return False
+
+
+def latest_matches(last: NDArray[Any], offsets: NDArray[Any], events: NDArray[Any], best: NDArray[Any]) -> None:
+    """For each event the latest of the matches that it is the `last` event of, -1 if there is none."""
+    for m in range(last.shape[0]):
+        if best[last[m]] < 0 or is_later(m, best[last[m]], offsets, events):
+            best[last[m]] = m
+
+
 def order_ties(
     order: NDArray[Any],
     first: NDArray[Any],

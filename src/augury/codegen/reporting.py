@@ -139,8 +139,13 @@ class Reporting:
             found = found.take(np.flatnonzero(self._absent(live, found)))
         if self.overlapping:
             found = self._distinct(found)
+        if self.query.output in (OutputMode.COUNT, OutputMode.LATEST):
+            found = self._certain_by_last_event(live, found)
         if self.query.output is OutputMode.COUNT:
-            return self._by_last_event(live, found)
+            last = found.events[found.offsets[1:] - 1]
+            return self.counted(live, last, np.ones(len(last), dtype=np.int64))
+        if self.query.output is OutputMode.LATEST:
+            found = self._latest(live, found)
         if self.query.output is OutputMode.NONOVERLAP:
             found = self._non_overlapping(live, found, watermark)
         view = live.events.view
@@ -268,13 +273,19 @@ class Reporting:
             blocked[p] = min(blocked.get(p, key), key)
         return blocked
 
-    def _by_last_event(self, live: Remembered, found: Expanded) -> MatchSet:
-        """How many matches each event completes, once all that it may complete are certain."""
+    def _certain_by_last_event(self, live: Remembered, found: Expanded) -> Expanded:
+        """The matches of the events of which all matches are certain; the others wait for one another."""
         last = found.events[found.offsets[1:] - 1]
         waits = np.isin(last, live.pending.events[live.pending.offsets[1:] - 1])
         live.pending = live.pending + found.take(np.flatnonzero(waits))
-        last = last[~waits]
-        return self.counted(live, last, np.ones(len(last), dtype=np.int64))
+        return found.take(np.flatnonzero(~waits))
+
+    def _latest(self, live: Remembered, found: Expanded) -> Expanded:
+        """For each event that completes matches, the latest of them."""
+        best = np.full(live.events.length, -1, dtype=np.int64)
+        lists = self._by_variable(found, np.arange(len(found)), np.arange(live.events.length))
+        self.support("latest_matches", found.events[found.offsets[1:] - 1], *lists, best)
+        return found.take(best[best >= 0])
 
     def counted(self, live: Remembered, events: Integers, counts: Integers) -> MatchSet:
         """The numbers of matches that `events` complete, summed up by event."""
