@@ -7,6 +7,7 @@ one. Partial matches of the new order are built from the events of the live wind
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -101,6 +102,7 @@ class LazyKernel:
             for k, c in enumerate(plan.query.partition_by)
         )
         self.chains: dict[Orders, _Chain] = {}
+        self.decided: dict[tuple[Orders, tuple[int, ...]], Orders] = {}
         if source is not None:
             self.chains[_orders(plan)] = self._ready(source)
 
@@ -249,22 +251,30 @@ class LazyKernel:
         piece = max(self.piece, events_in_window(clock, self.span) // 2)
         at, orders = first, live.orders
         for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
-            better = self.reorder(self.plan.in_order(orders), rates)
+            better = self._better(orders, rates)
             if better != orders:
                 if first + k * piece > at:
                     yield at, first + k * piece, orders
                 at, orders = first + k * piece, better
         yield at, n, orders
 
+    def _better(self, orders: Orders, rates: Mapping[str, float]) -> Orders:
+        """The orders to take on; about the same rates are thought about once."""
+        assert self.reorder is not None
+        about = tuple(round(2 * math.log2(max(1.0, rate))) for rate in rates.values())
+        decided = self.decided.get((orders, about))
+        if decided is None:
+            decided = self.decided[orders, about] = self.reorder(self.plan.in_order(orders), rates)
+        return decided
+
     def _follow(self, live: LazyState) -> None:
         """Take on another order if the rates of the live window ask for it."""
-        assert self.reorder is not None
         # Places of different partitions do not ascend together.
         rates = live_rates(live, self._clock(live), -1 if self._counts and self.keys else self.span)
         if close(rates, live.rates):
             return
         live.rates = rates
-        better = self.reorder(self.plan.in_order(live.orders), rates)
+        better = self._better(live.orders, rates)
         if better != live.orders:
             self._build_up(live, better, live.events.length)
 
