@@ -164,7 +164,7 @@ _WORTH_IT = partial(reorder, margin=1.25)
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    if options.counters and isinstance(kernel, EagerKernel | LazyKernel | LinkedKernel | LossyKernel):
+    if options.counters and isinstance(kernel, EagerKernel | EventSetKernel | LazyKernel | LinkedKernel | LossyKernel):
         return kernel.counters(state)
     return None
 

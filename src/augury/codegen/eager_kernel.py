@@ -37,18 +37,16 @@ PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are moved to their place."""
 
 
-class EagerKernel:
-    """Runs the automata of a plan; all that it remembers of the events is in the state."""
+class AutomatonKernel:
+    """Runs or instances in a pool that take the events of a batch one by one; `EagerKernel` is the plainest.
 
-    family = "eager-nfa"
-    counted: tuple[str, ...] = COUNTERS
+    All that it remembers of the events is in the state.
+    """
+
+    family: str
+    counted: tuple[str, ...]
     plan: EagerNfaPlan | EventSetsPlan
     reporting: EagerReporting
-
-    def __init__(self, plan: EagerNfaPlan, options: Options, source: EagerNfaSource | None = None) -> None:
-        """`source` is what the plan was emitted as with these options, if it was."""
-        plan = replace(plan, merge=plan.merge and options.merge)
-        self._prepare(plan, options, source or emit_eager_nfa(plan, counters=options.counters), EagerReporting)
 
     def _prepare(
         self,
@@ -108,13 +106,7 @@ class EagerKernel:
         return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)}
 
     def _new_state(self) -> EagerState:
-        assert isinstance(self.plan, EagerNfaPlan)
-        walks = max(
-            (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
-        )
-        return EagerState.start(
-            self.source, keys=len(self.keys), with_places=self._counts, merge=self.plan.merge, walks=walks
-        )
+        raise NotImplementedError
 
     def _saved(self, live: EagerState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
@@ -268,3 +260,24 @@ class EagerKernel:
         for cell in self.source.event_cells:
             live.pool["RI"][:, cell] -= count
         live.pending.events -= count
+
+
+class EagerKernel(AutomatonKernel):
+    """Runs the automata of a plan; all that it remembers of the events is in the state."""
+
+    family = "eager-nfa"
+    counted = COUNTERS
+    plan: EagerNfaPlan
+
+    def __init__(self, plan: EagerNfaPlan, options: Options, source: EagerNfaSource | None = None) -> None:
+        """`source` is what the plan was emitted as with these options, if it was."""
+        plan = replace(plan, merge=plan.merge and options.merge)
+        self._prepare(plan, options, source or emit_eager_nfa(plan, counters=options.counters), EagerReporting)
+
+    def _new_state(self) -> EagerState:
+        walks = max(
+            (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
+        )
+        return EagerState.start(
+            self.source, keys=len(self.keys), with_places=self._counts, merge=self.plan.merge, walks=walks
+        )

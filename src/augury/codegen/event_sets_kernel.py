@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.codegen.eager_kernel import EagerKernel
+from augury.codegen.eager_kernel import AutomatonKernel
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.eager_reporting import EagerReporting
 from augury.codegen.eager_state import FREE, LIVE, NODES, OUT, EagerState
@@ -40,7 +40,7 @@ class EventSetReporting(EagerReporting):
         return blocked
 
 
-class EventSetKernel(EagerKernel):
+class EventSetKernel(AutomatonKernel):
     """Runs the SES automata of a plan; all that it remembers of the events is in the state."""
 
     family = "event-sets"

@@ -249,6 +249,9 @@ class _Emitter(Lists):
         self._list(inside, node, bound, self._report, fresh=False)
         body = self._body()
         if parent:
+            if self.span >= 0 and not self._by_partition:
+                with body.block(f"if {self.layout.clock}[i0] - P{parent.number}__t[q] > {self.span}:", "WITHIN"):
+                    body.add("continue")
             for u in bound:
                 body.add(f"j_{self.names[u]} = P{parent.number}_{self.names[u]}[q]")
             self._loads(body, bound, inside)

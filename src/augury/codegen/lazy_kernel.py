@@ -7,6 +7,7 @@ one. Partial matches of the new order are built from the events of the live wind
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -104,6 +105,7 @@ class LazyKernel:
             for k, c in enumerate(plan.query.partition_by)
         )
         self.chains: dict[Orders, _Chain] = {}
+        self.decided: dict[tuple[Orders, tuple[int, ...]], Orders] = {}
         if source is not None:
             self.chains[_orders(plan)] = self._ready(source)
 
@@ -256,22 +258,30 @@ class LazyKernel:
         piece = max(self.piece, events_in_window(clock, self.span) // 2)
         at, orders = first, live.orders
         for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
-            better = self.reorder(self.plan.in_order(orders), rates)
+            better = self._better(orders, rates)
             if better != orders:
                 if first + k * piece > at:
                     yield at, first + k * piece, orders
                 at, orders = first + k * piece, better
         yield at, n, orders
 
+    def _better(self, orders: Orders, rates: Mapping[str, float]) -> Orders:
+        """The orders to take on; about the same rates are thought about once."""
+        assert self.reorder is not None
+        about = tuple(round(2 * math.log2(max(1.0, rate))) for rate in rates.values())
+        decided = self.decided.get((orders, about))
+        if decided is None:
+            decided = self.decided[orders, about] = self.reorder(self.plan.in_order(orders), rates)
+        return decided
+
     def _follow(self, live: LazyState) -> None:
         """Take on another order if the rates of the live window ask for it."""
-        assert self.reorder is not None
         # Places of different partitions do not ascend together.
         rates = live_rates(live, self._clock(live), -1 if self._counts and self.keys else self.span)
         if close(rates, live.rates):
             return
         live.rates = rates
-        better = self.reorder(self.plan.in_order(live.orders), rates)
+        better = self._better(live.orders, rates)
         if better != live.orders:
             self._build_up(live, better, live.events.length)
 
@@ -283,7 +293,12 @@ class LazyKernel:
         live.orders = orders
         live.renewed(chain.source)
         stored = live.stored
-        self._store(live, 0, end)
+        begin = live.horizon
+        if self.span >= 0 and live.now != FOREVER and not (self._counts and self.keys):
+            # What a window that is still open cannot reach need not be built.
+            begin = max(begin, int(np.searchsorted(self._clock(live)[:end], live.now - self.span)))
+        live.begin = begin
+        self._store(live, begin, end)
         live.stored = stored
         for entry in chain.source.entries:
             if entry.kind == "start":
@@ -294,6 +309,7 @@ class LazyKernel:
     def _consume(self, live: LazyState, first: int, end: int, watermark: int, orders: Orders) -> Expanded:
         """Take the events from `first` to `end`; the matches they complete."""
         if orders != live.orders:
+            live.now = self._now(live, first, watermark)
             self._build_up(live, orders, first)
         live.now = self._now(live, end, watermark)
         cuts = live.arrays["FILL"].copy()
@@ -342,18 +358,19 @@ class LazyKernel:
             if full == NO_ROOM_FOR_MATCHES:
                 assert found is not None
                 found.make_room()
+                self._rehead(live)
             elif full >= NO_ROOM_IN_POOL:
                 self._grow_pool(live, full - NO_ROOM_IN_POOL)
 
     def _grow_pool(self, live: LazyState, node: int) -> None:
-        if live.waiting() > self.options.max_runs:
+        pool = next(p for p in live.source.pools if p.node == node)
+        # What the outermost event has made was put back, so that the pool itself tells how much it was.
+        if max(live.waiting(), len(live.arrays[f"P{node}__t"])) > self.options.max_runs:
             raise TooManyMatches(
                 f"more than {self.options.max_runs} partial matches at a time: the pattern explodes on this "
                 "stream\n = help: shorten WITHIN, add predicates, or raise max_runs"
             )
-        pool = next(p for p in live.source.pools if p.node == node)
         live.grow_pool(pool)
-        # What was put back is still linked.
         self._rehead(live)
 
     def _store(self, live: LazyState, first: int, end: int) -> None:
@@ -408,6 +425,7 @@ class LazyKernel:
         live.pruned = max(ROOM, live.waiting())
 
     def _rehead(self, live: LazyState) -> None:
+        """Link the partial matches that wait by their keys; those that were put back for want of room are left out."""
         for pool in live.source.pools:
             for child in pool.heads:
                 n = int(live.arrays["PF"][pool.node, 0])
@@ -451,7 +469,8 @@ class LazyKernel:
         for q in layout.indexes.values():
             live.arrays[f"X{q}_first"][:] = live.arrays[f"X{q}_last"][:] = -1
         stored = live.stored
-        self._store(live, 0, live.events.length)
+        live.begin = max(0, live.begin - count)
+        self._store(live, live.begin, live.events.length)
         live.stored = stored
         for pool in live.source.pools:
             n = int(live.arrays["PF"][pool.node, 0])

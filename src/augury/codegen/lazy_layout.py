@@ -115,7 +115,7 @@ class Layout:
             names += [f"X{q}_{x}" for x in ("id", "next", "prev", "first", "last")]
         names += [f"L{k}" for k in self.links.values()]
         for z in self.sorted.values():
-            names += [f"Z{z}_order", f"Z{z}_found"]
+            names += [f"Z{z}_order"]
         return [*names, "SORTED"]
 
     def key_of(self, b: Buffer, key: str, position: str) -> str:
@@ -181,7 +181,7 @@ class Layout:
         some, each = "if WORDS[word] != 0:", "for k in range(8 * word, 8 * word + 8):"
         with out.block("for word in range(words):"), out.block(some), out.block(each):
             out.add("PLACES[found] = i0 + k")
-            out.add("found += MASK[k]")
+            out.add("found += MASK[k] != 0")
         out.add(f"fill = FILL[{b.number}]")
         copies = [("_e", ""), ("_r", "rank"), ("_t", self.clock), *((f"__{x}", x) for x in b.columns)]
         copies += [("_p", "part")] if self.query.partition_by else []

@@ -32,6 +32,10 @@ class Lists(Searches):
         key, group = self._key(node), self._group(node, bound)
         if key is None:
             self._range(out, node, bound, root=False)
+            if not fresh and not node.children and not any(self.component[u].iterated for u in bound):
+                # The only list: without a new candidate there is no new one.
+                with out.block(f"if hi_{v} <= lo_{v} or {b.name}_e[hi_{v} - 1] < i0:"):
+                    out.add("continue")
             out.add(f"at_{v} = lo_{v}")
             following, over = f"at_{v} + 1", f"at_{v} >= hi_{v}"
             q = self.layout.index(b, group) if group is not None else -1

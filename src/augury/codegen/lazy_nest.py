@@ -86,14 +86,18 @@ def nest(plan: LazyChainPlan) -> Nest:
     return Nest(tuple(roots), tuple(nodes), tuple(after))
 
 
+GENERATED = re.compile(r"[qsv]|[A-Z]\w*\d\w*|(v|id|next|head)\d+")
+"""Names that generated code gives to something else once a prefix is put before them or a column after them."""
+
+
 def identifiers(variables: Sequence[str]) -> dict[str, str]:
     """Names for variables inside generated code, without underscores.
 
-    >>> identifiers(["a", "price_drop"])
-    {'a': 'a', 'price_drop': 'v1'}
+    >>> identifiers(["a", "price_drop", "q"])
+    {'a': 'a', 'price_drop': 'v1', 'q': 'v2'}
     """
     return {
-        v: v if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", v) and not re.fullmatch(r"v\d+", v) else f"v{k}"
+        v: v if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", v) and not GENERATED.fullmatch(v) else f"v{k}"
         for k, v in enumerate(variables)
     }
 

@@ -26,6 +26,8 @@ def rates_of_pieces(
 ) -> Iterator[dict[str, float]]:
     """About how many events of each variable a window holds that ends with each piece of the events from `first` on."""
     n, window = live.events.length, events_in_window(clock, span)
+    # The order of the state, and with it the numbers of the buffers, may change between two pieces.
+    buffer_of = live.source.buffer_of
     before = max(0, first - piece)
     counts = np.zeros(((n - first - 1) // piece + 2, len(live.source.layout.buffers)), dtype=np.int64)
     stream = live.stream()
@@ -35,7 +37,7 @@ def rates_of_pieces(
     for k in range(1, len(counts)):
         events = min(n, first + k * piece) - (first + (k - 1) * piece) + (piece if k > 1 else first - before)
         in_both = (counts[k - 1] + counts[k]) * (window / events)
-        yield {v: float(in_both[b]) for v, b in live.source.buffer_of.items()}
+        yield {v: float(in_both[b]) for v, b in buffer_of.items()}
 
 
 def live_rates(live: LazyState, clock: Integers, span: int) -> dict[str, float]:

@@ -166,10 +166,11 @@ class Searches(Selections):
         z, x = self.layout.sorting(b, bound.column), self.columns.names[bound.column]
         known = value(bound.value, self._leaf, self.strings).as_float()
         low, high = ("-inf", known) if "<" in bound.operator else (known, "inf")
-        arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Z{z}_found"
+        arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Y{node.number}"
         out.add(f"found_{v} = sorted_between({arrays})", f"{bound.column} {bound.operator} ...")
         out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
-        self._first_line(out, f"j_{v} = Z{z}_found[at_{v}]")
+        self._first_line(out, f"j_{v} = Y{node.number}[at_{v}]")
+        self.selected[f"Y{node.number}"] = None
 
     def _start_of_walk(
         self,

@@ -98,7 +98,7 @@ class Selections(Known):
                 some, each = "if WORDS[word] != 0:", "for k in range(8 * word, 8 * word + 8):"
                 with out.block("for word in range(words):"), out.block(some), out.block(each):
                     out.add(f"{found}[n] = lo + k")
-                    out.add("n += MASK[k]")
+                    out.add("n += MASK[k] != 0")
             for source, copy in zip(sources, kept, strict=True):
                 with out.block("for k in range(n):"):
                     out.add(f"{copy}[k] = {source}[{found}[k]]")

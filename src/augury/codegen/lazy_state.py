@@ -49,6 +49,8 @@ class LazyState:
     ends: dict[int, tuple[int, int]] = field(default_factory=dict)
     now: int = -(2**63)
     horizon: int = 0
+    begin: int = 0
+    """The first event that the buffers were filled with."""
     stored: int = 0
     peak: int = 0
     pruned: int = ROOM
@@ -122,9 +124,9 @@ class LazyState:
         names += [
             name
             for name in self.arrays
-            if (found := re.match(r"[FGH](\d+)", name)) and self.source.node_buffers[int(found[1])] == b
+            if (found := re.match(r"[FGHY](\d+)", name)) and self.source.node_buffers[int(found[1])] == b
         ]
-        names += [f"Z{z}_{x}" for (owner, _), z in layout.sorted.items() if owner == b for x in ("order", "found")]
+        names += [f"Z{z}_order" for (owner, _), z in layout.sorted.items() if owner == b]
         return names
 
     def reserve(self, more: int) -> None:

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.explain.layout import aligned, window_text
-from augury.explain.parts import absence, computed_columns, event, tests, when_known
+from augury.explain.parts import absence, computed_columns, event, registered_functions, tests, when_known
 from augury.ir.predicate import Conjunct
 from augury.ir.terms import Strategy
 from augury.plan import Component, EagerNfaPlan, NfaBranch
@@ -35,11 +35,7 @@ def explain_eager_nfa(plan: EagerNfaPlan, kernel: EagerNfaSource) -> list[str]:
                 out += [*absence(plan, part, "    "), f"      looked for when {when_known(plan, part)}"]
     cells = [("RN", "its last node"), *kernel.cells]
     out += ["", "a run holds", *aligned([[array, holds] for array, holds in cells])]
-    out += computed_columns(plan)
-    if kernel.functions:
-        out += ["", "registered functions in the kernel, which stays plain Python if one of them does not compile"]
-        out += [f"  {name}" for name in kernel.functions]
-    return out
+    return [*out, *computed_columns(plan), *registered_functions(kernel.functions)]
 
 
 def _partitioned(plan: EagerNfaPlan) -> str:

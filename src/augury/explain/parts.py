@@ -84,3 +84,10 @@ def _how_often(c: Computed) -> str:
     else:
         often = "once for each event"
     return f"{often}; {', '.join(registered)} is Python" if registered else often
+
+
+def registered_functions(names: Iterable[str]) -> list[str]:
+    """Lines about the Python functions that became part of a kernel."""
+    lines = [f"  {name}" for name in names]
+    head = "registered functions in the kernel, which stays plain Python if one of them does not compile"
+    return ["", head, *lines] if lines else []

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from augury.codegen.eager_nfa import EagerNfaSource
+from augury.codegen.lazy_source import LazyChainSource
+from augury.codegen.linked import LinkedSource
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
@@ -14,6 +16,7 @@ from augury.explain.layout import aligned, place, window_text
 from augury.explain.lazy_chain import explain_lazy
 from augury.explain.linked import explain_linked
 from augury.explain.lossy import explain_lossy
+from augury.explain.parts import registered_functions
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
@@ -112,10 +115,15 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
         case EventSetsPlan():
             assert isinstance(compiled.kernel, EagerNfaSource)
             out += ["", *explain_event_sets(choice.plan, compiled.kernel)]
+            out += registered_functions(compiled.kernel.functions)
         case LazyChainPlan() | LazyTreePlan():
             out += ["", *explain_lazy(choice.plan, counters)]
+            if isinstance(compiled.kernel, LazyChainSource):
+                out += registered_functions(compiled.kernel.functions)
         case LinkedPlan():
             out += ["", *explain_linked(choice.plan)]
+            if isinstance(compiled.kernel, LinkedSource):
+                out += registered_functions(compiled.kernel.functions)
         case LossyPlan():
             out += ["", *explain_lossy(choice.plan)]
         case ReferencePlan():
