@@ -124,10 +124,14 @@ def filtering(quick: bool) -> Iterator[Figure]:
 # -- paper 003 ---------------------------------------------------------------------------------------------------------
 
 
-def letters(size: int, types: str = "ABCDE", seed: int = 3) -> pa.Table:
-    """The ABC stream of paper 003, section 4.1: types and an attribute at random, one event a second."""
+def letters(size: int, *, run: int = 1, seed: int = 3) -> pa.Table:
+    """The ABC stream of paper 003, section 4.1: types and an attribute at random, one event a second.
+
+    Types come `run` times in a row, so that there are chains to link.
+    """
     rng = np.random.default_rng(seed)
-    return pa.table({"ts": np.arange(size), "type": rng.choice(list(types), size), "x": rng.integers(0, 100, size)})
+    types = np.repeat(rng.choice(list("ABCDE"), size // run), run)
+    return pa.table({"ts": np.arange(len(types)), "type": types, "x": rng.integers(0, 100, len(types))})
 
 
 def example() -> Iterator[Figure]:
@@ -166,7 +170,7 @@ def _sequence(types: str, where: str, window: int, output: str = "ALL") -> str:
 
 
 def against_eager(quick: bool) -> Iterator[Figure]:
-    """(003-1, 003-2) All matches of SEQ3 by linked chains and by eager runs; windows of 50 to 300 seconds."""
+    """(003-1) All matches of SEQ3 by linked chains and by eager runs; windows of 50 to 300 seconds."""
     table = letters(5_000 if quick else 100_000)
     batches = cut(table, 10_000)
     windows = (50,) if quick else (50, 100, 150, 200, 300)
@@ -186,6 +190,32 @@ def against_eager(quick: bool) -> Iterator[Figure]:
                 yield Figure("003-1", f"{label}: matches", matches, "")
                 for plan, time in times.items():
                     yield Figure("003-1", f"{label}: {plan}", 1000 * time.cpu, "ms")
+
+
+def temporaries(quick: bool) -> Iterator[Figure]:
+    """(003-2) Temporary matches of linked chains and of eager runs, by the length of the chains."""
+    for length in (1, 5, 10):
+        table = letters(2_000 if quick else 20_000, run=length)
+        counts, found, spent = {}, set(), {}
+        for plan in ("linked", "eager-nfa"):
+            options = Options(plan=plan, jit=True, merge=False, counters=True, max_matches=10**9)
+            kernel = _kernel(_sequence("ABC", "", 50), table, options)
+            state, matches = kernel.start(), 0
+            for batch, watermark in cut(table, 10_000).parts:
+                state, reported = kernel.step(state, batch, watermark)
+                matches += len(reported)
+            counts[plan] = kernel.counters(state)  # type: ignore[attr-defined]
+            found.add(matches)
+            spent[plan] = _time(kernel, cut(table, 10_000)).cpu
+        if len(found) > 1:
+            raise WrongAnswer(f"matches: {found}")
+        yield Figure(
+            "003-2", f"chains of {length}: linked, temporary matches", counts["linked"]["temporary_matches"], ""
+        )
+        yield Figure("003-2", f"chains of {length}: linked, copies", counts["linked"]["copies"], "")
+        yield Figure("003-2", f"chains of {length}: eager, temporary matches", counts["eager-nfa"]["buffer_writes"], "")
+        for plan, cpu in spent.items():
+            yield Figure("003-2", f"chains of {length}: {plan}", 1000 * cpu, "ms")
 
 
 def many_queries(quick: bool) -> Iterator[Figure]:
@@ -269,6 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "002-3": filtering,
         "003-0": lambda quick: example(),
         "003-1": against_eager,
+        "003-2": temporaries,
         "003-3": many_queries,
         "003-t": lambda quick: traffic(quick, parser.parse_args(arguments).data),
         "count": counting,

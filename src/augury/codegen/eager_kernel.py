@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +38,7 @@ PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are moved to their place."""
 
 
-class AutomatonKernel:
+class AutomatonKernel(ABC):
     """Runs or instances in a pool that take the events of a batch one by one; `EagerKernel` is the plainest.
 
     All that it remembers of the events is in the state.
@@ -105,8 +106,8 @@ class AutomatonKernel:
         live = self._live(state)
         return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)}
 
-    def _new_state(self) -> EagerState:
-        raise NotImplementedError
+    @abstractmethod
+    def _new_state(self) -> EagerState: ...
 
     def _saved(self, live: EagerState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
