@@ -301,6 +301,8 @@ class _Emitter:
             if v not in c.variables or v in c.whole or (v in c.from_second if x.begins else v not in c.each):
                 continue
             others = self._bits(x.b, set(c.variables) - {v}) & ~(self._before(x.b, v) if x.begins else 0)
+            if others & self._after(x.b, v):
+                continue  # nothing that comes after it is bound yet
             if mask == "0" and set(c.variables) != {v}:
                 continue
             guards = [f"{mask} & {others} == {others}"] if others and mask != "0" else []
@@ -397,18 +399,12 @@ class _Emitter:
             enough = [f"{self._length(c, run)} >= {c.low}" for c in branch.components if c.iterated and c.low > 1]
             with out.block(f"if {' and '.join([f'm == {self._all(b)}', *enough])}:"):
                 waiting = [c for c in branch.conjuncts if c.whole]
-                if waiting:
-                    out.add("done = True")
-                    for c in waiting:
-                        with out.block("if done:"):
-                            self._test(b, "done", c, replace(self.at, run=run), sorted(c.each), run)
-                if waiting:
-                    out.add("if done:")
-                    out.depth += 1
-                out.add(f"OUT[found] = RN[{run}]", "a match")
-                out.add("found += 1")
-                if waiting:
-                    out.depth -= 1
+                out.add("done = True")
+                for c in waiting:
+                    self._test(b, "done", c, replace(self.at, run=run), sorted(c.each), run)
+                with out.block("if done:", "a match"):
+                    out.add(f"OUT[found] = RN[{run}]")
+                    out.add("found += 1")
 
     def _flush(self) -> None:
         """Write `flush`, which ends the instances whose window has passed, or lists those that are matches so far."""
