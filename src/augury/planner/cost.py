@@ -27,7 +27,7 @@ MOST = 1e30
 SEARCH = 2.0
 """What it costs to find a range of an input buffer; testing a candidate costs 1, and so does a partial match."""
 
-SOME = 24
+SOME = 8
 """Candidates of a search from which on they are compared many at a time."""
 
 MANY, SELDOM = 1_000, 0.1
