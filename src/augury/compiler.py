@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
@@ -34,7 +33,7 @@ from augury.plan import (
     StreamStatistics,
 )
 from augury.planner import choose, uses_statistics
-from augury.planner.cost import reorder
+from augury.planner.cost import remembering
 from augury.planner.hints import Hints, check_order, check_statistics, negation_hint, resolve
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
@@ -142,10 +141,10 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
             return EventSetKernel(plan, options, query.kernel)
         case LazyChainPlan():
             assert isinstance(query.kernel, LazyChainSource)
-            return LazyKernel(plan, options, query.kernel, reorder=_WORTH_IT if plan.adaptive else None)
+            return LazyKernel(plan, options, query.kernel, reorder=remembering(_MARGIN) if plan.adaptive else None)
         case LazyTreePlan(chain):
             assert isinstance(query.kernel, LazyChainSource)
-            return LazyKernel(chain, options, query.kernel, reorder=_WORTH_IT, tree=True)
+            return LazyKernel(chain, options, query.kernel, reorder=remembering(_MARGIN), tree=True)
         case LinkedPlan():
             assert isinstance(query.kernel, LinkedSource)
             return LinkedKernel(plan, options, query.kernel)
@@ -158,8 +157,8 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
             assert_never(plan)
 
 
-_WORTH_IT = partial(reorder, margin=1.25)
-"""A new order first has to build up its partial matches."""
+_MARGIN = 1.25
+"""How many times cheaper a new order must be: first it has to build up its partial matches."""
 
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:

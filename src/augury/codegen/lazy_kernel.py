@@ -7,7 +7,6 @@ one. Partial matches of the new order are built from the events of the live wind
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -105,7 +104,6 @@ class LazyKernel:
             for k, c in enumerate(plan.query.partition_by)
         )
         self.chains: dict[Orders, _Chain] = {}
-        self.decided: dict[tuple[Orders, tuple[int, ...]], Orders] = {}
         if source is not None:
             self.chains[_orders(plan)] = self._ready(source)
 
@@ -257,31 +255,25 @@ class LazyKernel:
         clock, code = self._clock(live), self._chain(live.orders).code
         piece = max(self.piece, events_in_window(clock, self.span) // 2)
         at, orders = first, live.orders
+        plan = self.plan.in_order(orders)
         for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
-            better = self._better(orders, rates)
+            better = self.reorder(plan, rates)
             if better != orders:
                 if first + k * piece > at:
                     yield at, first + k * piece, orders
                 at, orders = first + k * piece, better
+                plan = self.plan.in_order(orders)
         yield at, n, orders
-
-    def _better(self, orders: Orders, rates: Mapping[str, float]) -> Orders:
-        """The orders to take on; about the same rates are thought about once."""
-        assert self.reorder is not None
-        about = tuple(round(2 * math.log2(max(1.0, rate))) for rate in rates.values())
-        decided = self.decided.get((orders, about))
-        if decided is None:
-            decided = self.decided[orders, about] = self.reorder(self.plan.in_order(orders), rates)
-        return decided
 
     def _follow(self, live: LazyState) -> None:
         """Take on another order if the rates of the live window ask for it."""
+        assert self.reorder is not None
         # Places of different partitions do not ascend together.
         rates = live_rates(live, self._clock(live), -1 if self._counts and self.keys else self.span)
         if close(rates, live.rates):
             return
         live.rates = rates
-        better = self._better(live.orders, rates)
+        better = self.reorder(self.plan.in_order(live.orders), rates)
         if better != live.orders:
             self._build_up(live, better, live.events.length)
 
@@ -510,7 +502,7 @@ class _Found:
         events = live.arrays["O_events"][:w].copy()
         codes = np.tile(np.arange(fixed), m) if fixed else live.arrays["O_codes"][:w].copy()
         self.parts.append(Expanded(offsets, events, codes))
-        # Room for many more, so that the next ones cost less.
+        # Room for more, so that the next ones cost less.
         for name in ("O_offsets", "O_events", "O_codes"):
-            if len(live.arrays[name]) < 1 << 20:
+            if len(live.arrays[name]) < 1 << 17:
                 live.grow(name, 4 * len(live.arrays[name]))

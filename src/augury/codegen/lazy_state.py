@@ -82,8 +82,8 @@ class LazyState:
         arrays["PLACES"] = np.zeros(ROOM + 1, dtype=np.int64)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
-        arrays["O_offsets"] = np.zeros(ROOM + 1, dtype=np.int64)
-        arrays["O_events"], arrays["O_codes"] = (np.zeros(4 * ROOM, dtype=np.int64) for _ in range(2))
+        for name, size in (("O_offsets", ROOM + 1), ("O_events", 4 * ROOM), ("O_codes", 4 * ROOM)):
+            arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
         for name in source.arrays:
             if name not in arrays:
                 arrays[name] = np.zeros(self._shape(name, ROOM), dtype=self._dtype(name))
@@ -159,8 +159,10 @@ class LazyState:
 
     def grow(self, name: str, size: int, fill: int = 0) -> None:
         old = self.arrays[name]
-        larger = np.full(self._shape(name, size), fill, dtype=old.dtype)
+        larger = np.empty(self._shape(name, size), dtype=old.dtype)
         larger[: len(old)] = old
+        if fill:
+            larger[len(old) :] = fill
         self.arrays[name] = larger
 
     def reserve_keys(self) -> None:
