@@ -342,7 +342,12 @@ class _Emitter:
         out.add("RN[q] = node")
         closing = self._closing(x)
         if not closing:
-            self._keep("q")
+            if branch.sequential and branch.after(c.variable) == ():
+                out.add("OUT[found] = node", "a match")
+                out.add("found += 1")
+                self.pools.free("q")
+            else:
+                self._keep("q")
             if mask != "0":
                 out.add("moved = -1" if in_place else "moved += 1")
             return
@@ -396,6 +401,8 @@ class _Emitter:
         """Report an instance that can take no more, if all is bound and complete."""
         out = self.out
         for b, branch in enumerate(self.plan.branches):
+            if branch.sequential:
+                continue
             enough = [f"{self._length(c, run)} >= {c.low}" for c in branch.components if c.iterated and c.low > 1]
             with out.block(f"if {' and '.join([f'm == {self._all(b)}', *enough])}:"):
                 waiting = [c for c in branch.conjuncts if c.whole]

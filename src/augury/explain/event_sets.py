@@ -60,7 +60,10 @@ def _automaton(plan: EventSetsPlan, branch: SetBranch) -> Iterator[str]:
             plan, [j for j in branch.conjuncts if c.variable in j.whole], "      if, when the list is whole, "
         )
     yield f"  ignore   {_ignored(plan.query.strategy)}"
-    yield "  match    when an instance that has bound all of them can take nothing more"
+    if branch.sequential:
+        yield "  match    as soon as all of them are bound: they are a sequence"
+    else:
+        yield "  match    when an instance that has bound all of them can take nothing more"
 
 
 def _list(c: Component, after: list[str]) -> str:

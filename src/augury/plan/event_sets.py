@@ -19,7 +19,8 @@ class SetBranch:
 
     `order` holds (u, v) iff all events of u precede all of v. `conjuncts` are the others, closed under equality: where
     each is tested depends on what an instance has bound. `exclusive` when no event fits two components, so that no
-    state has two transitions for one event (paper 002, lemma 1).
+    state has two transitions for one event (paper 002, lemma 1). A `sequential` alternative is a SEQ of single events:
+    it matches as soon as it is complete, and its conjuncts are those that were written.
     """
 
     components: tuple[Component, ...]
@@ -27,6 +28,7 @@ class SetBranch:
     conjuncts: tuple[Conjunct, ...]
     absent: tuple[Absence, ...]
     exclusive: bool
+    sequential: bool = False
 
     def before(self, variable: str) -> tuple[int, ...]:
         """The components that must be complete before `variable` begins."""

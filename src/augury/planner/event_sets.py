@@ -9,7 +9,7 @@ from itertools import combinations
 from augury.ir.branches import Branch, branches
 from augury.ir.equality import close_equalities
 from augury.ir.normal_form import normal_conjuncts
-from augury.ir.pattern import variable_of
+from augury.ir.pattern import Repeat, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
@@ -37,9 +37,11 @@ def _build(query: BoundQuery) -> EventSetsPlan:
     if query.output not in (OutputMode.ALL, OutputMode.NONOVERLAP):
         raise Cannot(f"instances enumerate matches; OUTPUT {query.output} is not among ALL and NONOVERLAP")
     found = [b for b in branches(query.pattern) if b.components]
-    if any(b.sequential for b in found):
-        what = "one alternative is a sequence" if len(found) > 1 else "a sequence"
-        raise Cannot(f"{what}, which matches as soon as it is complete, not when it is maximal", query.pattern.span)
+    if all(b.sequential for b in found):
+        reason = "a sequence, which matches as soon as it is complete, not when it is maximal"
+        raise Cannot(reason, query.pattern.span)
+    if any(b.sequential and any(isinstance(c, Repeat) for c in b.components) for b in found):
+        raise Cannot("an alternative that is a sequence with a list, which is for runs", query.pattern.span)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names):
         raise Cannot(
@@ -50,9 +52,9 @@ def _build(query: BoundQuery) -> EventSetsPlan:
     computed: dict[str, Computed] = {}
     plans = []
     for b in found:
-        closed = close_equalities(
-            normal_conjuncts(query.conjuncts, query.pattern_order), b.variables, query.pattern_order
-        )
+        closed = normal_conjuncts(query.conjuncts, query.pattern_order)
+        if not b.sequential:
+            closed = close_equalities(closed, b.variables, query.pattern_order)
         conjuncts, columns = compiled_conjuncts(replace(query, conjuncts=closed))
         computed |= {c.name: c for c in columns}
         plans.append(_branch(query, b, conjuncts))
@@ -76,7 +78,7 @@ def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) ->
     absent = tuple(absence(p, branch.variables, conjuncts) for p in branch.absent)
     typed = query.schema.type is not None
     apart = all(exclusive(a, b, typed=typed) for a, b in combinations(bare, 2))
-    return SetBranch(bare, branch.order, several, absent, apart)
+    return SetBranch(bare, branch.order, several, absent, apart, branch.sequential)
 
 
 def _check(j: Conjunct, branch: Branch) -> None:
