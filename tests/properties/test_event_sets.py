@@ -16,7 +16,7 @@ from augury.testing.evaluate import compiled, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
 
-OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP)
+OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT)
 STRATEGIES = (Strategy.SKIP_TILL_NEXT_MATCH,) * 4 + (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)

@@ -33,11 +33,12 @@ class EventSetReporting(EagerReporting):
     def shares(self) -> bool:
         return False
 
-    def _blocked(self, live: Remembered) -> dict[int, tuple[int, int]]:
-        waiting, live.pending = live.pending, live.pending + self.growing
-        blocked = super()._blocked(live)
-        live.pending = waiting
-        return blocked
+    @property
+    def tallies(self) -> bool:
+        return False
+
+    def _uncertain(self, live: Remembered) -> Expanded:
+        return live.pending + self.growing
 
 
 class EventSetKernel(AutomatonKernel):
@@ -72,7 +73,7 @@ class EventSetKernel(AutomatonKernel):
         if n:
             now = max(now, int(live.events.view("time")[-1]))
         self._flush(live, now, found, every=watermark == FOREVER)
-        if self.plan.query.output is OutputMode.NONOVERLAP:
+        if self.plan.query.output is not OutputMode.ALL:
             growing: list[Expanded] = []
             self._flush(live, now, growing, listing=True)
             self.reporting.growing = Expanded.of(growing)

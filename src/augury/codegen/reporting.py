@@ -261,13 +261,18 @@ class Reporting:
         live.pending = live.pending + found.take(np.array(wait, dtype=np.int64))
         return found.take(np.array(keep, dtype=np.int64))
 
+    def _uncertain(self, live: Remembered) -> Expanded:
+        """The matches that may still come to nothing."""
+        return live.pending
+
     def _blocked(self, live: Remembered) -> dict[int, tuple[int, int]]:
         """Per partition, the first match in the order of (end, start) that is not certain yet."""
         rank, partition = live.events.view("rank"), live.events.view("partition")
         blocked: dict[int, tuple[int, int]] = {}
-        for m in range(len(live.pending)):
-            first = live.pending.events[live.pending.offsets[m]]
-            last = live.pending.events[live.pending.offsets[m + 1] - 1]
+        uncertain = self._uncertain(live)
+        for m in range(len(uncertain)):
+            first = uncertain.events[uncertain.offsets[m]]
+            last = uncertain.events[uncertain.offsets[m + 1] - 1]
             p = int(partition[first]) if self.query.partition_by else 0
             key = (int(rank[last]), int(rank[first]))
             blocked[p] = min(blocked.get(p, key), key)
@@ -276,7 +281,8 @@ class Reporting:
     def _certain_by_last_event(self, live: Remembered, found: Expanded) -> Expanded:
         """The matches of the events of which all matches are certain; the others wait for one another."""
         last = found.events[found.offsets[1:] - 1]
-        waits = np.isin(last, live.pending.events[live.pending.offsets[1:] - 1])
+        uncertain = self._uncertain(live)
+        waits = np.isin(last, uncertain.events[uncertain.offsets[1:] - 1])
         live.pending = live.pending + found.take(np.flatnonzero(waits))
         return found.take(np.flatnonzero(~waits))
 

@@ -34,8 +34,8 @@ def _build(query: BoundQuery) -> EventSetsPlan:
         raise Cannot("skip_till_any_match binds sets in every possible way, an automaton the next events that fit")
     if query.threshold is not None:
         raise Cannot("a lossy stream needs the scores of the lossy plan")
-    if query.output not in (OutputMode.ALL, OutputMode.NONOVERLAP):
-        raise Cannot(f"instances enumerate matches; OUTPUT {query.output} is not among ALL and NONOVERLAP")
+    if query.output is OutputMode.COVER:
+        raise Cannot("instances find all matches, and do not know the chains of OUTPUT COVER")
     found = [b for b in branches(query.pattern) if b.components]
     if all(b.sequential for b in found):
         reason = "a sequence, which matches as soon as it is complete, not when it is maximal"
