@@ -11,7 +11,7 @@ PARTS := kernels lazy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-spark clean
+.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-sets bench-spark clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quic
 
 bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
 	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)
+
+bench-sets: $(READY) ## measure event sets, covers and counting, with every answer checked
+	@$(BIN)/python -m benchmarks.sets --json build/bench/sets.json $(BENCH)
 
 bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
 	@$(BIN)/python -m benchmarks.spark_host --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)

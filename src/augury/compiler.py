@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel, LazyKernel, LossyKernel
+from augury.codegen import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel, LossyKernel
 from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
+from augury.codegen.event_sets import emit_event_sets
 from augury.codegen.lazy_chain import emit_lazy_chain
 from augury.codegen.lazy_source import LazyChainSource
+from augury.codegen.linked import LinkedSource, emit_linked
 from augury.codegen.lossy import LossySource, emit_lossy
 from augury.errors import HostError
 from augury.ir import syntax
@@ -20,9 +22,11 @@ from augury.options import Options
 from augury.plan import (
     Choice,
     EagerNfaPlan,
+    EventSetsPlan,
     GivenStatistics,
     LazyChainPlan,
     LazyTreePlan,
+    LinkedPlan,
     LossyPlan,
     Plan,
     ReferencePlan,
@@ -51,7 +55,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | LazyChainSource | LossySource | None
+    kernel: EagerNfaSource | LazyChainSource | LinkedSource | LossySource | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +108,19 @@ def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hi
     return Hints(order=options.order, negation=negation_hint(options.negation), loss=options.loss)
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LossySource | None:
+def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LinkedSource | LossySource | None:
     """The generated code of a plan that has one."""
     match plan:
         case EagerNfaPlan():
             return emit_eager_nfa(plan, counters=options.counters)
+        case EventSetsPlan():
+            return emit_event_sets(plan, counters=options.counters)
         case LazyChainPlan():
             return emit_lazy_chain(plan, counters=options.counters)
         case LazyTreePlan(chain):
             return emit_lazy_chain(chain, counters=options.counters)
+        case LinkedPlan():
+            return emit_linked(plan, counters=options.counters)
         case LossyPlan():
             return emit_lossy(plan, counters=options.counters)
         case ReferencePlan():
@@ -128,12 +136,18 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
         case EagerNfaPlan():
             assert isinstance(query.kernel, EagerNfaSource)
             return EagerKernel(plan, options, query.kernel)
+        case EventSetsPlan():
+            assert isinstance(query.kernel, EagerNfaSource)
+            return EventSetKernel(plan, options, query.kernel)
         case LazyChainPlan():
             assert isinstance(query.kernel, LazyChainSource)
             return LazyKernel(plan, options, query.kernel, reorder=remembering(_MARGIN) if plan.adaptive else None)
         case LazyTreePlan(chain):
             assert isinstance(query.kernel, LazyChainSource)
             return LazyKernel(chain, options, query.kernel, reorder=remembering(_MARGIN), tree=True)
+        case LinkedPlan():
+            assert isinstance(query.kernel, LinkedSource)
+            return LinkedKernel(plan, options, query.kernel)
         case LossyPlan():
             assert isinstance(query.kernel, LossySource)
             return LossyKernel(plan, options, query.kernel)
@@ -149,7 +163,7 @@ _MARGIN = 1.25
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    if options.counters and isinstance(kernel, EagerKernel | LazyKernel | LossyKernel):
+    if options.counters and isinstance(kernel, EagerKernel | EventSetKernel | LazyKernel | LinkedKernel | LossyKernel):
         return kernel.counters(state)
     return None
 

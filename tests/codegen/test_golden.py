@@ -52,6 +52,16 @@ WITHIN  1 hour""",
 PATTERN SEQ(A a, B{2,5} b[], C c)
 WHERE   skip_till_any_match { [symbol] AND b[i].price > b[i-1].price AND c.volume > max(b[].volume) }
 WITHIN  10 minutes""",
+    "event_sets": """\
+PATTERN SEQ(AND(C c, P{2,} p[], D d), B b)
+WHERE   skip_till_next_match { c.symbol = d.symbol AND d.symbol = b.symbol AND p[i].price > c.price
+                               AND b.volume > avg(p[].volume) }
+WITHIN  11 days""",
+    "covers": """\
+PATTERN SEQ(A a, NOT(N n), B b, C c)
+WHERE   [symbol] AND a.price < b.price AND a.volume < c.volume
+WITHIN  10 minutes
+OUTPUT  COVER""",
     "lossy": """\
 PATTERN   SEQ(Shelf s, NOT(Register r), Gate g, Exit e)
 WHERE     s.symbol[e.symbol] = e.symbol AND g.symbol[e.symbol] = e.symbol AND r.symbol = e.symbol
@@ -65,9 +75,11 @@ HINTS: Mapping[str, Mapping[str, Any]] = {
     "lazy_first_chance": {"order": ["c", "b", "a"], "negation": "first-chance"},
     "lazy_keyed": {"order": ["a", "b", "c"]},
     "lazy_list": {"order": ["c", "a", "b"]},
+    "event_sets": {"plan": "event-sets"},
+    "covers": {"plan": "linked"},
     "lossy": {"loss": LOSS},
 }
-"""How those are asked for that are not automata."""
+"""How those are asked for that are not eager automata."""
 
 
 def kernel(name: str) -> str:

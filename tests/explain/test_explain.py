@@ -95,8 +95,8 @@ not chosen
   reference   `eager-nfa` is expected to be faster
   lazy-chain  skip_till_next_match selects events in the order they arrive, a chain does not
   lazy-tree   skip_till_next_match selects events in the order they arrive, a chain does not
-  event-sets  this release has no such evaluator
-  linked      this release has no such evaluator
+  event-sets  a sequence, which matches as soon as it is complete, not when it is maximal     (query 2:9)
+  linked      skip_till_next_match selects events, chains hold all of them
   lossy       without THRESHOLD no event is missing"""
 
 INTERPRETED = """\
@@ -104,11 +104,11 @@ plan  reference
       Interpret the query as SEMANTICS states it; always possible, never fast.
 
 not chosen
-  eager-nfa   an AND binds its parts in any order, an automaton only in one                   (query 1:9)
-  lazy-chain  skip_till_next_match selects events in the order they arrive, a chain does not
-  lazy-tree   skip_till_next_match selects events in the order they arrive, a chain does not
-  event-sets  this release has no such evaluator
-  linked      this release has no such evaluator
+  eager-nfa   runs find all matches, and do not know the chains of OUTPUT COVER
+  lazy-chain  a chain finds all matches, and does not know the chains of OUTPUT COVER
+  lazy-tree   a chain finds all matches, and does not know the chains of OUTPUT COVER
+  event-sets  skip_till_any_match binds sets in every possible way, an automaton the next events that fit
+  linked      the list `b` may lie in several chains at once                                               (query 1:9)
   lossy       without THRESHOLD no event is missing"""
 
 BRANCHES = """\
@@ -208,7 +208,7 @@ def test_registered_functions_over_several_events_are_part_of_the_kernel(plan: s
 
 
 def test_interpreted_queries_have_no_kernel() -> None:
-    query = "PATTERN AND(A a, B b) WHERE skip_till_next_match {}"
+    query = "PATTERN SEQ(A a, B+ b[]) OUTPUT COVER"
     assert augury.explain(query, COLUMNS) == INTERPRETED
     assert augury.explain(query, COLUMNS, stage="kernel") == KERNEL
     assert "reference   `eager-nfa` was asked for" in augury.explain(QUERY, COLUMNS, plan="eager-nfa")

@@ -195,3 +195,41 @@ def test_match_equality() -> None:
     assert Match({"a": 1}, 1, 2) == Match({"a": 1}, 1, 2)
     assert Match({"a": 1}, 1, 2, probability=0.25).__repr__() == "Match(a=1, start=1, end=2, probability=0.25)"
     assert repr(Match({}, 1, 2, count=7, completed_by=3)) == "Match(start=1, end=2, count=7, completed_by=3)"
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_some_of_the_matches(compressed: bool) -> None:
+    events = [{"ts": k, "type": "AB"[k % 2]} for k in range(12)]
+    matches = augury.match(events, "SEQ(A a, B b)", compressed=compressed)
+    assert matches.count() == len(matches) == 21
+    assert list(matches.head(3)) == list(matches)[:3]
+    assert len(matches.head(100)) == 21
+    chosen = matches.sample(5, seed=3)
+    assert len(chosen) == 5
+    assert all(m in list(matches) for m in chosen)
+    assert list(matches.sample(5, seed=3)) == list(chosen)
+    assert matches.sample(99) == matches
+    assert matches.sample(0).to_arrow().num_rows == 0
+    assert matches.count(matches[4]) == 1
+    assert sum(table.num_rows for table in matches.to_batches()) == 21
+    with pytest.raises(ValueError, match="a sample of -1 matches"):
+        matches.sample(-1)
+
+
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked"])
+def test_every_match_is_as_likely_as_any_other(plan: str) -> None:
+    events = [{"ts": k, "type": t} for k, t in enumerate("AABACBC")]
+    matches = augury.match(events, "SEQ(A a, B b, C c)", compressed=True, plan=plan, jit=False)
+    everything = [tuple(m.rows.values()) for m in matches]
+    assert len(everything) == 9 - 2
+    drawn = [tuple(matches.sample(1, seed=s)[0].rows.values()) for s in range(700)]
+    # The chance of a count outside these bounds is one in some ten thousand.
+    assert all(60 <= drawn.count(m) <= 145 for m in everything)
+
+
+def test_a_sample_of_more_matches_than_fit_64_bits() -> None:
+    events = [{"ts": k, "type": "A"} for k in range(90)] + [{"ts": 90, "type": "B"}]
+    matches = augury.match(events, "SEQ(A+ a[], B b)", compressed=True)
+    lengths = [len(m.rows["a"]) for m in matches.sample(40, seed=1)]  # type: ignore[arg-type]
+    # Half of the 90 events each, give or take a few: 4.7 is the deviation of one of them.
+    assert abs(sum(lengths) / 40 - 45) < 4

@@ -13,11 +13,11 @@ from augury.ir.query import BoundQuery
 from augury.plan import (
     Choice,
     Dearer,
+    EventSetsPlan,
     LazyChainPlan,
     LazyTreePlan,
     Negation,
     StreamStatistics,
-    Unsupported,
 )
 from augury.planner import BUILDERS, LAZY, choose
 from augury.planner.estimates import estimate_chain
@@ -117,11 +117,37 @@ def test_other_strategies_are_for_automata(strategy: str) -> None:
     assert reasons(choice)["lazy-tree"] == reasons(choice)["lazy-chain"]
 
 
-@pytest.mark.parametrize("output", ["COVER", "COUNT", "LATEST"])
-def test_other_outputs_are_for_neither(output: str) -> None:
-    choice = chosen(f"SEQ(A a, B b) WITHIN 1 minute OUTPUT {output}")
-    assert choice.plan.family == "reference"
-    assert all(isinstance(rival, Unsupported) for rival in choice.rivals)
+def test_covers_are_for_linked_chains() -> None:
+    choice = chosen("SEQ(A a, B b) WITHIN 1 minute OUTPUT COVER")
+    assert choice.plan.family == "linked"
+    assert reasons(choice)["eager-nfa"] == "runs find all matches, and do not know the chains of OUTPUT COVER"
+    lists = chosen("SEQ(A a, B+ b[]) WITHIN 1 minute OUTPUT COVER")
+    assert lists.plan.family == "reference"
+    assert reasons(lists)["linked"] == "the list `b` may lie in several chains at once"
+
+
+def test_the_latest_matches_are_for_linked_chains_where_they_can() -> None:
+    choice = chosen("SEQ(A a, B b) WITHIN 1 minute OUTPUT LATEST")
+    assert choice.plan.family == "linked"
+    assert reasons(choice)["lazy-chain"] == "`linked` is expected to be faster"
+    assert chosen("SEQ(A a, B+ b[], C c) WITHIN 1 minute OUTPUT LATEST").plan.family == "lazy-chain"
+
+
+def test_sequences_of_unary_predicates_are_counted_in_their_buffers() -> None:
+    text = "SEQ(A a, B b) WHERE a.x > 1 WITHIN 1 minute OUTPUT COUNT"
+    assert chosen(text).plan.family == "lazy-chain"
+    assert chosen(text.replace("OUTPUT COUNT", "")).plan.family == "lazy-chain"
+
+
+def test_sets_under_other_strategies_are_for_event_sets() -> None:
+    choice = chosen("AND(A a, B b) WHERE skip_till_next_match {} WITHIN 1 minute")
+    assert choice.plan.family == "event-sets"
+    assert isinstance(choice.plan, EventSetsPlan)
+    assert choice.plan.branches[0].exclusive
+    assert (
+        "a sequence, which matches as soon as it is complete"
+        in reasons(chosen("SEQ(A a, B b) WHERE skip_till_next_match {}"))["event-sets"]
+    )
 
 
 def test_a_tree_is_for_live_streams_of_unknown_rates() -> None:

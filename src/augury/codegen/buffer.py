@@ -157,8 +157,9 @@ def count(
     earliest: NDArray[Any],
     value: NDArray[Any],
     stamp: NDArray[Any],
-) -> int:
-    """How many matches end at the nodes `OUT[:nf]`, without writing them out; 2**61 stands for that many or more.
+    each: NDArray[Any],
+) -> None:
+    """How many matches end at each of the nodes `OUT[:nf]`, without writing them out; 2**61 is that many or more.
 
     The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
     same for every final node; the others are counted again for each, every node once.
@@ -180,11 +181,10 @@ def count(
             else:
                 # A history that was thrown away because it had expired.
                 earliest[node] = INT_MIN
-    result = 0
     for f in range(nf):
         limit = start[NE[OUT[f]]] - window
         if window < 0 or earliest[OUT[f]] >= limit:
-            result = min(most, result + ways[OUT[f]])
+            each[f] = ways[OUT[f]]
             continue
         depth = 0
         stack[0] = OUT[f]
@@ -215,8 +215,7 @@ def count(
                     stack[depth] = before
                     cursor[depth] = -2
                     total[depth] = 0
-        result = min(most, result + value[OUT[f]])
-    return result
+        each[f] = value[OUT[f]]
 
 
 def split(
@@ -265,6 +264,28 @@ def comes_first(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> 
         if n != m:
             return bool(n < m)
     return True
+
+
+def is_later(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
+    """Whether match `a` is later than `b`: by the last variable first, and of each list by its last event first."""
+    for back in range(offsets.shape[0]):
+        v = offsets.shape[0] - 1 - back
+        i, j = offsets[v, a + 1] - 1, offsets[v, b + 1] - 1
+        while i >= offsets[v, a] and j >= offsets[v, b]:
+            if events[i] != events[j]:
+                return bool(events[i] > events[j])
+            i -= 1
+            j -= 1
+        if i >= offsets[v, a] or j >= offsets[v, b]:
+            return bool(i >= offsets[v, a])
+    return False
+
+
+def latest_matches(last: NDArray[Any], offsets: NDArray[Any], events: NDArray[Any], best: NDArray[Any]) -> None:
+    """For each event the latest of the matches that it is the `last` event of, -1 if there is none."""
+    for m in range(last.shape[0]):
+        if best[last[m]] < 0 or is_later(m, best[last[m]], offsets, events):
+            best[last[m]] = m
 
 
 def order_ties(
@@ -447,8 +468,11 @@ def count_sequences(
     R: NDArray[Any],
     c: NDArray[Any],
     F: NDArray[Any],
+    each: NDArray[Any],
 ) -> int:
     """How many sequences of one event for each bit of `mask` there are that end with event `i0` or a later one.
+
+    `each` gets their number for each event.
 
     Concurrent events are a matrix that leads from "the first j are bound" to one more; the product over the groups of a
     window tells the number of ways. It slides as a queue made of two stacks: F has, for each group of the older half,
@@ -501,6 +525,8 @@ def count_sequences(
                 start = F[lo, s] if lo < middle else (1 if s == 0 else 0)
                 ways = min(2**61, ways + capped(start, A[s, k - 1]))
             total = min(2**61, total + capped(ways, ends))
+            for e in range(max(at, i0), end):
+                each[e] = ways * ((mask[e] >> (k - 1)) & 1)
         for q in range(k - 1, 0, -1):
             for s in range(k):
                 A[s, q] = min(2**61, A[s, q] + capped(A[s, q - 1], c[q - 1]))

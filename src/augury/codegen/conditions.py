@@ -42,15 +42,16 @@ class Conditions:
                 continue
             if not begins and self.component.iterated and v not in c.each:
                 continue  # about the first event alone
-            self._test(out, name, c, at, sorted(c.each - {v}), run)
+            self.test(out, name, c, at, sorted(c.each - {v}), run)
 
     def whole(self, out: Lines, name: str, run: str) -> None:
         """Statements that set `name` to false when the list cannot end here."""
         at = replace(self.at, run=run)
         for c in self.component.whole:
-            self._test(out, name, c, at, sorted(c.each), run)
+            self.test(out, name, c, at, sorted(c.each), run)
 
-    def _test(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], run: str) -> None:
+    def test(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], run: str) -> None:
+        """Statements that set `name` to false when `c` does not hold, for every element of the lists `walk`."""
         if self.counters:
             with out.block(f"if {name}:"):
                 out.add("nums[8] += 1", "predicate evaluations")

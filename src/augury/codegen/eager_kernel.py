@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +26,7 @@ from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
-from augury.plan import EagerNfaPlan
+from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import EventBatch
 from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.shared import FoundMatches
@@ -37,17 +38,28 @@ PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are moved to their place."""
 
 
-class EagerKernel:
-    """Runs the automata of a plan; all that it remembers of the events is in the state."""
+class AutomatonKernel(ABC):
+    """Runs or instances in a pool that take the events of a batch one by one; `EagerKernel` is the plainest.
 
-    def __init__(self, plan: EagerNfaPlan, options: Options, source: EagerNfaSource | None = None) -> None:
-        """`source` is what the plan was emitted as with these options, if it was."""
-        self.plan = replace(plan, merge=plan.merge and options.merge)
-        self.options = options
-        self.source = source or emit_eager_nfa(self.plan, counters=options.counters)
-        self.code = Tier(self.source.source, options, self.source.functions)
+    All that it remembers of the events is in the state.
+    """
+
+    family: str
+    counted: tuple[str, ...]
+    plan: EagerNfaPlan | EventSetsPlan
+    reporting: EagerReporting
+
+    def _prepare(
+        self,
+        plan: EagerNfaPlan | EventSetsPlan,
+        options: Options,
+        source: EagerNfaSource,
+        reporting: type[EagerReporting],
+    ) -> None:
+        self.plan, self.options, self.source = plan, options, source
+        self.code = Tier(source.source, options, source.functions)
         self.support = Tier(support_source(), options)
-        self.reporting = EagerReporting(self.plan, self.source, options, self.code, self.support)
+        self.reporting = reporting(plan, source, options, self.code, self.support)
         schema = plan.query.schema
         self.keys = tuple(
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
@@ -75,10 +87,14 @@ class EagerKernel:
         )
         live.events.append(encoded)
         self._number(live, first, encoded)
-        found = live.pending + self._advance(live, first)
-        matches = (
-            self.reporting.shared(live) if self.reporting.shares else self.reporting.report(live, found, watermark)
-        )
+        found = live.pending + self._advance(live, first, watermark)
+        matches: FoundMatches
+        if self.reporting.shares:
+            matches = self.reporting.shared(live)
+        elif self.reporting.tallies:
+            matches = self.reporting.tallied(live)
+        else:
+            matches = self.reporting.report(live, found, watermark)
         live.horizon = self._horizon(live, watermark)
         if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
             self._compact(live)
@@ -88,20 +104,15 @@ class EagerKernel:
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the papers, if the options asked for them."""
         live = self._live(state)
-        return {name: int(live.nums[8 + k]) for k, name in enumerate(COUNTERS)}
+        return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)}
 
-    def _new_state(self) -> EagerState:
-        walks = max(
-            (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
-        )
-        return EagerState.start(
-            self.source, keys=len(self.keys), with_places=self._counts, merge=self.plan.merge, walks=walks
-        )
+    @abstractmethod
+    def _new_state(self) -> EagerState: ...
 
     def _saved(self, live: EagerState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
         oldest = int(rows.min()) if len(rows) else live.encoding.next_event
-        return RunState("eager-nfa", VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
+        return RunState(self.family, VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
 
     def _live(self, state: RunState) -> EagerState:
         if isinstance(state.tables, LiveTables):
@@ -112,9 +123,9 @@ class EagerKernel:
                     "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
                 )
             return live
-        if (state.family, state.version) != ("eager-nfa", VERSION):
+        if (state.family, state.version) != (self.family, VERSION):
             raise HostError(
-                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `eager-nfa`"
+                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `{self.family}`"
             )
         live = self._new_state()
         live.restore(state.tables, self.support)
@@ -133,7 +144,7 @@ class EagerKernel:
     def _counts(self) -> bool:
         return isinstance(self.plan.query.window, CountWindow)
 
-    def _advance(self, live: EagerState, first: int) -> Expanded:
+    def _advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
         """Consume the events from `first` on; the matches they complete."""
         stream = live.stream()
         found: list[Expanded] = []
@@ -152,7 +163,9 @@ class EagerKernel:
             )
             if live.nums[OUT]:
                 if self.reporting.shares:
-                    live.cut_segment(self.reporting.starts(live))
+                    live.cut_segment(self.reporting.starts(live), span_of(self.plan.query.window))
+                elif self.reporting.tallies:
+                    self.reporting.tally(live)
                 else:
                     found.append(self.reporting.expand(live, sum(map(len, found))))
             if at == n:
@@ -196,7 +209,7 @@ class EagerKernel:
             self.support("sweep", live.nums, now, span_of(window), self._counts, *lists)
         # Places are counted by partition, so that no one place is too early for all nodes. Without merging a node is no
         # older than the runs that lead back to it.
-        by_partition = self._counts and self.plan.merge
+        by_partition = self._counts and isinstance(self.plan, EagerNfaPlan) and self.plan.merge
         limits = np.empty(len(pool["P_head"]) if by_partition else 0, dtype=np.int64)
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
@@ -248,3 +261,24 @@ class EagerKernel:
         for cell in self.source.event_cells:
             live.pool["RI"][:, cell] -= count
         live.pending.events -= count
+
+
+class EagerKernel(AutomatonKernel):
+    """Runs the automata of a plan; all that it remembers of the events is in the state."""
+
+    family = "eager-nfa"
+    counted = COUNTERS
+    plan: EagerNfaPlan
+
+    def __init__(self, plan: EagerNfaPlan, options: Options, source: EagerNfaSource | None = None) -> None:
+        """`source` is what the plan was emitted as with these options, if it was."""
+        plan = replace(plan, merge=plan.merge and options.merge)
+        self._prepare(plan, options, source or emit_eager_nfa(plan, counters=options.counters), EagerReporting)
+
+    def _new_state(self) -> EagerState:
+        walks = max(
+            (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
+        )
+        return EagerState.start(
+            self.source, keys=len(self.keys), with_places=self._counts, merge=self.plan.merge, walks=walks
+        )

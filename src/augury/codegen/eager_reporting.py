@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from augury.codegen.eager_nfa import EagerNfaSource
-from augury.codegen.eager_state import OUT, EagerState, Segment
-from augury.codegen.reporting import Bindings, Expanded, Reporting, span_of
+from augury.codegen.eager_state import NODES, OUT, EagerState
+from augury.codegen.reporting import Bindings, Expanded, span_of
+from augury.codegen.segment import EDGES, count_ways, write_out
+from augury.codegen.segment import NODES as NODE_ARRAYS
+from augury.codegen.shared import SharedReporting
 from augury.codegen.tier import Tier
 from augury.errors import TooManyMatches
 from augury.ir.query import CountWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
-from augury.plan import EagerNfaPlan
+from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import SharedMatches
 
-CHUNK = 1 << 18
-"""How many events of matches are written out at a time."""
 
-
-class EagerReporting(Reporting):
+class EagerReporting(SharedReporting):
     """Reporting for runs, whose matches lie in a shared buffer."""
 
-    def __init__(self, plan: EagerNfaPlan, source: EagerNfaSource, options: Options, code: Tier, support: Tier) -> None:
+    def __init__(
+        self,
+        plan: EagerNfaPlan | EventSetsPlan,
+        source: EagerNfaSource,
+        options: Options,
+        code: Tier,
+        support: Tier,
+    ) -> None:
         absent = tuple(b.absent for b in plan.branches)
         bindings = Bindings(source.component_variables, source.branch_of_component, absent, len(source.negated))
         super().__init__(plan.query, bindings, code, support)
@@ -42,7 +45,7 @@ class EagerReporting(Reporting):
         """Write out the matches of the nodes reported so far."""
         finals = live.pool["OUT"][: int(live.nums[OUT])]
         parts, count = [], before
-        for some in self._write_out(finals, live.pool, self.starts(live)):
+        for some in write_out(self.support, finals, live.pool, self.starts(live), span_of(self.query.window)):
             parts.append(some)
             count += len(some)
             if count > self.options.max_matches:
@@ -53,73 +56,38 @@ class EagerReporting(Reporting):
         live.nums[OUT] = 0
         return Expanded.of(parts)
 
-    def _write_out(self, finals: Integers, pool: Mapping[str, npt.NDArray[Any]], start: Integers) -> Iterator[Expanded]:
-        """The matches that end at the nodes `finals`, some at a time."""
-        state = np.zeros(3, dtype=np.int64)
-        at, n = 0, len(finals)
-        # No match is longer than the buffer up to its last node; the first piece is small, as most are all there is.
-        longest = int(finals.max()) + 2
-        stack, cursor = (np.empty(longest, dtype=np.int64) for _ in range(2))
-        size = max(4096, longest)
-        while at < n:
-            offsets = np.empty(size + 1, dtype=np.int64)
-            offsets[0] = 0
-            events, codes = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-            state[1:] = 0
-            size = max(CHUNK, longest)
-            at = self.support(
-                "expand",
-                at,
-                n,
-                finals,
-                *(pool[k] for k in ("NE", "NP", "NC", "NT", "NM", "XN", "XX")),
-                start,
-                span_of(self.query.window),
-                state,
-                stack,
-                cursor,
-                offsets,
-                events,
-                codes,
-            )
-            m, entries = int(state[1]), int(state[2])
-            yield Expanded(offsets[: m + 1], events[:entries], codes[:entries])
+    # -- matches that are not written out -----------------------------------------------------------------------------
 
     @property
     def shares(self) -> bool:
         """Whether matches may stay in the buffer: nothing but the runs decides about them."""
-        return (
-            self.options.compressed
-            and self.query.output is OutputMode.ALL
-            and not self.negated
-            and not self.overlapping
-        )
+        return self.options.compressed and self.query.output is OutputMode.ALL and self._by_runs_alone
+
+    @property
+    def tallies(self) -> bool:
+        """Whether matches are only counted, in the buffer."""
+        return self.query.output is OutputMode.COUNT and self._by_runs_alone
+
+    @property
+    def _by_runs_alone(self) -> bool:
+        return not self.negated and not self.overlapping
+
+    def tally(self, live: EagerState) -> None:
+        """Count the matches of the nodes reported so far."""
+        finals, nodes = live.pool["OUT"][: int(live.nums[OUT])], int(live.nums[NODES])
+        buffer = {name: live.pool[name][:nodes] for name in NODE_ARRAYS} | {k: live.pool[k] for k in EDGES}
+        counts = count_ways(self.support, finals, buffer, self.starts(live), span_of(self.query.window))
+        live.tallies.append((live.pool["NE"][finals], counts))
+        live.nums[OUT] = 0
+
+    def tallied(self, live: EagerState) -> MatchSet:
+        """What was counted since the last time."""
+        tallies, live.tallies = live.tallies, []
+        if not tallies:
+            return self.nothing
+        events, counts = (np.concatenate(arrays) for arrays in zip(*tallies, strict=True))
+        return self.counted(live, events, counts)
 
     def shared(self, live: EagerState) -> SharedMatches:
         segments, live.segments = tuple(live.segments), []
-        return SharedMatches(
-            self.positive,
-            lambda: min(2**61, sum(map(self._count, segments))),
-            lambda: (batch for segment in segments for batch in self._batches(segment)),
-        )
-
-    def _count(self, segment: Segment) -> int:
-        scratch = (np.empty(len(segment.buffer["NE"]) + 1, dtype=np.int64) for _ in range(6))
-        stamp = np.full(len(segment.buffer["NE"]) + 1, -1, dtype=np.int64)
-        arrays = (segment.buffer[k] for k in ("NE", "NP", "NT", "NM", "XN", "XX"))
-        return int(
-            self.support(
-                "count",
-                len(segment.finals),
-                segment.finals,
-                *arrays,
-                segment.start,
-                span_of(self.query.window),
-                *scratch,
-                stamp,
-            )
-        )
-
-    def _batches(self, segment: Segment) -> Iterator[MatchSet]:
-        for some in self._write_out(segment.finals, segment.buffer, segment.start):
-            yield self.match_set(some, segment.rank, segment.time, segment.rows)
+        return self.from_segments(segments)

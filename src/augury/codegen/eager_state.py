@@ -14,6 +14,7 @@ from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
 from augury.codegen.reporting import Expanded
+from augury.codegen.segment import Segment
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
@@ -21,18 +22,6 @@ from augury.runtime.events import EventStore
 
 NODES, EDGES, FREE, OUT, LIVE, STAMP = range(6)
 """Cells of `nums` that the generated kernel keeps."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Segment:
-    """A stretch of the match buffer as it was when its matches were complete, and the events it speaks of."""
-
-    finals: Integers
-    buffer: Mapping[str, Integers]
-    start: Integers
-    time: Integers
-    rank: Integers
-    rows: Integers
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +40,8 @@ class EagerState:
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
     segments: list[Segment] = field(default_factory=list)
     """What a step has found so far, if it is not to be written out."""
+    tallies: list[tuple[Integers, Integers]] = field(default_factory=list)
+    """How many matches events complete, if they are only counted."""
     horizon: int = 0
     next_look: int = 4096
     """How many events there must be before it is worth looking which of them are still in a run."""
@@ -83,14 +74,14 @@ class EagerState:
     def stream(self) -> list[npt.NDArray[Any]]:
         return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
 
-    def cut_segment(self, start: Integers) -> None:
+    def cut_segment(self, start: Integers, span: int) -> None:
         """Set the matches reported so far aside, with the buffer they lie in."""
         nodes, edges = int(self.nums[NODES]), int(self.nums[EDGES])
         buffer = {k: self.pool[k][:nodes].copy() for k in ("NE", "NP", "NC", "NT", "NM")}
         buffer |= {k: self.pool[k][: max(1, edges)].copy() for k in ("XN", "XX")}
         finals = self.pool["OUT"][: int(self.nums[OUT])].copy()
         columns = (self.events.view(name).copy() for name in ("time", "rank", "rows"))
-        self.segments.append(Segment(finals, buffer, start.copy(), *columns))
+        self.segments.append(Segment(finals, buffer, start.copy(), span, *columns))
         self.nums[OUT] = 0
 
     def grow_runs(self, least: int) -> None:

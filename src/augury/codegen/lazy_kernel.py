@@ -17,7 +17,7 @@ from augury.codegen.keys import NO_PLACES, KeyNumbers, key_words
 from augury.codegen.lazy_chain import emit_lazy_chain
 from augury.codegen.lazy_layout import PARTITION
 from augury.codegen.lazy_rates import close, events_in_window, live_rates, rates_of_pieces
-from augury.codegen.lazy_shared import is_factorised, snapshot
+from augury.codegen.lazy_shared import snapshot
 from augury.codegen.lazy_source import (
     COUNTERS,
     ENTRIES,
@@ -30,7 +30,8 @@ from augury.codegen.lazy_source import (
 )
 from augury.codegen.lazy_state import ROOM, LazyState
 from augury.codegen.live import LiveTables
-from augury.codegen.reporting import SLICE, Bindings, Expanded, Reporting, span_of
+from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
+from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
 from augury.errors import HostError, TooManyMatches
@@ -67,7 +68,7 @@ class _Chain:
 
     source: LazyChainSource
     code: Tier
-    reporting: Reporting
+    reporting: SharedReporting
     value_specs: Mapping[str, ColumnSpec]
 
 
@@ -89,7 +90,9 @@ class LazyKernel:
         With `reorder` the order follows the stream from step to step, in a `tree` also within one, every half window
         but no more often than every `piece` events.
         """
-        self.shares = options.compressed and is_factorised(plan)
+        output = plan.query.output
+        self.tallies = plan.unary and output is OutputMode.COUNT
+        self.shares = self.tallies or (plan.unary and output is OutputMode.ALL and options.compressed)
         if self.shares:
             reorder = None
         self.plan, self.options, self.reorder, self.tree, self.piece = plan, options, reorder, tree, piece
@@ -114,7 +117,7 @@ class LazyKernel:
         return _Chain(
             source,
             code,
-            Reporting(self.plan.query, bindings, code, self.support),
+            SharedReporting(self.plan.query, bindings, code, self.support),
             {key: specs[names[key]] for key in source.layout.key_columns if key != PARTITION},
         )
 
@@ -177,13 +180,17 @@ class LazyKernel:
         if live.arrays["FILL"][sequence[-1]] == begin:
             return reporting.nothing
         taken = snapshot(live, sequence, first, begin)
+        if self.tallies:
+            each = taken.count(self.span, self.support)[1]
+            return reporting.counted(live, np.arange(len(each)), each)
         return SharedMatches(
             reporting.positive,
-            lambda: taken.count(self.span, self.support),
+            lambda: taken.count(self.span, self.support)[0],
             lambda: (
                 reporting.match_set(found, taken.rank, taken.time, taken.rows)
                 for found in taken.batches(self.span, self.support)
             ),
+            lambda size, seed: reporting.sampled([taken.segment(self.span, self.support)], size, seed),
         )
 
     def counters(self, state: RunState) -> dict[str, int]:

@@ -12,24 +12,12 @@ import numpy as np
 
 from augury.codegen.lazy_state import LazyState
 from augury.codegen.reporting import Expanded
+from augury.codegen.segment import EDGES, NODES, Segment
 from augury.codegen.tier import Tier
-from augury.ir.query import TimeWindow
-from augury.ir.terms import OutputMode
-from augury.plan import LazyChainPlan
 from augury.runtime.batch import Integers
 
 FIRST_ROWS, MOST_ROWS = 1 << 10, 1 << 16
 """How many matches are written out at first, since often few are looked at, and later."""
-
-
-def is_factorised(plan: LazyChainPlan) -> bool:
-    """Whether order and a window of time, or none, are all that joins the events of a match."""
-    if len(plan.branches) != 1 or plan.conjuncts or plan.query.partition_by or plan.query.output is not OutputMode.ALL:
-        return False
-    (branch,) = plan.branches
-    n = len(branch.components)
-    sequence = len(branch.order) == n * (n - 1) // 2 and not any(c.iterated for c in branch.components)
-    return sequence and not branch.absent and isinstance(plan.query.window, TimeWindow | None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,15 +37,26 @@ class Snapshot:
     time: Integers
     rows: Integers
 
-    def count(self, span: int, support: Tier) -> int:
-        """How many new matches there are."""
+    def count(self, span: int, support: Tier) -> tuple[int, Integers]:
+        """How many new matches there are, in all and by the event that completes them."""
         mask = np.zeros(len(self.time), dtype=np.int64)
         k = len(self.starts) - 1
         for b in range(k):
             mask[self.events[self.starts[b] : self.starts[b + 1]]] |= 1 << b
         square = (np.zeros((k, k), dtype=np.int64) for _ in range(2))
         rows = np.zeros(k, dtype=np.int64), np.zeros((len(mask) + 1, k), dtype=np.int64)
-        return int(support("count_sequences", self.first, mask, self.rank, self.time, span, *square, *rows))
+        each = np.zeros(len(mask), dtype=np.int64)
+        total = support("count_sequences", self.first, mask, self.rank, self.time, span, *square, *rows, each)
+        return int(total), each
+
+    def segment(self, span: int, support: Tier) -> Segment:
+        """The new matches as ways back."""
+        n = len(self.events)
+        buffer = {name: np.empty(2 * n, dtype=np.int64) for name in NODES}
+        buffer |= {name: np.empty(n, dtype=np.int64) for name in EDGES}
+        support("chain_ways", self.starts, self.events, self.ranks, self.times, *buffer.values())
+        finals = 2 * np.arange(self.begin, n, dtype=np.int64)
+        return Segment(finals, buffer, self.time, span, self.time, self.rank, self.rows)
 
     def batches(self, span: int, support: Tier) -> Iterator[Expanded]:
         """The new matches, some at a time."""

@@ -269,6 +269,18 @@ def gather(
     return n
 
 
+def tied(
+    head: int, first: int, k: int, rank: NDArray[Any], NE: NDArray[Any], NP: NDArray[Any], NC: NDArray[Any]
+) -> int:
+    """The components, as bits from `first` on, to which the history of `head` binds events of rank `k`, its latest."""
+    mask = 0
+    node = head
+    while node >= 0 and rank[NE[node]] == k:
+        mask |= 1 << (NC[node] - first)
+        node = NP[node]
+    return mask
+
+
 def contains(a: NDArray[Any], lo: int, hi: int, v: int) -> bool:
     """Whether the ascending `a[lo:hi]` holds `v`."""
     at = lower_bound(a, lo, hi, v)

@@ -139,6 +139,13 @@ class Reporting:
             found = found.take(np.flatnonzero(self._absent(live, found)))
         if self.overlapping:
             found = self._distinct(found)
+        if self.query.output in (OutputMode.COUNT, OutputMode.LATEST):
+            found = self._certain_by_last_event(live, found)
+        if self.query.output is OutputMode.COUNT:
+            last = found.events[found.offsets[1:] - 1]
+            return self.counted(live, last, np.ones(len(last), dtype=np.int64))
+        if self.query.output is OutputMode.LATEST:
+            found = self._latest(live, found)
         if self.query.output is OutputMode.NONOVERLAP:
             found = self._non_overlapping(live, found, watermark)
         view = live.events.view
@@ -179,6 +186,26 @@ class Reporting:
         """1 for each match beside which no negated part occurs."""
         stream = live.stream()
         n = live.events.length
+        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
+        keep = np.zeros(len(found), dtype=np.uint8)
+        matches = (
+            self._branches(found),
+            found.offsets,
+            found.events,
+            offsets,
+            by_variable,
+            *self.candidates(live, stream),
+        )
+        at = 0
+        while at < len(found):
+            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
+            self.code("absent", at, end, keep, *stream, *matches)
+            at = end
+        return keep
+
+    def candidates(self, live: Remembered, stream: list[npt.NDArray[Any]]) -> tuple[Integers, Integers, Integers]:
+        """The events that fit each negated component, by partition: where each begins, their partitions, the events."""
+        n = live.events.length
         starts, parts, events = [0], [], []
         for k in range(self.negated):
             fits = np.zeros(n, dtype=np.uint8)
@@ -189,24 +216,11 @@ class Reporting:
             parts.append(partition[order])
             events.append(candidates[order])
             starts.append(starts[-1] + len(candidates))
-        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
-        keep = np.zeros(len(found), dtype=np.uint8)
-        matches = (
-            self._branches(found),
-            found.offsets,
-            found.events,
-            offsets,
-            by_variable,
+        return (
             np.array(starts, dtype=np.int64),
             np.concatenate(parts).astype(np.int64),
             np.concatenate(events).astype(np.int64),
         )
-        at = 0
-        while at < len(found):
-            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
-            self.code("absent", at, end, keep, *stream, *matches)
-            at = end
-        return keep
 
     def _distinct(self, found: Expanded) -> Expanded:
         """Each match once, also if two branches that bind the same variables found it."""
@@ -247,17 +261,51 @@ class Reporting:
         live.pending = live.pending + found.take(np.array(wait, dtype=np.int64))
         return found.take(np.array(keep, dtype=np.int64))
 
+    def _uncertain(self, live: Remembered) -> Expanded:
+        """The matches that may still come to nothing."""
+        return live.pending
+
     def _blocked(self, live: Remembered) -> dict[int, tuple[int, int]]:
         """Per partition, the first match in the order of (end, start) that is not certain yet."""
         rank, partition = live.events.view("rank"), live.events.view("partition")
         blocked: dict[int, tuple[int, int]] = {}
-        for m in range(len(live.pending)):
-            first = live.pending.events[live.pending.offsets[m]]
-            last = live.pending.events[live.pending.offsets[m + 1] - 1]
+        uncertain = self._uncertain(live)
+        for m in range(len(uncertain)):
+            first = uncertain.events[uncertain.offsets[m]]
+            last = uncertain.events[uncertain.offsets[m + 1] - 1]
             p = int(partition[first]) if self.query.partition_by else 0
             key = (int(rank[last]), int(rank[first]))
             blocked[p] = min(blocked.get(p, key), key)
         return blocked
+
+    def _certain_by_last_event(self, live: Remembered, found: Expanded) -> Expanded:
+        """The matches of the events of which all matches are certain; the others wait for one another."""
+        last = found.events[found.offsets[1:] - 1]
+        uncertain = self._uncertain(live)
+        waits = np.isin(last, uncertain.events[uncertain.offsets[1:] - 1])
+        live.pending = live.pending + found.take(np.flatnonzero(waits))
+        return found.take(np.flatnonzero(~waits))
+
+    def _latest(self, live: Remembered, found: Expanded) -> Expanded:
+        """For each event that completes matches, the latest of them."""
+        best = np.full(live.events.length, -1, dtype=np.int64)
+        lists = self._by_variable(found, np.arange(len(found)), np.arange(live.events.length))
+        self.support("latest_matches", found.events[found.offsets[1:] - 1], *lists, best)
+        return found.take(best[best >= 0])
+
+    def counted(self, live: Remembered, events: Integers, counts: Integers) -> MatchSet:
+        """The numbers of matches that `events` complete, summed up by event."""
+        some = counts > 0
+        last, places = np.unique(events[some], return_inverse=True)
+        if not len(last):
+            return self.nothing
+        sums = [0] * len(last)
+        for place, count in zip(places.tolist(), counts[some].tolist(), strict=True):
+            sums[place] += count
+        time, rows = live.events.view("time")[last], live.events.view("rows")[last]
+        empty = pa.ListArray.from_arrays(_arrow(np.zeros(len(last) + 1, dtype=np.int32)), _arrow(np.empty(0, np.int64)))
+        counts = np.array([min(2**61, total) for total in sums], dtype=np.int64)
+        return MatchSet(self.positive, (empty,) * len(self.positive), time, time, None, counts, rows)
 
     def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
         if not len(found):

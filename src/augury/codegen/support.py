@@ -11,14 +11,14 @@ from augury.codegen.source import KernelSource, kernel_source
 
 @cache
 def support_source() -> KernelSource:
-    """The functions of `augury.codegen.buffer`, each an entry.
+    """The functions of `augury.codegen.buffer` and `augury.codegen.chains`, each an entry.
 
     >>> "expand" in support_source().entries
     True
     """
-    text = files("augury.codegen").joinpath("buffer.py").read_text(encoding="utf-8")
-    # Without its imports: what they name is in the prelude.
-    body = text[text.index("\ndef ") + 1 :]
+    texts = [files("augury.codegen").joinpath(name).read_text(encoding="utf-8") for name in ("buffer.py", "chains.py")]
+    # Without their imports: what these name is in the prelude.
+    body = "\n\n".join(text[text.index("\ndef ") + 1 :] for text in texts)
     return kernel_source(
         re.sub(r"^def ", "@kernel\ndef ", body, flags=re.M), tuple(re.findall(r"^def (\w+)", body, re.M))
     )

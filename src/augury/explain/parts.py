@@ -10,11 +10,11 @@ from augury.ir.functions import BUILTINS
 from augury.ir.predicate import Call, Conjunct, Ref, walk
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
-from augury.plan import Absence, Component, Computed, EagerNfaPlan, LazyChainPlan
+from augury.plan import Absence, Component, Computed, EagerNfaPlan, EventSetsPlan, LazyChainPlan, LinkedPlan
 from augury.plan.components import spelt
 from augury.schema import Kind
 
-Compiled: TypeAlias = "EagerNfaPlan | LazyChainPlan"
+Compiled: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LinkedPlan"
 """Plans that code is generated from."""
 
 

@@ -7,18 +7,30 @@ from typing import assert_never
 
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.lazy_source import LazyChainSource
+from augury.codegen.linked import LinkedSource
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa
+from augury.explain.event_sets import explain_event_sets
 from augury.explain.layout import aligned, place, window_text
 from augury.explain.lazy_chain import explain_lazy
+from augury.explain.linked import explain_linked
 from augury.explain.lossy import explain_lossy
 from augury.explain.parts import registered_functions
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import FAMILIES, EagerNfaPlan, LazyChainPlan, LazyTreePlan, LossyPlan, ReferencePlan
+from augury.plan import (
+    FAMILIES,
+    EagerNfaPlan,
+    EventSetsPlan,
+    LazyChainPlan,
+    LazyTreePlan,
+    LinkedPlan,
+    LossyPlan,
+    ReferencePlan,
+)
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -100,9 +112,17 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
         case EagerNfaPlan():
             assert isinstance(compiled.kernel, EagerNfaSource)
             out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
+        case EventSetsPlan():
+            assert isinstance(compiled.kernel, EagerNfaSource)
+            out += ["", *explain_event_sets(choice.plan, compiled.kernel)]
+            out += registered_functions(compiled.kernel.functions)
         case LazyChainPlan() | LazyTreePlan():
             out += ["", *explain_lazy(choice.plan, counters)]
             if isinstance(compiled.kernel, LazyChainSource):
+                out += registered_functions(compiled.kernel.functions)
+        case LinkedPlan():
+            out += ["", *explain_linked(choice.plan)]
+            if isinstance(compiled.kernel, LinkedSource):
                 out += registered_functions(compiled.kernel.functions)
         case LossyPlan():
             out += ["", *explain_lossy(choice.plan)]

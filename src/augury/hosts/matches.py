@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -123,6 +124,32 @@ class Matches(Sequence[Match]):
 
     def _take(self, positions: Integers) -> Matches:
         return replace(self, found=self.found.take(positions))
+
+    def count(self, value: object = None) -> int:
+        """How many matches there are, without writing them out; with a `value`, how many are equal to it."""
+        return len(self) if value is None else sum(1 for match in self if match == value)
+
+    def head(self, size: int = 10) -> Matches:
+        """The first `size` matches; compressed ones are written out no further."""
+        return self[:size]
+
+    def sample(self, size: int, seed: int | None = None) -> Matches:
+        """`size` of the matches, or all if they are fewer, every set of them as likely as any other.
+
+        The same `seed` chooses the same ones. Compressed matches are not written out to be chosen from.
+
+        >>> import augury
+        >>> events = [{"ts": i, "type": "A"} for i in range(50)] + [{"ts": 50, "type": "B"}]
+        >>> matches = augury.match(events, "SEQ(A+ a[], B b)", compressed=True)
+        >>> len(matches), len(matches.sample(3)), matches.sample(3, seed=1) == matches.sample(3, seed=1)
+        (1125899906842623, 3, True)
+        """
+        if size < 0:
+            raise ValueError(f"a sample of {size} matches")
+        if isinstance(self.found, MatchSet):
+            chosen = sorted(Random(seed).sample(range(len(self)), min(size, len(self))))
+            return self._take(np.array(chosen, dtype=np.int64))
+        return replace(self, found=self.found.sample(size, seed))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Matches):

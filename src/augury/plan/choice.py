@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from augury.plan.eager_nfa import EagerNfaPlan
+from augury.plan.event_sets import EventSetsPlan
 from augury.plan.lazy_chain import LazyChainPlan, LazyTreePlan
+from augury.plan.linked import LinkedPlan
 from augury.plan.lossy import LossyPlan
 from augury.plan.reference import ReferencePlan
 from augury.plan.unsupported import Unsupported
@@ -26,6 +28,6 @@ class Dearer:
 class Choice:
     """The plan to run with its cost in operations a window, if that is known, and why each rival is not."""
 
-    plan: EagerNfaPlan | LazyChainPlan | LazyTreePlan | LossyPlan | ReferencePlan
+    plan: EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | LossyPlan | ReferencePlan
     rivals: tuple[Unsupported | Dearer, ...]
     cost: float | None = None

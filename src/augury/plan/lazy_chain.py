@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from augury.ir.predicate import Aggregate, Compare, Conjunct, Element, Expr, Ref, variables, walk
-from augury.ir.query import BoundQuery
+from augury.ir.query import BoundQuery, TimeWindow
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.statistics import StreamStatistics
 from augury.schema import Kind
@@ -96,6 +96,19 @@ class LazyChainPlan:
     sorted: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     family: ClassVar[str] = "lazy-chain"
+
+    @property
+    def unary(self) -> bool:
+        """Whether order and a window of time, or none, are all that joins the events of a match.
+
+        Then the input buffers are the factorised result: matches are counted and written out from them.
+        """
+        if len(self.branches) != 1 or self.conjuncts or self.query.partition_by:
+            return False
+        (branch,) = self.branches
+        n = len(branch.components)
+        sequence = len(branch.order) == n * (n - 1) // 2 and not any(c.iterated for c in branch.components)
+        return sequence and not branch.absent and isinstance(self.query.window, TimeWindow | None)
 
     def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:
         """The same plan with its branches evaluated in other orders."""

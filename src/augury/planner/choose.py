@@ -17,13 +17,16 @@ from typing import TypeAlias, assert_never
 
 from augury.errors import UnsupportedPlan, names
 from augury.ir.query import BoundQuery
+from augury.ir.terms import OutputMode
 from augury.plan import (
     FAMILIES,
     Choice,
     Dearer,
     EagerNfaPlan,
+    EventSetsPlan,
     LazyChainPlan,
     LazyTreePlan,
+    LinkedPlan,
     LossyPlan,
     Plan,
     ReferencePlan,
@@ -31,8 +34,10 @@ from augury.plan import (
 )
 from augury.planner.eager_nfa import build_eager_nfa
 from augury.planner.estimates import estimate_chain, estimate_eager
+from augury.planner.event_sets import build_event_sets
 from augury.planner.hints import NO_HINTS, Hints, unusable_hint
 from augury.planner.lazy_chain import build_lazy_chain, build_lazy_tree, has_chain
+from augury.planner.linked import build_linked
 from augury.planner.lossy import build_lossy
 from augury.planner.reference import build_reference
 
@@ -43,6 +48,8 @@ LAZY: Mapping[str, Builder] = {"lazy-chain": build_lazy_chain, "lazy-tree": buil
 BUILDERS: Mapping[str, Builder] = {
     **LAZY,
     "eager-nfa": lambda query, _: build_eager_nfa(query),
+    "event-sets": lambda query, _: build_event_sets(query),
+    "linked": lambda query, _: build_linked(query),
     "lossy": lambda query, hints: build_lossy(query, hints.loss),
     "reference": lambda query, _: build_reference(query),
 }
@@ -117,13 +124,14 @@ def _build(query: BoundQuery, family: str, hints: Hints, builders: Mapping[str, 
 def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
     match plan:
         case EagerNfaPlan():
-            estimate = estimate_eager(plan, hints.statistics, compressed=compressed)
+            counted = plan.query.output is OutputMode.COUNT
+            estimate = estimate_eager(plan, hints.statistics, compressed=compressed or counted)
             return None if estimate is None else estimate.cost
         case LazyChainPlan():
             return estimate_chain(plan).cost
         case LazyTreePlan(chain):
             return estimate_chain(chain).cost
-        case LossyPlan() | ReferencePlan():
+        case EventSetsPlan() | LinkedPlan() | LossyPlan() | ReferencePlan():
             return None
         case _:
             assert_never(plan)
@@ -131,8 +139,14 @@ def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
 
 def _cheapest(possible: Mapping[str, Plan], costs: Mapping[str, float | None], hints: Hints, live: bool) -> str:
     chain, eager = possible.get("lazy-chain"), costs.get("eager-nfa")
+    linked = possible.get("linked")
+    if linked is not None and linked.query.output is OutputMode.LATEST:
+        # The others find all matches first.
+        return "linked"
     if not isinstance(chain, LazyChainPlan):
         return next(name for name in possible if name not in LAZY)
+    if chain.unary and chain.query.output is OutputMode.COUNT:
+        return "lazy-chain"
     cost = costs["lazy-chain"]
     assert cost is not None
     if eager is not None and (eager * MARGIN < cost or all(len(b.components) == 1 for b in chain.branches)):

@@ -27,8 +27,8 @@ def build_eager_nfa(query: BoundQuery) -> EagerNfaPlan | Unsupported:
 def _build(query: BoundQuery) -> EagerNfaPlan:
     if query.threshold is not None:
         raise Cannot("a lossy stream needs the scores of the lossy plan")
-    if query.output not in (OutputMode.ALL, OutputMode.NONOVERLAP):
-        raise Cannot(f"runs enumerate matches; OUTPUT {query.output} is not among ALL and NONOVERLAP")
+    if query.output is OutputMode.COVER:
+        raise Cannot("runs find all matches, and do not know the chains of OUTPUT COVER")
     found = [b for b in branches(query.pattern) if b.components]
     if not all(b.sequential for b in found):
         raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)

@@ -59,8 +59,8 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
         raise Cannot(f"{query.strategy} selects events in the order they arrive, a chain does not")
     if query.threshold is not None:
         raise Cannot("a lossy stream needs the scores of the lossy plan")
-    if query.output not in (OutputMode.ALL, OutputMode.NONOVERLAP):
-        raise Cannot(f"a chain enumerates matches; OUTPUT {query.output} is not among ALL and NONOVERLAP")
+    if query.output is OutputMode.COVER:
+        raise Cannot("a chain finds all matches, and does not know the chains of OUTPUT COVER")
     conjuncts, computed = compiled_conjuncts(query)
     found = [b for b in branches(query.pattern) if b.components]
     plans = tuple(_branch(b, conjuncts) for b in found)

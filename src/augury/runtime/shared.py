@@ -14,15 +14,16 @@ from augury.runtime.matches import Found, MatchSet
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedMatches:
-    """A set of matches kept as the buffer they were found in (the compressed output of paper 001, section 4.2).
+    """A set of matches kept in the form they were found in (as the compressed output of paper 001, section 4.2).
 
     It is counted without being written out, and written out a batch at a time, in the order of the events that
-    complete the matches.
+    complete the matches. `sample` chooses some uniformly, by a seed if there is one, without writing out the others.
     """
 
     variables: tuple[str, ...]
     count: Callable[[], int]
     batches: Callable[[], Iterator[MatchSet]]
+    sample: Callable[[int, int | None], MatchSet]
 
     def __len__(self) -> int:
         return self.count()

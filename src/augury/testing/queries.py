@@ -28,6 +28,7 @@ class Declared:
 class Scope:
     """The variables declared so far."""
 
+    lists: bool = True
     variables: list[Declared] = field(default_factory=list)
     parts: int = 0
 
@@ -44,10 +45,12 @@ def queries(
     strategies: Sequence[Strategy] = tuple(Strategy),
     outputs: Sequence[OutputMode] = tuple(OutputMode),
     count_windows: bool = True,
+    operators: Sequence[str] = ("SEQ", "SEQ", "SEQ", "AND"),
+    lists: bool = True,
 ) -> str:
-    """The text of a query that binds."""
-    scope = Scope()
-    pattern = draw(_patterns(scope))
+    """The text of a query that binds; an operator SETS stands for a SEQ whose first part is an AND."""
+    scope = Scope(lists)
+    pattern = draw(_patterns(scope, operators))
     strategy = draw(st.sampled_from(strategies))
     # Few predicates, and wide windows: a query that matches nothing tests little.
     conjuncts = [draw(_predicates(scope.variables)) for _ in range(draw(st.sampled_from([0, 0, 1, 1, 1, 2, 3])))]
@@ -65,11 +68,16 @@ def queries(
 
 
 @st.composite
-def _patterns(draw: st.DrawFn, scope: Scope) -> str:
+def _patterns(draw: st.DrawFn, scope: Scope, operators: Sequence[str]) -> str:
     size = draw(st.sampled_from([1, 2, 2, 2, 3, 3, 4]))
     # One part is always bound: a NOT beside it is legal, and no match is empty.
     anchor = draw(st.integers(0, size - 1))
-    operator = draw(st.sampled_from(["SEQ", "SEQ", "SEQ", "AND"]))
+    operator = draw(st.sampled_from(operators))
+    if operator == "SETS":
+        both = [draw(_components(scope, part=None, loose=False)) for _ in range(2)]
+        return (
+            f"SEQ(AND({', '.join(both)}), {', '.join(draw(_parts(scope, loose=True)) for _ in range(size - 1 or 1))})"
+        )
     parts = [draw(_parts(scope, loose=i != anchor)) for i in range(size)]
     return f"{operator}({', '.join(parts)})"
 
@@ -94,6 +102,8 @@ def _parts(draw: st.DrawFn, scope: Scope, *, loose: bool) -> str:
 @st.composite
 def _components(draw: st.DrawFn, scope: Scope, *, part: int | None, loose: bool) -> str:
     types = draw(st.sampled_from([*TYPES, *TYPES, "A|B", ""]))
+    if not scope.lists:
+        return f"{types} {scope.declare(False, part)}".strip()
     form = draw(st.sampled_from(["single"] * 3 + ["iterated"] + (["loose", "optional"] if loose else [])))
     match form:
         case "single":

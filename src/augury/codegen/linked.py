@@ -1,0 +1,367 @@
+"""LinkedPlan -> source of CoverMatch and CombineMatch (paper 003, algorithms 1 and 2).
+
+A list stands for one way to choose a chain for each component up to some component: L_parent is the list of the
+component before, L_chain the chain, L_tail the last of its nodes, the events of the chain with which some partial
+match in these chains ends. The paper exposes only the tail of a list; with predicates, windows or concurrent events a
+match may need an earlier one, so `extend_<n>` walks back from the tail until it has found one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from augury.codegen.absence import MATCH, emit_absences
+from augury.codegen.expressions import Code, Leaf, true
+from augury.codegen.inventory import (
+    STREAM,
+    columns_of,
+    conjuncts_of,
+    emitted_names,
+    functions_of,
+    strings_of,
+    with_inner,
+)
+from augury.codegen.lines import Lines
+from augury.codegen.reporting import span_of
+from augury.codegen.source import KernelSource, kernel_source
+from augury.ir.predicate import Conjunct, Ref
+from augury.ir.query import CountWindow
+from augury.ir.terms import OutputMode
+from augury.plan import Component, LinkedPlan
+from augury.runtime.columns import ColumnSpec
+
+NODES, LISTS, CHAINS, FOUND, ENTRIES = range(5)
+"""Cells of `nums`: how many nodes, lists, chains, final lists or matches, and events of matches there are."""
+
+COUNTERS = ("predicates", "temporary_matches", "copies")
+"""The measures of paper 003, in cells 8 and following of `nums`."""
+
+LINKS = ("N_event", "N_prev", "N_list", "L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
+PARTITIONS = ("HEAD", "LIVE", "REL", "CH", "ROOT", "C_last")
+FINAL = ("F_parent", "F_chain", "F_next", "F_events", "M", "BEST", "KEEP")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedSource:
+    """The generated kernel and what its caller must know to feed it."""
+
+    source: KernelSource
+    specs: tuple[ColumnSpec, ...]
+    strings: tuple[str, ...]
+    component_variables: tuple[str, ...]
+    negated: tuple[Component, ...]
+    functions: Mapping[str, tuple[str, ...]]
+
+
+def emit_linked(plan: LinkedPlan, *, counters: bool = False) -> LinkedSource:
+    """The kernel of a plan; the same plan gives the same text."""
+    return _Emitter(plan, counters).emit()
+
+
+class _Emitter:
+    """Writes one kernel; its state is the text so far."""
+
+    def __init__(self, plan: LinkedPlan, counters: bool) -> None:
+        self.plan, self.query, self.counters = plan, plan.query, counters
+        self.out = Lines()
+        self.size = len(plan.components)
+        components = list(with_inner(plan.components, plan.absent))
+        self.tested = [*conjuncts_of(components), *plan.conjuncts]
+        self.strings = strings_of(components, self.tested)
+        self.specs, self.columns = columns_of(self.tested, plan.computed)
+        self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+        self.window = span_of(plan.query.window)
+        self.clock = "place" if isinstance(plan.query.window, CountWindow) else "time"
+        self.names = [c.variable for c in plan.components]
+
+    def emit(self) -> LinkedSource:
+        out = self.out
+        for line in str(self.query.source.text).strip().splitlines():
+            out.add(f"# {line}".rstrip())
+        out.add("#")
+        out.add(f"# linked chains; OUTPUT {self.query.output}")
+        for j, c in enumerate(self.plan.components):
+            out.add(f"# component {j}: {c.variable}")
+        absent = (self.plan.absent,)
+        negated = emit_absences(out, self.query, absent, self.columns, self.strings, self.arguments)
+        for j in range(1, self.size):
+            self._extend(j)
+        self._advance()
+        if self.query.output is OutputMode.ALL:
+            self._combine()
+        entries = ["advance", *(["combine"] if self.query.output is OutputMode.ALL else [])]
+        entries += ["absent", "fits"] if negated else []
+        return LinkedSource(
+            kernel_source(f"{out}\n", tuple(entries)),
+            self.specs,
+            self.strings,
+            tuple(self.names),
+            negated,
+            functions_of(self.tested),
+        )
+
+    @property
+    def _checks(self) -> bool:
+        """Whether negated parts are looked for in the search for the latest match; ALL checks them at the end."""
+        return bool(self.plan.absent) and self.query.output is not OutputMode.ALL
+
+    def _fits(self, c: Component) -> str:
+        def read(leaf: Leaf) -> Code:
+            assert isinstance(leaf, Ref)
+            return self.columns.at(leaf.column, leaf.type, "i")
+
+        tests = []
+        if c.types and self.query.schema.type is not None:
+            tests.append(" or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types))
+        tests += [true(j.expr, read, self.strings) for j in c.alone]
+        return " and ".join(f"({t})" for t in tests) or "True"
+
+    def _text(self, j: Conjunct) -> str:
+        def read(leaf: Leaf) -> Code:
+            assert isinstance(leaf, Ref)
+            return self.columns.at(leaf.column, leaf.type, f"e{self.names.index(leaf.variable)}")
+
+        return true(j.expr, read, self.strings)
+
+    def _origin(self, c: Conjunct) -> str:
+        line, column = self.query.source.position(c.span.start)
+        return f"{c}   ({self.query.source.name} {line}:{column})".replace("\n", " ")
+
+    def _def(self, head: str) -> str:
+        self.out.add()
+        self.out.add()
+        self.out.add("@kernel")
+        return head
+
+    def _match_arguments(self) -> str:
+        return f", {', '.join(MATCH)}" if self._checks else ""
+
+    # -- from an event back through the chains ------------------------------------------------------------------------
+
+    def _extend(self, j: int) -> None:
+        """Write `extend_<j>`: puts the latest partial match of list L that event i goes on into M."""
+        out = self.out
+        last = j == self.size - 1
+        match = self._match_arguments() if last else ""
+        arrays = "N_event, N_prev, L_parent, L_tail, M, KEEP, nums"
+        with out.block(self._def(f"def extend_{j}(i, L, {arrays}, {self.arguments}{match}):")):
+            out.add(f"e{j} = i", self.names[j])
+            out.add(f"M[{j}] = i")
+            out.add(f"l{j - 1} = L")
+            self._back(j, j - 1, lambda: self._found(last))
+            out.add("return False")
+
+    def _found(self, last: bool) -> None:
+        out = self.out
+        if last and self._checks:
+            positive = [v.name for v in self.query.variables if not v.negated]
+            for k, v in enumerate(self.names):
+                out.add(f"M_events[{k}] = e{k}")
+                out.add(f"V_events[{positive.index(v)}] = e{k}")
+            out.add(f"absent(0, 1, KEEP, {self.arguments}, {', '.join(MATCH)})")
+            with out.block("if KEEP[0] == 0:"):
+                out.add("continue")
+        out.add("return True")
+
+    def _back(self, j: int, d: int, found: object) -> None:
+        """Loops over the nodes of the components before j, the latest first."""
+        assert callable(found)
+        out = self.out
+        out.add(f"n{d} = L_tail[l{d}]")
+        with out.block(f"while n{d} >= 0:"):
+            out.add(f"e{d} = N_event[n{d}]", self.names[d])
+            out.add(f"n{d} = N_prev[n{d}]")
+            if self.window >= 0:
+                with out.block(f"if {self.clock}[e{j}] - {self.clock}[e{d}] > {self.window}:", "WITHIN"):
+                    out.add("break", "those before it are earlier still")
+            with out.block(f"if rank[e{d}] >= rank[e{d + 1}]:"):
+                out.add("continue")
+            for c in self.plan.conjuncts:
+                places = [self.names.index(v) for v in c.variables]
+                if min(places) == d and max(places) <= j:
+                    if self.counters:
+                        out.add("nums[8] += 1", "predicate evaluations")
+                    with out.block(f"if not {self._text(c)}:", self._origin(c)):
+                        out.add("continue")
+            out.add(f"M[{d}] = e{d}")
+            if d == 0:
+                found()
+            else:
+                out.add(f"l{d - 1} = L_parent[l{d}]")
+                self._back(j, d - 1, found)
+
+    # -- one pass over the events -------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        out = self.out
+        head = ", ".join((*LINKS, *PARTITIONS, *FINAL))
+        with out.block(
+            self._def(f"def advance(i0, n, quiet, nums, {self.arguments}, {head}{self._match_arguments()}):")
+        ):
+            with out.block("for i in range(i0, n):"):
+                self._event()
+            out.add("return n")
+
+    def _event(self) -> None:
+        out, last = self.out, self.size - 1
+        out.add("g = part[i]")
+        with out.block("if g < 0:"):
+            out.add("continue")
+        out.add("mask = 0")
+        for j, c in enumerate(self.plan.components):
+            with out.block(f"if {self._fits(c)}:", c.variable):
+                out.add(f"mask |= {1 << j}")
+        with out.block("if mask == 0:", "no component could bind it: it breaks no chain"):
+            out.add("continue")
+        out.add(f"need = LIVE[g] + {self.size}")
+        pools = ("N_event", "L_parent", "C_last", "F_parent")
+        room = ", ".join(f"{name}.shape[0] - nums[{cell}]" for cell, name in enumerate(pools))
+        with out.block(f"if min({room}) < need:"):
+            out.add("return i", "the caller makes room and comes back")
+        for j in range(self.size):
+            with out.block(f"if mask & {1 << j} != 0:"):
+                with out.block(f"if REL[g] & {1 << j} == 0:", f"a new chain of {self.names[j]}"):
+                    out.add(f"CH[{j}, g] = nums[2]")
+                    out.add("nums[2] += 1")
+                out.add(f"C_last[CH[{j}, g]] = i")
+        out.add("REL[g] = mask")
+        if self.query.output is OutputMode.LATEST:
+            out.add("BEST[0] = -1")
+        for j in range(last, 0, -1):
+            with out.block(f"if mask & {1 << j} != 0:", f"go on with {self.names[j]}"):
+                self._link(j)
+        with out.block("if mask & 1 != 0:", f"begin with {self.names[0]}"):
+            out.add("q = ROOT[g]")
+            with out.block("if q < 0 or L_chain[q] != CH[0, g]:"):
+                self._new_list(0, "-1")
+                out.add("ROOT[g] = q")
+            self._node(0)
+        if self.query.output is OutputMode.LATEST:
+            with out.block("if BEST[0] >= 0 and quiet == 0:", "the latest match that the event completes"):
+                for d in range(self.size):
+                    out.add(f"F_events[nums[3], {d}] = BEST[{d}]")
+                out.add("nums[3] += 1")
+
+    def _link(self, j: int) -> None:
+        """Go through the lists of the component before; those out of the window are let go."""
+        out, last = self.out, self.size - 1
+        out.add("before = -1")
+        out.add(f"L = HEAD[{j - 1}, g]")
+        match = self._match_arguments() if j == last else ""
+        with out.block("while L >= 0:"):
+            out.add("after = L_next[L]")
+            if self.window >= 0:
+                with out.block(
+                    f"if {self.clock}[i] - {self.clock}[N_event[L_tail[L]]] > {self.window}:", "WITHIN has passed"
+                ):
+                    with out.block("if before < 0:"):
+                        out.add(f"HEAD[{j - 1}, g] = after")
+                    with out.block("else:"):
+                        out.add("L_next[before] = after")
+                    out.add("L_next[L] = -2", "until its chain goes on")
+                    out.add("LIVE[g] -= 1")
+                    out.add("L = after")
+                    out.add("continue")
+            arrays = "N_event, N_prev, L_parent, L_tail, M, KEEP, nums"
+            with out.block(f"if extend_{j}(i, L, {arrays}, {self.arguments}{match}):"):
+                if self.counters:
+                    out.add("nums[9] += 1", "temporary matches")
+                    out.add("nums[10] += 1", "copies")
+                (self._final if j == last else self._inner)(j)
+            out.add("before = L")
+            out.add("L = after")
+
+    def _inner(self, j: int) -> None:
+        out = self.out
+        out.add("q = L_child[L]")
+        with out.block(f"if q < 0 or L_chain[q] != CH[{j}, g]:", "another chain"):
+            self._new_list(j, "L")
+            out.add("L_child[L] = q")
+        self._node(j, count=False)
+
+    def _new_list(self, j: int, parent: str) -> None:
+        out = self.out
+        out.add("q = nums[1]")
+        out.add("nums[1] += 1")
+        out.add(f"L_parent[q] = {parent}")
+        out.add(f"L_chain[q] = CH[{j}, g]")
+        out.add("L_tail[q] = -1")
+        out.add("L_child[q] = -1")
+        out.add(f"L_depth[q] = {j}")
+        self._expose(j)
+
+    def _expose(self, j: int) -> None:
+        self.out.add(f"L_next[q] = HEAD[{j}, g]")
+        self.out.add(f"HEAD[{j}, g] = q")
+        self.out.add("LIVE[g] += 1")
+
+    def _node(self, j: int, count: bool = True) -> None:
+        out = self.out
+        if self.window >= 0:
+            with out.block("if L_next[q] == -2:"):
+                self._expose(j)
+        if self.counters and count:
+            out.add("nums[9] += 1", "temporary matches")
+        out.add("N_event[nums[0]] = i")
+        out.add("N_list[nums[0]] = q")
+        out.add("N_prev[nums[0]] = L_tail[q]", "it covers the one before it in the chain")
+        out.add("L_tail[q] = nums[0]")
+        out.add("nums[0] += 1")
+
+    def _final(self, j: int) -> None:
+        """A match is complete."""
+        out = self.out
+        match self.query.output:
+            case OutputMode.ALL:
+                with out.block("if quiet == 0:"):
+                    out.add("F_parent[nums[3]] = L")
+                    out.add("F_events[nums[3], 0] = i")
+                    out.add("nums[3] += 1")
+            case OutputMode.LATEST:
+                out.add("later = BEST[0] < 0")
+                with out.block(f"for d in range({self.size - 1}, -1, -1):"), out.block("if M[d] != BEST[d]:"):
+                    out.add("later = later or M[d] > BEST[d]")
+                    out.add("break")
+                with out.block("if later:"):
+                    for d in range(self.size):
+                        out.add(f"BEST[{d}] = M[{d}]")
+            case _:
+                out.add("q = L_child[L]")
+                with out.block(f"if q < 0 or F_chain[q] != CH[{j}, g]:", "another combination of chains"):
+                    out.add("q = nums[3]")
+                    out.add("nums[3] += 1")
+                    out.add("F_parent[q] = L")
+                    out.add(f"F_chain[q] = CH[{j}, g]")
+                    out.add("F_next[q] = 0")
+                    out.add("L_child[L] = q")
+                for d in range(self.size):
+                    out.add(f"F_events[q, {d}] = M[{d}]", "the latest so far" if d == 0 else "")
+
+    # -- all matches --------------------------------------------------------------------------------------------------
+
+    def _combine(self) -> None:
+        """Write `combine`: every match that ends with an event found by `advance`, by joining the chains backwards."""
+        out, last = self.out, self.size - 1
+        arrays = "N_event, N_prev, L_parent, L_tail, M"
+        with out.block(self._def(f"def combine(f0, nf, F_parent, F_events, O, {arrays}, nums, {self.arguments}):")):
+            with out.block("for f in range(f0, nf):"):
+                out.add("first = nums[4]")
+                out.add("full = False")
+                out.add(f"e{last} = F_events[f, 0]", self.names[last])
+                out.add(f"M[{last}] = e{last}")
+                out.add(f"l{last - 1} = F_parent[f]")
+                self._back(last, last - 1, self._write)
+                with out.block("if full:"):
+                    out.add("nums[4] = first")
+                    out.add("return f", "the caller makes room and comes back")
+            out.add("return nf")
+
+    def _write(self) -> None:
+        out = self.out
+        with out.block("if nums[4] >= O.shape[0]:"):
+            out.add("full = True")
+            out.add("break")
+        for d in range(self.size):
+            out.add(f"O[nums[4], {d}] = e{d}")
+        out.add("nums[4] += 1")

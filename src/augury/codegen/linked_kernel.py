@@ -1,0 +1,362 @@
+"""Linked chains as a kernel: encode a batch, link its events into the chains, report covers or all matches.
+
+Only the events are saved. Chains follow from them, and are built anew when old events are thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.codegen.inventory import stream_arrays
+from augury.codegen.keys import KeyNumbers, key_words
+from augury.codegen.linked import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
+from augury.codegen.live import LiveTables
+from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
+from augury.codegen.segment import EDGES, NODES, Segment
+from augury.codegen.shared import SharedReporting
+from augury.codegen.support import support_source
+from augury.codegen.tier import Tier
+from augury.errors import HostError, TooManyMatches
+from augury.ir.predicate import Ref
+from augury.ir.query import CountWindow, TimeWindow
+from augury.ir.terms import OutputMode
+from augury.options import Options
+from augury.plan import LinkedPlan
+from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.columns import ColumnSpec, Encoding, encode
+from augury.runtime.events import EventStore
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches
+from augury.runtime.state import FOREVER, LONG_AGO, RunState
+
+VERSION = 1
+FAMILY = "linked"
+ROOM = 256
+"""Nodes, lists, chains and partitions that there is room for at first."""
+
+PATIENCE = 1 << 14
+"""How many events are left lying that nothing can come of, before the others are linked anew without them."""
+
+
+@dataclass(slots=True, eq=False)
+class LinkedState:
+    """Everything that outlives a step, as arrays that are changed in place."""
+
+    source: LinkedSource
+    encoding: Encoding
+    events: EventStore
+    keys: KeyNumbers
+    """The partitions, numbered."""
+    nums: Integers
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    pending: Expanded = field(default_factory=Expanded.none)
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    """What a step has found so far, if it is not to be written out."""
+    horizon: int = 0
+    watermark: int = LONG_AGO
+    broken: bool = False
+
+    @classmethod
+    def start(cls, source: LinkedSource, *, keys: int, with_places: bool) -> LinkedState:
+        events = EventStore(source.specs, with_places=with_places)
+        encoding = Encoding.start(source.strings)
+        live = cls(source, encoding, events, KeyNumbers(keys), np.zeros(16, dtype=np.int64))
+        live.clear()
+        return live
+
+    def clear(self) -> None:
+        """No chains; the counters stay."""
+        k = len(self.source.component_variables)
+        self.nums[:8] = 0
+        sizes = {"HEAD": (k, ROOM), "CH": (k, ROOM), "F_events": (ROOM, k), "M": (k,), "BEST": (k,), "KEEP": (1,)}
+        for name in (*LINKS, *PARTITIONS, *FINAL):
+            filling = -1 if name in ("HEAD", "ROOT") else 0
+            self.arrays[name] = np.full(sizes.get(name, (ROOM,)), filling, dtype=np.int64)
+        self.arrays["KEEP"] = np.zeros(1, dtype=np.uint8)
+
+    @property
+    def counts(self) -> Integers:
+        return self.keys.counts
+
+    def stream(self) -> list[npt.NDArray[Any]]:
+        return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
+
+    def grow(self, names: tuple[str, ...], least: int, axis: int = 0) -> None:
+        for name in names:
+            old = self.arrays[name]
+            if old.shape[axis] < least:
+                shape = list(old.shape)
+                shape[axis] = max(2 * shape[axis], least)
+                larger = np.full(shape, -1 if name in ("HEAD", "ROOT") else 0, dtype=old.dtype)
+                larger[tuple(slice(0, s) for s in old.shape)] = old
+                self.arrays[name] = larger
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        return {
+            "partitions": self.keys.to_table(),
+            "watermark": pa.table({"": pa.array([self.watermark], pa.int64())}),
+            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
+        } | self.events.to_tables()
+
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
+        """Take over what `to_tables` wrote into a state that is new; its chains are still to be linked."""
+        prefix = "encoding."
+        self.encoding = Encoding.from_tables(
+            {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
+        )
+        self.events.restore(tables)
+        self.keys.restore(support, tables["partitions"])
+        self.watermark = tables["watermark"].column("")[0].as_py()
+
+
+class LinkedKernel:
+    """Links the events of a stream into chains; what it remembers of them is in the state."""
+
+    def __init__(self, plan: LinkedPlan, options: Options, source: LinkedSource | None = None) -> None:
+        """`source` is what the plan was emitted as with these options, if it was."""
+        self.plan, self.options = plan, options
+        self.source = source or emit_linked(plan, counters=options.counters)
+        self.code = Tier(self.source.source, options, self.source.functions)
+        self.support = Tier(support_source(), options)
+        self.size = len(plan.components)
+        bindings = Bindings(
+            self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated), self.size
+        )
+        self.reporting = SharedReporting(plan.query, bindings, self.code, self.support)
+        # With predicates over several events, or negation, not every way through the chains is a match.
+        joined_by_order = not plan.conjuncts and not plan.absent
+        self.shares = options.compressed and plan.query.output is OutputMode.ALL and joined_by_order
+        schema = plan.query.schema
+        self.keys = tuple(
+            ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
+            for k, c in enumerate(plan.query.partition_by)
+        )
+
+    # -- the contract -----------------------------------------------------------------------------------------------
+
+    def start(self) -> RunState:
+        return self._saved(self._new_state())
+
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
+        live = self._live(state)
+        # The arrays are changed in place: after an error halfway through, there is no way back.
+        live.broken = True
+        first = live.events.length
+        encoded, live.encoding = encode(
+            batch,
+            self.plan.query.schema,
+            (*self.source.specs, *self.keys),
+            (),
+            live.encoding,
+            functions=self.options.callables,
+            with_places=False,
+        )
+        live.events.append(encoded)
+        view = live.events.view
+        words, null = key_words(encoded.arrays, encoded.length, self.keys)
+        live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
+        live.watermark = max(live.watermark, watermark)
+        found = self._link(live, first)
+        if self.plan.query.output is OutputMode.COVER:
+            found = self._settled(live)
+        matches: FoundMatches
+        if self.shares:
+            segments, live.segments = live.segments, []
+            matches = self.reporting.from_segments(segments)
+        else:
+            matches = self._report(live, found, watermark)
+        live.horizon = self._horizon(live, watermark)
+        if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
+            self._compact(live)
+        live.broken = False
+        return self._saved(live), matches
+
+    def counters(self, state: RunState) -> dict[str, int]:
+        """The measures of the paper, if the options asked for them."""
+        live = self._live(state)
+        return {name: int(live.nums[8 + k]) for k, name in enumerate(COUNTERS)}
+
+    def _new_state(self) -> LinkedState:
+        return LinkedState.start(self.source, keys=len(self.keys), with_places=self._counts)
+
+    def _saved(self, live: LinkedState) -> RunState:
+        rows = live.events.view("rows")[live.horizon :]
+        oldest = int(rows.min()) if len(rows) else live.encoding.next_event
+        return RunState(FAMILY, VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
+
+    def _live(self, state: RunState) -> LinkedState:
+        if isinstance(state.tables, LiveTables):
+            live = state.tables.state
+            assert isinstance(live, LinkedState)
+            if live.broken:
+                raise HostError(
+                    "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
+                )
+            return live
+        if (state.family, state.version) != (FAMILY, VERSION):
+            raise HostError(
+                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `{FAMILY}`"
+            )
+        live = self._new_state()
+        live.restore(state.tables, self.support)
+        self._relink(live)
+        return live
+
+    @property
+    def _counts(self) -> bool:
+        return isinstance(self.plan.query.window, CountWindow)
+
+    # -- chains -------------------------------------------------------------------------------------------------------
+
+    def _link(self, live: LinkedState, first: int, *, quiet: bool = False) -> Expanded:
+        """Consume the events from `first` on; the matches that are known with them, but for covers."""
+        live.grow(("HEAD", "CH"), len(live.keys), axis=1)
+        live.grow(("LIVE", "REL", "ROOT"), len(live.keys))
+        stream = live.stream()
+        match = self._match_arrays(live, stream)
+        parts: list[Expanded] = []
+        at, n = first, live.events.length
+        while at < n:
+            end = min(n, at + SLICE) if self.code.warming_up else n
+            arrays = (live.arrays[name] for name in (*LINKS, *PARTITIONS, *FINAL))
+            at = self.code("advance", at, end, int(quiet), live.nums, *stream, *arrays, *match)
+            if self.plan.query.output is not OutputMode.COVER:
+                self._take_out(live, stream, parts)
+            if at < end:
+                self._make_room(live, at)
+        return Expanded.of(parts)
+
+    def _make_room(self, live: LinkedState, at: int) -> None:
+        lists = int(live.arrays["LIVE"][live.events.view("partition")[at]])
+        if lists > self.options.max_runs:
+            raise TooManyMatches(
+                f"more than {self.options.max_runs} combinations of chains at a time: the pattern explodes on this "
+                "stream\n = help: shorten WITHIN, add predicates, or raise max_runs"
+            )
+        need = 2 * (lists + self.size)
+        nodes, chains, ends = (
+            ("N_event", "N_prev", "N_list"),
+            ("C_last",),
+            ("F_parent", "F_chain", "F_next", "F_events"),
+        )
+        combinations = ("L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
+        for cell, names in enumerate((nodes, combinations, chains, ends)):
+            live.grow(names, int(live.nums[cell]) + need)
+
+    def _take_out(self, live: LinkedState, stream: list[npt.NDArray[Any]], parts: list[Expanded]) -> None:
+        """The matches found so far, out of the arrays that generated code writes them to."""
+        n = int(live.nums[FOUND])
+        live.nums[FOUND] = 0
+        if not n:
+            return
+        if self.plan.query.output is OutputMode.LATEST:
+            parts.append(self._expanded(live.arrays["F_events"][:n].copy()))
+            return
+        if self.shares:
+            live.segments.append(self._segment(live, n))
+            return
+        at, size = 0, 1 << 10
+        while at < n:
+            live.nums[ENTRIES] = 0
+            out = np.empty((size, self.size), dtype=np.int64)
+            links = (live.arrays[name] for name in ("N_event", "N_prev", "L_parent", "L_tail", "M"))
+            ends = live.arrays["F_parent"], live.arrays["F_events"]
+            before = at
+            at = self.code("combine", at, n, *ends, out, *links, live.nums, *stream)
+            written = int(live.nums[ENTRIES])
+            if at == before:
+                size *= 4
+            parts.append(self._expanded(out[:written].copy() if written < size else out))
+            if sum(map(len, parts)) > self.options.max_matches:
+                raise TooManyMatches(
+                    f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COVER "
+                    "or LATEST, shorten WITHIN, or add predicates"
+                )
+
+    def _segment(self, live: LinkedState, finals: int) -> Segment:
+        """The chains as they are, from which the matches that end with the `finals` can be told."""
+        n = int(live.nums[0])
+        buffer = {name: np.full(2 * n + finals, -1, dtype=np.int64) for name in NODES}
+        buffer |= {name: np.full(max(1, n), -1, dtype=np.int64) for name in EDGES}
+        arrays, view = live.arrays, live.events.view
+        rank, clock = view("rank"), view("place" if self._counts else "time")
+        names = ("N_event", "N_prev", "N_list", "L_parent", "L_tail", "L_depth")
+        self.support("linked_ways", n, *(arrays[name] for name in names), rank, clock, *buffer.values())
+        ends = arrays["F_events"][:finals, 0].copy(), arrays["F_parent"][:finals]
+        links = arrays["N_event"], arrays["N_prev"], arrays["L_tail"]
+        nodes = (buffer[name] for name in NODES)
+        self.support("final_ways", finals, n, *ends, self.size - 1, *links, rank, *nodes)
+        columns = (view(name).copy() for name in ("time", "rank", "rows"))
+        places = 2 * n + np.arange(finals, dtype=np.int64)
+        return Segment(places, buffer, clock.copy(), span_of(self.plan.query.window), *columns)
+
+    def _expanded(self, events: Integers) -> Expanded:
+        m = len(events)
+        return Expanded(self.size * np.arange(m + 1), events.reshape(-1), np.tile(np.arange(self.size), m))
+
+    def _match_arrays(self, live: LinkedState, stream: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], ...]:
+        """Room for one match, and the candidates of negated components, where these are looked for one by one."""
+        if not self.plan.absent or self.plan.query.output is OutputMode.ALL:
+            return ()
+        k = self.size
+        offsets = np.stack([np.arange(k), np.arange(1, k + 1)], axis=1).astype(np.int64)
+        branch, ends, events = np.zeros(1, dtype=np.int64), np.array([0, k]), np.zeros(k, dtype=np.int64)
+        return branch, ends, events, offsets, events.copy(), *self.reporting.candidates(live, stream)
+
+    def _settled(self, live: LinkedState) -> Expanded:
+        """The covers that no event to come can make later, each once."""
+        n = int(live.nums[FOUND])
+        if not n:
+            return Expanded.none()
+        window = self.plan.query.window
+        span = window.ticks if isinstance(window, TimeWindow) else -1
+        out = np.empty(n, dtype=np.int64)
+        names = ("F_parent", "F_chain", "F_next", "F_events", "L_parent", "L_chain", "REL", "CH", "C_last")
+        arrays = (live.arrays[name] for name in names)
+        view = live.events.view
+        ended = int(live.watermark == FOREVER)
+        m = self.support("settled", n, ended, live.watermark, span, *arrays, view("time"), view("partition"), out)
+        return self._expanded(live.arrays["F_events"][out[:m]])
+
+    def _report(self, live: LinkedState, found: Expanded, watermark: int) -> MatchSet:
+        if self.plan.query.output is OutputMode.ALL:
+            return self.reporting.report(live, found, watermark)
+        view = live.events.view
+        return self.reporting.match_set(found, view("rank"), view("time"), view("rows"))
+
+    # -- forgetting -------------------------------------------------------------------------------------------------
+
+    def _horizon(self, live: LinkedState, watermark: int) -> int:
+        """The first event that a match to come can still hold, or that can decide about one."""
+        window, n = self.plan.query.window, live.events.length
+        cover = self.plan.query.output is OutputMode.COVER
+        if not isinstance(window, TimeWindow) or not n or (cover and not self.plan.apart):
+            return live.horizon
+        time = live.events.view("time")
+        now = min(watermark, int(time[-1]))
+        # The chain that can still grow begins after all others, which are in reach of it as long as they wait for it.
+        reach = (2 if cover else 1) + bool(self.plan.absent)
+        return int(np.searchsorted(time, now - reach * window.ticks, side="left"))
+
+    def _compact(self, live: LinkedState) -> None:
+        """Throw away every event that nothing can come of."""
+        if live.horizon:
+            live.events.drop(live.horizon)
+            live.horizon = 0
+            self._relink(live)
+
+    def _relink(self, live: LinkedState) -> None:
+        """Build the chains of the events there are; what was reported is not reported again."""
+        counted = live.nums[8:].copy()
+        live.clear()
+        self._link(live, 0, quiet=True)
+        if self.plan.query.output is OutputMode.COVER:
+            self._settled(live)
+        live.nums[8:] = counted

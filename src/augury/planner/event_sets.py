@@ -1,0 +1,90 @@
+"""BoundQuery -> EventSetsPlan, for sets under the strategies that consume events one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from augury.ir.branches import Branch, branches
+from augury.ir.equality import close_equalities
+from augury.ir.normal_form import normal_conjuncts
+from augury.ir.pattern import Repeat, variable_of
+from augury.ir.predicate import Aggregate, Conjunct, walk
+from augury.ir.query import BoundQuery
+from augury.ir.terms import OutputMode, Strategy
+from augury.plan import Computed, EventSetsPlan, SetBranch, Unsupported
+from augury.plan.event_sets import MOST_VARIABLES
+from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.exclusive import exclusive
+
+FAMILY = "event-sets"
+
+
+def build_event_sets(query: BoundQuery) -> EventSetsPlan | Unsupported:
+    """One SES automaton for each branch; Unsupported for sequences, whose lists do not wait to become maximal."""
+    try:
+        return _build(query)
+    except Cannot as e:
+        return Unsupported(FAMILY, e.reason, e.span)
+
+
+def _build(query: BoundQuery) -> EventSetsPlan:
+    if query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+        raise Cannot("skip_till_any_match binds sets in every possible way, an automaton the next events that fit")
+    if query.threshold is not None:
+        raise Cannot("a lossy stream needs the scores of the lossy plan")
+    if query.output is OutputMode.COVER:
+        raise Cannot("instances find all matches, and do not know the chains of OUTPUT COVER")
+    found = [b for b in branches(query.pattern) if b.components]
+    if all(b.sequential for b in found):
+        reason = "a sequence, which matches as soon as it is complete, not when it is maximal"
+        raise Cannot(reason, query.pattern.span)
+    if any(b.sequential and any(isinstance(c, Repeat) for c in b.components) for b in found):
+        raise Cannot("an alternative that is a sequence with a list, which is for runs", query.pattern.span)
+    names = [frozenset(b.variables) for b in found]
+    if len(set(names)) < len(names):
+        raise Cannot(
+            "alternatives that bind the same variables, of which one may wait for the other", query.pattern.span
+        )
+    if any(len(b.components) > MOST_VARIABLES for b in found):
+        raise Cannot(f"more than {MOST_VARIABLES} variables")
+    computed: dict[str, Computed] = {}
+    plans = []
+    for b in found:
+        closed = normal_conjuncts(query.conjuncts, query.pattern_order)
+        if not b.sequential:
+            closed = close_equalities(closed, b.variables, query.pattern_order)
+        conjuncts, columns = compiled_conjuncts(replace(query, conjuncts=closed))
+        computed |= {c.name: c for c in columns}
+        plans.append(_branch(query, b, conjuncts))
+    # A contiguous match ends with the first event that it cannot take, also with one that nobody could.
+    skips = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+    return EventSetsPlan(query, tuple(plans), tuple(computed.values()), filter=skips)
+
+
+def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) -> SetBranch:
+    components = [component(c, [variable_of(c)], conjuncts) for c in branch.components]
+    # What reads no event at all is tested with every one, since any may be the first.
+    constant = tuple(j for j in conjuncts if not j.variables)
+    bare = tuple(replace(c, alone=(*constant, *c.alone), take=(), whole=()) for c in components)
+    several = tuple(
+        j
+        for j in conjuncts
+        if j.variables and set(j.variables) <= set(branch.variables) and not (len(j.variables) == 1 and j.one_event)
+    )
+    for j in several:
+        _check(j, branch)
+    absent = tuple(absence(p, branch.variables, conjuncts) for p in branch.absent)
+    typed = query.schema.type is not None
+    apart = all(exclusive(a, b, typed=typed) for a, b in combinations(bare, 2))
+    return SetBranch(bare, branch.order, several, absent, apart, branch.sequential)
+
+
+def _check(j: Conjunct, branch: Branch) -> None:
+    """A running aggregate is known while its list grows, so all else that is compared with it must be bound before."""
+    for e in walk(j.expr):
+        if isinstance(e, Aggregate) and e.running:
+            others = set(j.variables) - {e.variable}
+            if j.whole or any((u, e.variable) not in branch.order for u in others):
+                raise Cannot("a running aggregate of a list that is already complete", e.span)

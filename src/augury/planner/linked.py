@@ -1,0 +1,65 @@
+"""BoundQuery -> LinkedPlan, for sequences of single events whose covers are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+from augury.ir.branches import Branch, branches
+from augury.ir.pattern import variable_of
+from augury.ir.query import BoundQuery
+from augury.ir.terms import OutputMode, Strategy
+from augury.plan import LinkedPlan, Unsupported
+from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.exclusive import exclusive
+
+FAMILY = "linked"
+
+OUTPUTS = (OutputMode.ALL, OutputMode.COVER, OutputMode.LATEST)
+
+
+def build_linked(query: BoundQuery) -> LinkedPlan | Unsupported:
+    """The chains of one sequence; Unsupported where they would not tell the whole truth."""
+    try:
+        return _build(query)
+    except Cannot as e:
+        return Unsupported(FAMILY, e.reason, e.span)
+
+
+def _build(query: BoundQuery) -> LinkedPlan:
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        raise Cannot(f"{query.strategy} selects events, chains hold all of them")
+    if query.threshold is not None:
+        raise Cannot("a lossy stream needs the scores of the lossy plan")
+    if query.output not in OUTPUTS:
+        raise Cannot(f"OUTPUT {query.output} is not among {', '.join(OUTPUTS)}")
+    branch = _sequence(query)
+    conjuncts, computed = compiled_conjuncts(query)
+    depth = {v: sum(1 for _, later in branch.order if later == v) for v in branch.variables}
+    ordered = sorted(branch.components, key=lambda c: depth[variable_of(c)])
+    # What reads no event at all is tested with each: then no event is relevant, and nothing has a chain.
+    constant = tuple(j for j in conjuncts if not j.variables)
+    components = tuple(component(c, [variable_of(c)], conjuncts) for c in ordered)
+    bare = tuple(replace(c, alone=(*constant, *c.alone), take=(), whole=()) for c in components)
+    several = tuple(j for j in conjuncts if len(j.variables) > 1 and set(j.variables) <= set(branch.variables))
+    absent = tuple(absence(p, branch.variables, conjuncts) for p in branch.absent)
+    if any(part.open for part in absent):
+        raise Cannot("a NOT that may still occur when the match is complete", query.pattern.span)
+    typed = query.schema.type is not None
+    apart = all(exclusive(a, b, typed=typed) for a, b in combinations(bare, 2))
+    return LinkedPlan(query, bare, several, absent, computed, apart)
+
+
+def _sequence(query: BoundQuery) -> Branch:
+    found = branches(query.pattern)
+    if len(found) > 1:
+        raise Cannot("alternatives, whose events are in the chains of other alternatives too", query.pattern.span)
+    (branch,) = found
+    if not branch.sequential:
+        raise Cannot("an AND: its events may come in any order, and chains are linked in one", query.pattern.span)
+    if len(branch.components) < 2:
+        raise Cannot("a single component has no chain to be linked to", query.pattern.span)
+    for v in query.variables:
+        if v.iterated and not v.negated:
+            raise Cannot(f"the list `{v.name}` may lie in several chains at once", query.pattern.span)
+    return branch

@@ -1,0 +1,97 @@
+"""Matches that are counted, chosen by OUTPUT LATEST or kept factorised are those of the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from augury.codegen import EagerKernel, LazyKernel, LinkedKernel
+from augury.ir.terms import OutputMode, Strategy
+from augury.options import Options
+from augury.plan import EagerNfaPlan, LazyChainPlan, LinkedPlan, Unsupported
+from augury.planner.eager_nfa import build_eager_nfa
+from augury.planner.hints import NO_HINTS
+from augury.planner.lazy_chain import build_lazy_chain
+from augury.planner.linked import build_linked
+from augury.runtime.batch import EventBatch, time_ticks
+from augury.runtime.shared import SharedMatches, enumerated
+from augury.runtime.state import FOREVER, Kernel
+from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.queries import queries
+from augury.testing.streams import cuts, streams
+
+UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
+FAMILIES = ("eager-nfa", "lazy-chain", "linked")
+
+COUNTED = queries(outputs=(OutputMode.COUNT, OutputMode.LATEST))
+JOINED = queries(outputs=(OutputMode.ALL,), strategies=(Strategy.SKIP_TILL_ANY_MATCH,), operators=("SEQ",), lists=False)
+
+
+def kernel_for(query: Any, family: str, options: Options) -> Kernel | None:
+    plan: EagerNfaPlan | LazyChainPlan | LinkedPlan | Unsupported
+    match family:
+        case "eager-nfa":
+            plan = build_eager_nfa(query)
+        case "lazy-chain":
+            plan = build_lazy_chain(query, NO_HINTS)
+        case _:
+            plan = build_linked(query)
+    match plan:
+        case EagerNfaPlan():
+            return EagerKernel(plan, options)
+        case LazyChainPlan():
+            return LazyKernel(plan, options)
+        case LinkedPlan():
+            return LinkedKernel(plan, options)
+        case Unsupported():
+            return None
+
+
+def counts(options: Options, family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
+    query = compiled(text, events, Options(plan="reference"))
+    kernel = kernel_for(query.rewritten, family, options)
+    assume(kernel is not None)
+    assert kernel is not None
+    found = run(kernel, query.bound.schema, data.draw(cuts(events)), save=data.draw(st.booleans()))
+    assert found == reference_matches(query.bound, events)
+
+
+@pytest.mark.parametrize("family", ["eager-nfa", "lazy-chain"])
+@settings(max_examples=400, deadline=None, suppress_health_check=UNHURRIED)
+@given(COUNTED, streams(max_size=10), st.data())
+def test_counts_are_those_of_the_reference(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
+    counts(Options(jit=False), family, text, events, data)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@given(st.sampled_from(["eager-nfa", "lazy-chain"]), COUNTED, streams(max_size=10), st.data())
+def test_counts_of_compiled_code(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
+    counts(Options(jit=True), family, text, events, data)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=400, deadline=None, suppress_health_check=UNHURRIED)
+@given(JOINED, streams(max_size=12), st.integers(0, 2**32))
+def test_a_factorised_result_is_the_same_set(family: str, text: str, events: pa.Table, seed: int) -> None:
+    query = compiled(text, events, Options(plan="reference"))
+    kernel = kernel_for(query.rewritten, family, Options(jit=False, compressed=True))
+    assume(kernel is not None and events.num_rows > 0)
+    assert kernel is not None
+    time = time_ticks(events, query.bound.schema)
+    _, found = kernel.step(kernel.start(), EventBatch(events, np.arange(events.num_rows), time), FOREVER)
+    assume(isinstance(found, SharedMatches))
+    assert isinstance(found, SharedMatches)
+    everything = reference_matches(query.bound, events)
+    assert len(found) == len(everything)
+    assert enumerated(found) == everything
+    assert found.sample(len(everything), seed) == everything
+    some = found.sample(len(everything) // 2, seed)
+    assert len(some) == len(set(some)) == len(everything) // 2
+    assert set(some) <= set(everything)
+    assert list(some) == list(found.sample(len(everything) // 2, seed))

@@ -1,0 +1,52 @@
+"""Linked chains agree with the reference, whatever the batches."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from augury.codegen import LinkedKernel
+from augury.ir.terms import OutputMode, Strategy
+from augury.options import Options
+from augury.plan import LinkedPlan
+from augury.planner.linked import build_linked
+from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.queries import queries
+from augury.testing.streams import cuts, streams
+
+OUTPUTS = (OutputMode.ALL, OutputMode.COVER, OutputMode.COVER, OutputMode.LATEST)
+UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
+
+SEQUENCES = queries(outputs=OUTPUTS, strategies=(Strategy.SKIP_TILL_ANY_MATCH,), operators=("SEQ",), lists=False)
+
+
+def agrees(options: Options, text: str, events: pa.Table, data: st.DataObject) -> None:
+    query = compiled(text, events, Options(plan="reference"))
+    plan = build_linked(query.rewritten)
+    assume(isinstance(plan, LinkedPlan))
+    assert isinstance(plan, LinkedPlan)
+    kernel = LinkedKernel(plan, options)
+    found = run(kernel, query.bound.schema, data.draw(cuts(events)), save=data.draw(st.booleans()))
+    assert found == reference_matches(query.bound, events)
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=UNHURRIED)
+@given(SEQUENCES, streams(max_size=10), st.data())
+def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@given(SEQUENCES, streams(max_size=10), st.data())
+def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    agrees(Options(jit=True), text, events, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@given(SEQUENCES, streams(max_size=10), st.data())
+def test_much_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    agrees(Options(jit=True, counters=data.draw(st.booleans())), text, events, data)
