@@ -10,97 +10,43 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, PLACES, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
-    for i in range(i0, n):  # store for c
-        MASK[i - i0] = (type_[i] == 2)
-    words = (n - i0 + 7) >> 3
-    for k in range(n - i0, 8 * words):
-        MASK[k] = 0
-    found = 0
-    for word in range(words):
-        if WORDS[word] != 0:
-            for k in range(8 * word, 8 * word + 8):
-                PLACES[found] = i0 + k
-                found += MASK[k] != 0
-    fill = FILL[0]
-    for k in range(found):
-        B0_e[fill + k] = PLACES[k]
-    for k in range(found):
-        B0_r[fill + k] = rank[PLACES[k]]
-    for k in range(found):
-        B0_t[fill + k] = time[PLACES[k]]
-    for k in range(found):
-        B0__c_price[fill + k] = c_price[PLACES[k]]
-    FILL[0] = fill + found
-    for i in range(i0, n):  # store for n
-        MASK[i - i0] = (type_[i] == 3)
-    words = (n - i0 + 7) >> 3
-    for k in range(n - i0, 8 * words):
-        MASK[k] = 0
-    found = 0
-    for word in range(words):
-        if WORDS[word] != 0:
-            for k in range(8 * word, 8 * word + 8):
-                PLACES[found] = i0 + k
-                found += MASK[k] != 0
-    fill = FILL[1]
-    for k in range(found):
-        B1_e[fill + k] = PLACES[k]
-    for k in range(found):
-        B1_r[fill + k] = rank[PLACES[k]]
-    for k in range(found):
-        B1_t[fill + k] = time[PLACES[k]]
-    for k in range(found):
-        B1__c_volume[fill + k] = c_volume[PLACES[k]]
-    for k in range(found):
-        B1__c_volume_null[fill + k] = c_volume_null[PLACES[k]]
-    FILL[1] = fill + found
-    for i in range(i0, n):  # store for a
-        MASK[i - i0] = (type_[i] == 0)
-    words = (n - i0 + 7) >> 3
-    for k in range(n - i0, 8 * words):
-        MASK[k] = 0
-    found = 0
-    for word in range(words):
-        if WORDS[word] != 0:
-            for k in range(8 * word, 8 * word + 8):
-                PLACES[found] = i0 + k
-                found += MASK[k] != 0
-    fill = FILL[2]
-    for k in range(found):
-        B2_e[fill + k] = PLACES[k]
-    for k in range(found):
-        B2_r[fill + k] = rank[PLACES[k]]
-    for k in range(found):
-        B2_t[fill + k] = time[PLACES[k]]
-    for k in range(found):
-        B2__c_volume[fill + k] = c_volume[PLACES[k]]
-    for k in range(found):
-        B2__c_volume_null[fill + k] = c_volume_null[PLACES[k]]
-    for k in range(found):
-        B2__c_price[fill + k] = c_price[PLACES[k]]
-    FILL[2] = fill + found
-    for i in range(i0, n):  # store for b
-        MASK[i - i0] = (type_[i] == 1)
-    words = (n - i0 + 7) >> 3
-    for k in range(n - i0, 8 * words):
-        MASK[k] = 0
-    found = 0
-    for word in range(words):
-        if WORDS[word] != 0:
-            for k in range(8 * word, 8 * word + 8):
-                PLACES[found] = i0 + k
-                found += MASK[k] != 0
-    fill = FILL[3]
-    for k in range(found):
-        B3_e[fill + k] = PLACES[k]
-    for k in range(found):
-        B3_r[fill + k] = rank[PLACES[k]]
-    for k in range(found):
-        B3_t[fill + k] = time[PLACES[k]]
-    for k in range(found):
-        B3__c_price[fill + k] = c_price[PLACES[k]]
-    FILL[3] = fill + found
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+    n0 = FILL[0]  # of c
+    n1 = FILL[1]  # of n
+    n2 = FILL[2]  # of a
+    n3 = FILL[3]  # of b
+    for i in range(i0, n):
+        if (type_[i] == 2):  # store it for c
+            B0_e[n0] = i
+            B0_r[n0] = rank[i]
+            B0_t[n0] = time[i]
+            B0__c_price[n0] = c_price[i]
+            n0 += 1
+        if (type_[i] == 3):  # store it for n
+            B1_e[n1] = i
+            B1_r[n1] = rank[i]
+            B1_t[n1] = time[i]
+            B1__c_volume[n1] = c_volume[i]
+            B1__c_volume_null[n1] = c_volume_null[i]
+            n1 += 1
+        if (type_[i] == 0):  # store it for a
+            B2_e[n2] = i
+            B2_r[n2] = rank[i]
+            B2_t[n2] = time[i]
+            B2__c_volume[n2] = c_volume[i]
+            B2__c_volume_null[n2] = c_volume_null[i]
+            B2__c_price[n2] = c_price[i]
+            n2 += 1
+        if (type_[i] == 1):  # store it for b
+            B3_e[n3] = i
+            B3_r[n3] = rank[i]
+            B3_t[n3] = time[i]
+            B3__c_price[n3] = c_price[i]
+            n3 += 1
+    FILL[0] = n0
+    FILL[1] = n1
+    FILL[2] = n2
+    FILL[3] = n3
 
 
 @kernel
@@ -117,7 +63,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_v
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, PLACES, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     from1_b = 0

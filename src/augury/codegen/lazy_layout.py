@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from augury.codegen.expressions import Code, Leaf, true, vectorises
+from augury.codegen.expressions import Code, Leaf, true
 from augury.codegen.lines import Lines
 from augury.codegen.runs import Columns
 from augury.ir.predicate import Ref
@@ -105,7 +105,7 @@ class Layout:
     @property
     def arrays(self) -> list[str]:
         """Every array of the layout, in the order generated functions take them."""
-        names = ["FILL", "MASK", "WORDS", "PLACES"]
+        names = ["FILL", "MASK", "WORDS"]
         for b in self.buffers:
             names += [f"{b.name}_{x}" for x in ("e", "r", "t")]
             names += [f"{b.name}_p"] if self.query.partition_by else []
@@ -136,9 +136,7 @@ class Layout:
         if c.types and self.query.schema.type is not None:
             tests.append(" or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types))
         tests += [true(j.expr, read, self.strings) for j in c.alone]
-        # Tests on numbers alone are made for all events at once; what may cost more is left to those of the type.
-        cheap = all(vectorises(j) for j in c.alone)
-        return (" & " if cheap else " and ").join(f"({t})" for t in tests) or "True"
+        return " and ".join(f"({t})" for t in tests) or "True"
 
     # -- the function that fills the buffers ------------------------------------------------------------------------
 
@@ -149,46 +147,17 @@ class Layout:
         out.add("@kernel")
         keys = "".join(f"{name}, " for name in self.key_arguments())
         with out.block(f"def store(i0, n, k0, {keys}{arguments}):"):
-            if self.indexes:
-                self._store_one_by_one(out)
-            else:
-                for b in self.buffers:
-                    self._store_many(out, b)
-
-    def _store_one_by_one(self, out: Lines) -> None:
-        """A loop over the events, since a link leads to what came before in another buffer."""
-        for b in self.buffers:
-            out.add(f"n{b.number} = FILL[{b.number}]", f"of {', '.join(b.variables)}")
-        with out.block("for i in range(i0, n):"):
-            if self.query.partition_by:
-                with out.block("if part[i] < 0:"):
-                    out.add("continue", "it agrees with no other event")
             for b in self.buffers:
-                with out.block(f"if {b.fits}:", f"store it for {', '.join(b.variables)}"):
-                    self._append(out, b)
-        for b in self.buffers:
-            out.add(f"FILL[{b.number}] = n{b.number}")
-
-    def _store_many(self, out: Lines, b: Buffer) -> None:
-        """Loops over a mask, then over the events that fit: which type comes next cannot be foretold."""
-        fits = f"({b.fits}) and part[i] >= 0" if self.query.partition_by else b.fits
-        with out.block("for i in range(i0, n):", f"store for {', '.join(b.variables)}"):
-            out.add(f"MASK[i - i0] = {fits}")
-        out.add("words = (n - i0 + 7) >> 3")
-        with out.block("for k in range(n - i0, 8 * words):"):
-            out.add("MASK[k] = 0")
-        out.add("found = 0")
-        some, each = "if WORDS[word] != 0:", "for k in range(8 * word, 8 * word + 8):"
-        with out.block("for word in range(words):"), out.block(some), out.block(each):
-            out.add("PLACES[found] = i0 + k")
-            out.add("found += MASK[k] != 0")
-        out.add(f"fill = FILL[{b.number}]")
-        copies = [("_e", ""), ("_r", "rank"), ("_t", self.clock), *((f"__{x}", x) for x in b.columns)]
-        copies += [("_p", "part")] if self.query.partition_by else []
-        for own, column in copies:
-            with out.block("for k in range(found):"):
-                out.add(f"{b.name}{own}[fill + k] = {f'{column}[PLACES[k]]' if column else 'PLACES[k]'}")
-        out.add(f"FILL[{b.number}] = fill + found")
+                out.add(f"n{b.number} = FILL[{b.number}]", f"of {', '.join(b.variables)}")
+            with out.block("for i in range(i0, n):"):
+                if self.query.partition_by:
+                    with out.block("if part[i] < 0:"):
+                        out.add("continue", "it agrees with no other event")
+                for b in self.buffers:
+                    with out.block(f"if {b.fits}:", f"store it for {', '.join(b.variables)}"):
+                        self._append(out, b)
+            for b in self.buffers:
+                out.add(f"FILL[{b.number}] = n{b.number}")
 
     def tally(self, out: Lines, arguments: str) -> None:
         """Write `tally`, which counts the events of each buffer in pieces of the stream."""

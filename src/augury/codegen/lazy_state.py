@@ -79,7 +79,6 @@ class LazyState:
         arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
         arrays["MASK"] = np.zeros(ROOM + 16, dtype=np.uint8)
         arrays["WORDS"] = arrays["MASK"].view(np.uint64)
-        arrays["PLACES"] = np.zeros(ROOM + 1, dtype=np.int64)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
         for name, size in (("O_offsets", ROOM + 1), ("O_events", 4 * ROOM), ("O_codes", 4 * ROOM)):
@@ -131,8 +130,6 @@ class LazyState:
 
     def reserve(self, more: int) -> None:
         """Room for `more` events in every buffer."""
-        if more >= len(self.arrays["PLACES"]):
-            self.arrays["PLACES"] = np.zeros(2 * more, dtype=np.int64)
         longest = more
         for b in range(len(self.source.layout.buffers)):
             least = int(self.arrays["FILL"][b]) + more
