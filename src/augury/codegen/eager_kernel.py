@@ -17,11 +17,11 @@ from augury.codegen.eager_state import (
     EagerState,
 )
 from augury.codegen.keys import key_words
-from augury.codegen.live import LiveTables
+from augury.codegen.live import LiveTables, in_use
 from augury.codegen.reporting import SLICE, Expanded, span_of
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
-from augury.errors import HostError, TooManyMatches
+from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -115,18 +115,9 @@ class AutomatonKernel(ABC):
         return RunState(self.family, VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
 
     def _live(self, state: RunState) -> EagerState:
-        if isinstance(state.tables, LiveTables):
-            live = state.tables.state
-            assert isinstance(live, EagerState)
-            if live.broken:
-                raise HostError(
-                    "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
-                )
+        live = in_use(state, EagerState, self.family, VERSION)
+        if live is not None:
             return live
-        if (state.family, state.version) != (self.family, VERSION):
-            raise HostError(
-                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `{self.family}`"
-            )
         live = self._new_state()
         live.restore(state.tables, self.support)
         return live

@@ -49,7 +49,7 @@ class _Emitter(Lists):
         self.loud = False
         """Whether what is written now runs only when matches are wanted."""
         sizes = {len(b.components) for b in plan.branches}
-        ordered = all(len(b.order) == len(b.components) * (len(b.components) - 1) // 2 for b in plan.branches)
+        ordered = all(b.sequential for b in plan.branches)
         self.fixed = sizes.pop() if len(plan.branches) == 1 and ordered and not self.vectors else 0
 
     def emit(self) -> LazyChainSource:
@@ -331,8 +331,7 @@ class _Emitter(Lists):
         with out.block("if quiet == 0:") if not self.loud else nullcontext():
             with out.block(f"if m + 1 >= O_offsets.shape[0] or w + {size} > O_events.shape[0]:"):
                 self._full(out, f"{NO_ROOM_FOR_MATCHES}")
-            depth = {v: sum(1 for _, later in branch.order if later == v) for v in self.component}
-            for c in sorted(branch.components, key=lambda c: depth[c.variable]):
+            for c in branch.in_sequence:
                 v, code = self.names[c.variable], first + branch.components.index(c)
                 if c.iterated:
                     with out.block(f"for k in range(d_{v}):"):
@@ -344,8 +343,7 @@ class _Emitter(Lists):
                     if not self.fixed:
                         out.add(f"O_codes[w] = {code}")
                     out.add("w += 1")
-            n = len(branch.components)
-            if len(branch.order) < n * (n - 1) // 2:
+            if not branch.sequential:
                 out.add("sort_match(O_events, O_codes, O_offsets[m], w)")
             out.add("m += 1")
             out.add("O_offsets[m] = w")

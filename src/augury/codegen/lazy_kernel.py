@@ -28,13 +28,13 @@ from augury.codegen.lazy_source import (
     Entry,
     LazyChainSource,
 )
-from augury.codegen.lazy_state import ROOM, LazyState
-from augury.codegen.live import LiveTables
+from augury.codegen.lazy_state import LazyState
+from augury.codegen.live import LiveTables, in_use
 from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
 from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
-from augury.errors import HostError, TooManyMatches
+from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
@@ -173,8 +173,7 @@ class LazyKernel:
         """Only store the events: the buffers are the factorised result."""
         reporting = self._chain(live.orders).reporting
         (branch,) = self.plan.branches
-        depth = {c.variable: sum(1 for _, later in branch.order if later == c.variable) for c in branch.components}
-        sequence = [live.source.buffer_of[v] for v in sorted(depth, key=depth.__getitem__)]
+        sequence = [live.source.buffer_of[c.variable] for c in branch.in_sequence]
         begin = int(live.arrays["FILL"][sequence[-1]])
         self._store(live, first, live.events.length)
         if live.arrays["FILL"][sequence[-1]] == begin:
@@ -213,18 +212,9 @@ class LazyKernel:
         return RunState(FAMILY, VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
 
     def _live(self, state: RunState) -> LazyState:
-        if isinstance(state.tables, LiveTables):
-            live = state.tables.state
-            assert isinstance(live, LazyState)
-            if live.broken:
-                raise HostError(
-                    "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
-                )
+        live = in_use(state, LazyState, FAMILY, VERSION)
+        if live is not None:
             return live
-        if (state.family, state.version) != (FAMILY, VERSION):
-            raise HostError(
-                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `{FAMILY}`"
-            )
         live = self._new_state()
         live.restore(state.tables, self.support)
         self._build_up(live, live.orders, live.events.length)
@@ -322,7 +312,7 @@ class LazyKernel:
         found.flush()
         live.peak = max(live.peak, live.waiting())
         if live.waiting() > 2 * live.pruned:
-            self._prune(live)
+            live.prune(self.support, self.span, by_partition=self._counts and bool(self.keys))
         return Expanded.of(found.parts)
 
     def _now(self, live: LazyState, end: int, watermark: int) -> int:
@@ -350,7 +340,7 @@ class LazyKernel:
             if full == NO_ROOM_FOR_MATCHES:
                 assert found is not None
                 found.make_room()
-                self._rehead(live)
+                live.rehead(self.support)
             elif full >= NO_ROOM_IN_POOL:
                 self._grow_pool(live, full - NO_ROOM_IN_POOL)
 
@@ -363,7 +353,7 @@ class LazyKernel:
                 "stream\n = help: shorten WITHIN, add predicates, or raise max_runs"
             )
         live.grow_pool(pool)
-        self._rehead(live)
+        live.rehead(self.support)
 
     def _store(self, live: LazyState, first: int, end: int) -> None:
         """Sort the events from `first` to `end` into the buffers."""
@@ -398,32 +388,6 @@ class LazyKernel:
         numbers.number(self.support, words, null, out, NO_PLACES)
         return out
 
-    # -- partial matches that wait ------------------------------------------------------------------------------------
-
-    def _prune(self, live: LazyState) -> None:
-        """Forget the partial matches whose window has passed."""
-        if self.span >= 0:
-            for pool in live.source.pools:
-                n = int(live.arrays["PF"][pool.node, 0])
-                t = live.arrays[f"P{pool.node}__t"][:n]
-                partitioned = self._counts and self.keys
-                now = live.counts[live.arrays[f"P{pool.node}__p"][:n]] if partitioned else live.now
-                keep = np.flatnonzero(now - t <= self.span) if live.now != FOREVER else np.empty(0, dtype=np.int64)
-                for name in pool.arrays:
-                    if "_head" not in name and "_next" not in name:
-                        live.arrays[name][: len(keep)] = live.arrays[name][keep]
-                live.arrays["PF"][pool.node, 0] = len(keep)
-            self._rehead(live)
-        live.pruned = max(ROOM, live.waiting())
-
-    def _rehead(self, live: LazyState) -> None:
-        """Link the partial matches that wait by their keys; those that were put back for want of room are left out."""
-        for pool in live.source.pools:
-            for child in pool.heads:
-                n = int(live.arrays["PF"][pool.node, 0])
-                arrays = (live.arrays[f"P{pool.node}_{x}{child}"] for x in ("id", "next", "head"))
-                self.support("rehead", n, *arrays)
-
     # -- forgetting -------------------------------------------------------------------------------------------------
 
     def _horizon(self, live: LazyState, watermark: int) -> int:
@@ -448,7 +412,7 @@ class LazyKernel:
 
     def _compact(self, live: LazyState) -> None:
         """Throw away every event that nothing can come of."""
-        self._prune(live)
+        live.prune(self.support, self.span, by_partition=self._counts and bool(self.keys))
         count = live.horizon
         if not count:
             return

@@ -25,6 +25,7 @@ from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
+from augury.runtime.state import FOREVER
 
 ROOM = 256
 """Events of a buffer, partial matches and matches that there is room for at first."""
@@ -189,6 +190,29 @@ class LazyState:
     def waiting(self) -> int:
         """How many partial matches wait."""
         return int(self.arrays["PF"][:, 0].sum())
+
+    def prune(self, support: Tier, span: int, *, by_partition: bool) -> None:
+        """Forget the partial matches whose window has passed; places are counted in all, or `by_partition`."""
+        if span >= 0:
+            for pool in self.source.pools:
+                n = int(self.arrays["PF"][pool.node, 0])
+                t = self.arrays[f"P{pool.node}__t"][:n]
+                now = self.counts[self.arrays[f"P{pool.node}__p"][:n]] if by_partition else self.now
+                keep = np.flatnonzero(now - t <= span) if self.now != FOREVER else np.empty(0, dtype=np.int64)
+                for name in pool.arrays:
+                    if "_head" not in name and "_next" not in name:
+                        self.arrays[name][: len(keep)] = self.arrays[name][keep]
+                self.arrays["PF"][pool.node, 0] = len(keep)
+            self.rehead(support)
+        self.pruned = max(ROOM, self.waiting())
+
+    def rehead(self, support: Tier) -> None:
+        """Link the partial matches that wait by their keys; those that were put back for want of room are left out."""
+        for pool in self.source.pools:
+            for child in pool.heads:
+                n = int(self.arrays["PF"][pool.node, 0])
+                arrays = (self.arrays[f"P{pool.node}_{x}{child}"] for x in ("id", "next", "head"))
+                support("rehead", n, *arrays)
 
     # -- saving -----------------------------------------------------------------------------------------------------
 

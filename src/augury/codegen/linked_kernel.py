@@ -16,13 +16,13 @@ import pyarrow as pa
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers, key_words
 from augury.codegen.linked import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
-from augury.codegen.live import LiveTables
+from augury.codegen.live import LiveTables, in_use
 from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
 from augury.codegen.segment import EDGES, NODES, Segment
 from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
-from augury.errors import HostError, TooManyMatches
+from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
@@ -192,18 +192,9 @@ class LinkedKernel:
         return RunState(FAMILY, VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
 
     def _live(self, state: RunState) -> LinkedState:
-        if isinstance(state.tables, LiveTables):
-            live = state.tables.state
-            assert isinstance(live, LinkedState)
-            if live.broken:
-                raise HostError(
-                    "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
-                )
+        live = in_use(state, LinkedState, FAMILY, VERSION)
+        if live is not None:
             return live
-        if (state.family, state.version) != (FAMILY, VERSION):
-            raise HostError(
-                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `{FAMILY}`"
-            )
         live = self._new_state()
         live.restore(state.tables, self.support)
         self._relink(live)

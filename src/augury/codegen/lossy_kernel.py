@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from augury.codegen.keys import NO_PLACES, key_words
-from augury.codegen.live import LiveTables
+from augury.codegen.live import LiveTables, in_use
 from augury.codegen.lossy import FOUND, LIMIT, LossySource, emit_lossy
 from augury.codegen.lossy_conditions import COUNTERS
 from augury.codegen.lossy_reporting import SLICE, LossyReporting
 from augury.codegen.lossy_state import LossyState, Scored, score_tables
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
-from augury.errors import HostError, TooManyMatches
+from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import TimeWindow
 from augury.loss import DIGITS
@@ -91,18 +91,9 @@ class LossyKernel:
         return RunState("lossy", VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
 
     def _live(self, state: RunState) -> LossyState:
-        if isinstance(state.tables, LiveTables):
-            live = state.tables.state
-            assert isinstance(live, LossyState)
-            if live.broken:
-                raise HostError(
-                    "A549", "an error interrupted this state, which cannot be continued", "restore a saved one"
-                )
+        live = in_use(state, LossyState, "lossy", VERSION)
+        if live is not None:
             return live
-        if (state.family, state.version) != ("lossy", VERSION):
-            raise HostError(
-                "A548", f"a state of `{state.family}` version {state.version} cannot be continued by `lossy`"
-            )
         live = self._new_state()
         live.restore(state.tables, self.support)
         return live

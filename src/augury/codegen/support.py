@@ -11,12 +11,13 @@ from augury.codegen.source import KernelSource, kernel_source
 
 @cache
 def support_source() -> KernelSource:
-    """The functions of `augury.codegen.buffer` and `augury.codegen.chains`, each an entry.
+    """The functions of `augury.codegen.buffer`, `chains` and `sequences`, each an entry.
 
     >>> "expand" in support_source().entries
     True
     """
-    texts = [files("augury.codegen").joinpath(name).read_text(encoding="utf-8") for name in ("buffer.py", "chains.py")]
+    names = ("buffer.py", "chains.py", "sequences.py")
+    texts = [files("augury.codegen").joinpath(name).read_text(encoding="utf-8") for name in names]
     # Without their imports: what these name is in the prelude.
     body = "\n\n".join(text[text.index("\ndef ") + 1 :] for text in texts)
     return kernel_source(

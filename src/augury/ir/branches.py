@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import assert_never
@@ -42,8 +42,27 @@ class Branch:
     @property
     def sequential(self) -> bool:
         """Whether the order is total, as for a SEQ of components."""
-        n = len(self.components)
-        return len(self.order) == n * (n - 1) // 2
+        return is_total(self.order, self.variables)
+
+    @property
+    def in_sequence(self) -> tuple[Event | Repeat, ...]:
+        """The components of a sequential branch, earlier ones first."""
+        by_name = {variable_of(c): c for c in self.components}
+        return tuple(by_name[v] for v in in_order(by_name, self.order))
+
+
+def is_total(order: Collection[tuple[str, str]], variables: Collection[object]) -> bool:
+    """Whether a transitive order among `variables` leaves no two of them open."""
+    return len(order) == len(variables) * (len(variables) - 1) // 2
+
+
+def in_order(variables: Iterable[str], order: Collection[tuple[str, str]]) -> list[str]:
+    """Variables by how many others the order puts before them: a total order is followed.
+
+    >>> in_order("ba", {("a", "b")})
+    ['a', 'b']
+    """
+    return sorted(variables, key=lambda v: sum(1 for _, later in order if later == v))
 
 
 def branches(pattern: Pattern) -> tuple[Branch, ...]:

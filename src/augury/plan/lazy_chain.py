@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
+from augury.ir.branches import in_order, is_total
 from augury.ir.predicate import Aggregate, Compare, Conjunct, Element, Expr, Ref, variables, walk
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.plan.components import Absence, Component, Computed
@@ -69,6 +70,16 @@ class ChainBranch:
     absent: tuple[Absence, ...]
     evaluation: tuple[str, ...]
 
+    @property
+    def sequential(self) -> bool:
+        """Whether the order is total, as for a SEQ of components."""
+        return is_total(self.order, self.components)
+
+    @property
+    def in_sequence(self) -> tuple[Component, ...]:
+        """The components of a sequential branch, earlier ones first."""
+        return tuple(self[v] for v in in_order((c.variable for c in self.components), self.order))
+
     def __getitem__(self, variable: str) -> Component:
         return next(c for c in self.components if c.variable == variable)
 
@@ -106,9 +117,8 @@ class LazyChainPlan:
         if len(self.branches) != 1 or self.conjuncts or self.query.partition_by:
             return False
         (branch,) = self.branches
-        n = len(branch.components)
-        sequence = len(branch.order) == n * (n - 1) // 2 and not any(c.iterated for c in branch.components)
-        return sequence and not branch.absent and isinstance(self.query.window, TimeWindow | None)
+        single = not any(c.iterated for c in branch.components)
+        return branch.sequential and single and not branch.absent and isinstance(self.query.window, TimeWindow | None)
 
     def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:
         """The same plan with its branches evaluated in other orders."""

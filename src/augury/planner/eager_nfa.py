@@ -42,8 +42,7 @@ def _build(query: BoundQuery) -> EagerNfaPlan:
 
 
 def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
-    depth = {v: sum(1 for _, later in branch.order if later == v) for v in branch.variables}
-    ordered = sorted(branch.components, key=lambda c: depth[variable_of(c)])
+    ordered = branch.in_sequence
     components = []
     known: list[str] = []
     for c in ordered:

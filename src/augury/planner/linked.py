@@ -35,8 +35,7 @@ def _build(query: BoundQuery) -> LinkedPlan:
         raise Cannot(f"OUTPUT {query.output} is not among {', '.join(OUTPUTS)}")
     branch = _sequence(query)
     conjuncts, computed = compiled_conjuncts(query)
-    depth = {v: sum(1 for _, later in branch.order if later == v) for v in branch.variables}
-    ordered = sorted(branch.components, key=lambda c: depth[variable_of(c)])
+    ordered = branch.in_sequence
     # What reads no event at all is tested with each: then no event is relevant, and nothing has a chain.
     constant = tuple(j for j in conjuncts if not j.variables)
     components = tuple(component(c, [variable_of(c)], conjuncts) for c in ordered)

@@ -95,5 +95,4 @@ class Automaton:
 
 def _in_order(branch: Branch) -> tuple[Event | Repeat, ...]:
     """The components in the order they occur, which in an AND of overlapping SEQs is not the order written."""
-    earlier = {v: sum(1 for _, later in branch.order if later == v) for v in branch.variables}
-    return tuple(sorted(branch.components, key=lambda c: earlier[variable_of(c)]))
+    return branch.in_sequence
