@@ -105,7 +105,7 @@ def attempt(query: syntax.Query) -> tuple[BoundQuery | None, tuple[Diagnostic, .
 
 
 @given(queries())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_query_is_bound_or_refused(query: syntax.Query) -> None:
     bound, refusal = attempt(query)
     assert (bound is None) == bool(refusal)
@@ -113,7 +113,7 @@ def test_any_query_is_bound_or_refused(query: syntax.Query) -> None:
 
 
 @given(conditions())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
 def test_what_is_bound_reads_back(where: syntax.Expression) -> None:
     query = syntax.Query(PATTERN, where=where)
     bound, _ = attempt(query)

@@ -296,7 +296,7 @@ def everything(matcher: Matcher, batches: list[list[dict[str, Any]]], *, saved: 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @pytest.mark.parametrize("query", [PAIR, ALARM, PROGRAM, UNBOUNDED, COVERS, COUNTS])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(steps=streams, cuts=st.sets(st.integers(0, 14)), saved=st.booleans())
 def test_batch_boundaries_and_snapshots_are_invisible(
     query: str, steps: list[tuple[str, int]], cuts: set[int], saved: bool
@@ -309,7 +309,7 @@ def test_batch_boundaries_and_snapshots_are_invisible(
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(steps=streams, order=st.randoms(use_true_random=False), saved=st.booleans())
 def test_a_sufficient_delay_makes_disorder_invisible(steps: list[tuple[str, int]], order: Any, saved: bool) -> None:
     events = timed(steps)

@@ -267,7 +267,7 @@ def models(draw: st.DrawFn) -> ChainModel:
     return model(f"{text}{where} WITHIN 1 minute", events, true)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(models())
 def test_no_permutation_is_cheaper(m: ChainModel) -> None:
     names = [c.variable for c in m.components]

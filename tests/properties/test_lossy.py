@@ -31,20 +31,20 @@ def agrees(case: LossyCase, events: pa.Table, data: st.DataObject, *, jit: bool)
     assert differences(found, reference_matches(query.bound, events, options), 1e-9) == []
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=150, suppress_health_check=UNHURRIED)
 @given(lossy_cases(), streams(max_size=7), st.data())
 def test_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
     agrees(case, events, data, jit=False)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@settings(max_examples=8, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
 @given(lossy_cases(most=3), streams(max_size=8), st.data())
 def test_compiled_code_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
     agrees(case, events, data, jit=True)
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=1500, suppress_health_check=UNHURRIED)
 @given(lossy_cases(), streams(max_size=9), st.data())
 def test_much_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
     agrees(case, events, data, jit=False)

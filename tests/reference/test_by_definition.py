@@ -69,7 +69,7 @@ def occurs(query: BoundQuery, part: AbsentPart, match: Bindings, events: list[St
     return False
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(queries(strategies=[Strategy.SKIP_TILL_ANY_MATCH], outputs=[OutputMode.ALL]), streams(max_size=5))
 def test_the_reference_finds_what_the_definition_says(text: str, events: pa.Table) -> None:
     query = compiled(text, events).bound

@@ -80,7 +80,6 @@ rows = st.fixed_dictionaries(
     }
 )
 streams = st.lists(rows, max_size=12).map(lambda events: sorted(events, key=lambda e: (e["ts"], e["seq"])))
-keys = st.lists(st.sampled_from(["s", "u", "i", "f", "b", "at", "d", "day", "nothing"]), max_size=3, unique=True)
 orders = st.sampled_from([("ts",), ("ts", "seq")])
 
 
@@ -101,9 +100,7 @@ def batches_of(table: pa.Table, schema: EventSchema, cuts: list[int]) -> list[Ev
     return [EventBatch(table.slice(lo, hi - lo), arrived[lo:hi], time[lo:hi]) for lo, hi in pairwise(bounds)]
 
 
-def run(
-    batches: list[EventBatch], schema: EventSchema, by: list[str], *, save: bool = False
-) -> tuple[dict[str, list[Any]], Encoding]:
+def run(batches: list[EventBatch], schema: EventSchema, *, save: bool = False) -> tuple[dict[str, list[Any]], Encoding]:
     """All arrays of the stream, joined."""
     joined: dict[str, list[Any]] = defaultdict(list)
     encoding = Encoding.start(LITERALS)
@@ -111,7 +108,7 @@ def run(
         if save:
             state = RunState.from_bytes(RunState("test", 1, encoding.to_tables(), {}).to_bytes())
             encoding = Encoding.from_tables(state.tables)
-        encoded, encoding = encode(batch, schema, SPECS, by, encoding)
+        encoded, encoding = encode(batch, schema, SPECS, encoding)
         assert encoded.length == len(batch)
         assert encoded.first + len(batch) == encoding.next_event
         for name, array in arrays_of(encoded).items():
@@ -124,21 +121,20 @@ def run(
 
 
 def arrays_of(encoded: EncodedBatch) -> dict[str, Any]:
-    own = {name: getattr(encoded, name) for name in ("rows", "time", "rank", "type", "partition", "place")}
+    own = {name: getattr(encoded, name) for name in ("rows", "time", "rank", "type")}
     return {**own, **{f"column {name}": array for name, array in encoded.arrays.items()}}
 
 
-@given(streams, orders, keys, st.lists(st.integers(0, 12), max_size=4), st.booleans())
+@given(streams, orders, st.lists(st.integers(0, 12), max_size=4), st.booleans())
 def test_batch_cuts_and_saved_states_are_invisible(
-    events: list[dict[str, Any]], order: tuple[str, ...], by: list[str], cuts: list[int], save: bool
+    events: list[dict[str, Any]], order: tuple[str, ...], cuts: list[int], save: bool
 ) -> None:
     table = table_of(events)
     schema = EventSchema.from_arrow(table.schema, order_by=order)
-    whole, encoding = run(batches_of(table, schema, []), schema, by)
-    cut, continued = run(batches_of(table, schema, cuts), schema, by, save=save)
+    whole, encoding = run(batches_of(table, schema, []), schema)
+    cut, continued = run(batches_of(table, schema, cuts), schema, save=save)
     assert cut == whole
     assert continued.dictionary.strings == encoding.dictionary.strings
-    assert continued.partitions.keys == encoding.partitions.keys
     assert continued.last == encoding.last
 
 
@@ -148,44 +144,32 @@ def test_a_column_in_pieces_reads_as_one(events: list[dict[str, Any]], cuts: lis
     schema = EventSchema.from_arrow(table.schema)
     bounds = [0, *sorted(cut % (len(table) + 1) for cut in cuts), len(table)]
     pieces = pa.concat_tables([table.slice(lo, hi - lo) for lo, hi in pairwise(bounds)])
-    assert run(batches_of(pieces, schema, []), schema, ["s"])[0] == run(batches_of(table, schema, []), schema, ["s"])[0]
+    assert run(batches_of(pieces, schema, []), schema)[0] == run(batches_of(table, schema, []), schema)[0]
 
 
-@given(streams, orders, keys, st.lists(st.integers(0, 12), max_size=4))
-def test_positions_row_by_row(
-    events: list[dict[str, Any]], order: tuple[str, ...], by: list[str], cuts: list[int]
-) -> None:
+@given(streams, orders, st.lists(st.integers(0, 12), max_size=4))
+def test_positions_row_by_row(events: list[dict[str, Any]], order: tuple[str, ...], cuts: list[int]) -> None:
     table = table_of(events)
     schema = EventSchema.from_arrow(table.schema, order_by=order)
-    found, encoding = run(batches_of(table, schema, cuts), schema, by)
+    found, _ = run(batches_of(table, schema, cuts), schema)
 
     values: dict[str, list[Any]] = {name: list(to_values(table[name])) for name in FIELDS.names}
-    ids: dict[tuple[Any, ...], int] = {}
-    counts: defaultdict[int, int] = defaultdict(int)
     rank, last = -1, None
-    expected: dict[str, list[Any]] = defaultdict(list)
+    expected: list[int] = []
     for i in range(len(events)):
         key = tuple(values[name][i] for name in order)
         rank, last = rank + (key != last), key
-        attributes = tuple(values[name][i] for name in by)
-        partition = -1 if None in attributes else ids.setdefault(attributes, len(ids))
-        expected["rank"].append(rank)
-        expected["partition"].append(partition)
-        expected["place"].append(counts[partition])
-        counts[partition] += 1
-    for name, column in expected.items():
-        assert found[name] == column, name
+        expected.append(rank)
+    assert found.get("rank", []) == expected
     assert found.get("rows", []) == list(range(len(events)))[::-1]
     assert found.get("time", []) == values["ts"]
-    # Without partitions nothing is numbered: all events are in partition 0.
-    assert len(encoding.partitions) == (len(ids) if by else 0)
 
 
 @given(streams, st.lists(st.integers(0, 12), max_size=4))
 def test_columns_row_by_row(events: list[dict[str, Any]], cuts: list[int]) -> None:
     table = table_of(events)
     schema = EventSchema.from_arrow(table.schema)
-    found, encoding = run(batches_of(table, schema, cuts), schema, [])
+    found, encoding = run(batches_of(table, schema, cuts), schema)
     values: dict[str, list[Any]] = {name: list(to_values(table[name])) for name in FIELDS.names}
     strings = encoding.dictionary.strings
 
@@ -220,7 +204,7 @@ def test_columns_row_by_row(events: list[dict[str, Any]], cuts: list[int]) -> No
 def test_codes_are_numbered_by_event_after_the_literals(events: list[dict[str, Any]]) -> None:
     table = table_of(events)
     schema = EventSchema.from_arrow(table.schema)
-    encoding = run(batches_of(table, schema, []), schema, [])[1]
+    encoding = run(batches_of(table, schema, []), schema)[1]
     in_order = [
         string
         for e in events
@@ -234,7 +218,7 @@ def test_codes_are_numbered_by_event_after_the_literals(events: list[dict[str, A
 def test_ranks_compare_as_the_strings_do(events: list[dict[str, Any]]) -> None:
     table = table_of(events)
     schema = EventSchema.from_arrow(table.schema)
-    dictionary = run(batches_of(table, schema, []), schema, [])[1].dictionary
+    dictionary = run(batches_of(table, schema, []), schema)[1].dictionary
     order = ranks(dictionary).tolist()
     for i, s in enumerate(dictionary.strings):
         for j, t in enumerate(dictionary.strings):
@@ -244,7 +228,7 @@ def test_ranks_compare_as_the_strings_do(events: list[dict[str, Any]]) -> None:
 @given(streams, st.lists(st.integers(0, 12), max_size=3))
 def test_every_batch_gives_arrays_of_the_same_types(events: list[dict[str, Any]], cuts: list[int]) -> None:
     """A kernel is compiled for these types; nulls, slices or an empty batch must not ask for another one."""
-    expected: dict[str, Any] = dict.fromkeys(("rows", "time", "rank", "partition", "place"), np.int64)
+    expected: dict[str, Any] = dict.fromkeys(("rows", "time", "rank"), np.int64)
     expected["type"] = np.int32
     own = {Kind.STRING: np.int32, Kind.FLOAT: np.float64, Kind.BOOL: np.uint8}
     suffixes = {"_null": np.uint8, "_offsets": np.int64, "_values": np.float64}
@@ -256,7 +240,7 @@ def test_every_batch_gives_arrays_of_the_same_types(events: list[dict[str, Any]]
     schema = EventSchema.from_arrow(table.schema)
     encoding = Encoding.start()
     for batch in batches_of(table, schema, cuts):
-        encoded, encoding = encode(batch, schema, SPECS, ["s"], encoding)
+        encoded, encoding = encode(batch, schema, SPECS, encoding)
         arrays = arrays_of(encoded)
         assert arrays.keys() == expected.keys()
         for name, array in arrays.items():
@@ -269,19 +253,14 @@ def test_every_batch_gives_arrays_of_the_same_types(events: list[dict[str, Any]]
             assert not np.shares_memory(array, batch.rows)
 
 
-def encode_one(table: pa.Table, specs: list[ColumnSpec], by: tuple[str, ...] = (), **options: Any) -> EncodedBatch:
+def encode_one(table: pa.Table, specs: list[ColumnSpec]) -> EncodedBatch:
     schema = EventSchema.from_arrow(table.schema)
     batch = EventBatch(table, np.arange(len(table)), time_ticks(table, schema))
-    return encode(batch, schema, specs, by, Encoding.start(), **options)[0]
+    return encode(batch, schema, specs, Encoding.start())[0]
 
 
 def test_events_without_a_type_column_have_type_zero() -> None:
     assert encode_one(pa.table({"ts": [1, 2]}), []).type.tolist() == [0, 0]
-
-
-def test_places_are_left_out_when_nobody_needs_them() -> None:
-    table = pa.table({"ts": [1, 2], "s": ["x", "y"]})
-    assert encode_one(table, [], ("s",), with_places=False).place.tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -318,9 +297,8 @@ def test_what_a_null_list_covers_is_left_out() -> None:
 def test_a_column_under_another_name() -> None:
     """An attribute need not be called by an identifier."""
     spec = ColumnSpec("unit_price", Kind.STRING, Ref("a", "unit price", STRING))
-    encoded = encode_one(pa.table({"ts": [1, 2], "unit price": ["x", "y"]}), [spec], ("unit price",))
+    encoded = encode_one(pa.table({"ts": [1, 2], "unit price": ["x", "y"]}), [spec])
     assert encoded.arrays["unit_price"].tolist() == [0, 1]
-    assert encoded.partition.tolist() == [0, 1]
 
 
 def test_equal_strings_have_equal_codes_in_all_columns() -> None:
@@ -335,25 +313,7 @@ def test_an_earlier_encoding_can_be_continued_again() -> None:
     schema = EventSchema.from_arrow(table.schema)
     first, one, other = (EventBatch(table.slice(i, 1), np.array([i]), np.array([i + 1])) for i in range(3))
     specs = [ColumnSpec("s", Kind.STRING)]
-    _, start = encode(first, schema, specs, ("s",), Encoding.start())
-    encoded = [encode(batch, schema, specs, ("s",), start)[0] for batch in (one, other, one)]
+    _, start = encode(first, schema, specs, Encoding.start())
+    encoded = [encode(batch, schema, specs, start)[0] for batch in (one, other, one)]
     assert [e.arrays["s"].tolist() for e in encoded] == [[1], [1], [1]]
-    assert [e.partition.tolist() for e in encoded] == [[1], [1], [1]]
-    assert [e.place.tolist() for e in encoded] == [[0], [0], [0]]
     assert start.dictionary.strings == ["x"]
-
-
-def test_zero_is_one_key_whatever_its_sign() -> None:
-    table = pa.table({"ts": [1, 2, 3, 4], "f": [-0.0, 1.0, 0.0, math.nan], "i": [1, 1, 1, 1]})
-    assert encode_one(table, [], ("f",)).partition.tolist() == [0, 1, 0, -1]
-    assert encode_one(table, [], ("i", "f")).partition.tolist() == [0, 1, 0, -1]
-
-
-def test_many_partitions() -> None:
-    """More partitions than 16 bits count."""
-    ids = np.arange(40_000) // 2 * 7
-    encoded = encode_one(pa.table({"ts": np.arange(len(ids)), "i": ids}), [], ("i",))
-    assert encoded.partition.tolist() == (np.arange(40_000) // 2).tolist()
-    assert encoded.place.tolist() == [0, 1] * 20_000
-    spread = encode_one(pa.table({"ts": np.arange(40_000), "i": np.arange(40_000) % 35_000}), [], ("i",))
-    assert spread.place.tolist() == [0] * 35_000 + [1] * 5_000

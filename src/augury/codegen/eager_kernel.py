@@ -80,10 +80,8 @@ class AutomatonKernel(ABC):
             batch,
             self.plan.query.schema,
             (*self.source.specs, *self.keys),
-            (),
             live.encoding,
             functions=self.options.callables,
-            with_places=False,
         )
         live.events.append(encoded)
         self._number(live, first, encoded)

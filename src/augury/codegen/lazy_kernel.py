@@ -143,10 +143,8 @@ class LazyKernel:
             batch,
             self.plan.query.schema,
             (*live.source.specs, *self.keys),
-            (),
             live.encoding,
             functions=self.options.callables,
-            with_places=False,
         )
         live.events.append(encoded)
         view = live.events.view

@@ -153,10 +153,8 @@ class LinkedKernel:
             batch,
             self.plan.query.schema,
             (*self.source.specs, *self.keys),
-            (),
             live.encoding,
             functions=self.options.callables,
-            with_places=False,
         )
         live.events.append(encoded)
         view = live.events.view

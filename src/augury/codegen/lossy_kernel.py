@@ -60,10 +60,8 @@ class LossyKernel:
             batch,
             self.plan.query.schema,
             (*self.source.specs, *self.keys),
-            (),
             live.encoding,
             functions=self.options.callables,
-            with_places=False,
         )
         live.events.append(encoded)
         self._number(live, first, encoded)

@@ -14,17 +14,8 @@ from augury.ir.evaluate import NONE, Functions
 from augury.ir.predicate import Expr, Ref, variables
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.computed import compute_column, list_parts
-from augury.runtime.dictionary import Codes, Distinct, Numbering, StringDictionary, distinct, encode_strings, spread
-from augury.runtime.positions import (
-    LastKey,
-    PartitionIndex,
-    float_words,
-    one_array,
-    order_ranks,
-    partition_ids,
-    places,
-    words,
-)
+from augury.runtime.dictionary import Codes, Distinct, StringDictionary, distinct, encode_strings, spread
+from augury.runtime.positions import LastKey, one_array, ranks_in_order
 from augury.schema import EventSchema, Kind
 
 Arrays: TypeAlias = "dict[str, npt.NDArray[Any]]"
@@ -73,8 +64,7 @@ class EncodedBatch:
     `first` is the number of the first event, counted from 0 in the order of consumption; `rows` are the positions at
     which the events arrived. `rank` orders the events, concurrent ones share theirs. `type` is the code of the type
     name, -1 for null, and all zeros when the events have no type column: then no component names a type and kernels do
-    not look. `partition` is -1 for an event that agrees with no other; without partitions it is all zeros. `place`
-    counts the earlier events of the same partition; it is empty when nobody asked for it.
+    not look.
     """
 
     length: int
@@ -83,8 +73,6 @@ class EncodedBatch:
     time: Integers
     rank: Integers
     type: Codes
-    partition: Integers
-    place: Integers
     arrays: Arrays
 
 
@@ -93,8 +81,6 @@ class Encoding:
     """What encoding remembers from one batch to the next; `encode` gives the next one and leaves this as it is."""
 
     dictionary: StringDictionary
-    partitions: PartitionIndex
-    counts: Integers
     last: LastKey | None
     next_event: int
 
@@ -105,16 +91,13 @@ class Encoding:
         >>> Encoding.start(["A", "B"]).dictionary.strings
         ['A', 'B']
         """
-        return cls(StringDictionary.of(literals), Numbering.of(()), np.zeros(1, dtype=np.int64), None, 0)
+        return cls(StringDictionary.of(literals), None, 0)
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """The encoding as Arrow tables, for a `RunState`; costs time in all strings and partitions seen so far."""
+        """The encoding as Arrow tables, for a `RunState`; costs time in all strings seen so far."""
         rank, key = (None, ()) if self.last is None else self.last
-        keys = np.array(self.partitions.keys, dtype=np.int64)
         return {
             "strings": self.dictionary.to_table(),
-            "partitions": pa.table({f"key_{i}": column for i, column in enumerate(keys.T)} if len(keys) else {}),
-            "counts": pa.table({"count": self.counts}),
             "position": pa.table(
                 {
                     "next_event": pa.array([self.next_event], pa.int64()),
@@ -129,59 +112,39 @@ class Encoding:
         """What `to_tables` wrote."""
         position = tables["position"].to_pylist()[0]
         next_event, rank, *key = position.values()
-        keys = zip(*(column.to_pylist() for column in tables["partitions"].columns), strict=True)
-        return cls(
-            StringDictionary.from_table(tables["strings"]),
-            Numbering.of(keys),
-            np.array(one_array(tables["counts"]["count"]).to_numpy()),
-            None if rank is None else (rank, tuple(key)),
-            next_event,
-        )
+        last = None if rank is None else (rank, tuple(key))
+        return cls(StringDictionary.from_table(tables["strings"]), last, next_event)
 
 
 def encode(
     batch: EventBatch,
     schema: EventSchema,
     specs: Sequence[ColumnSpec],
-    partition_by: Sequence[str],
     encoding: Encoding,
     *,
     functions: Functions = NONE,
-    with_places: bool = True,
 ) -> tuple[EncodedBatch, Encoding]:
     """The batch as arrays, and the encoding that the next batch continues from.
 
-    However a stream is cut into batches, its arrays are the same. Only count windows need `with_places`.
+    However a stream is cut into batches, its arrays are the same.
 
     >>> from augury.schema import EventSchema
     >>> events = pa.table({"ts": [1, 1, 2], "type": ["A", "B", "A"], "s": ["x", None, "B"]})
     >>> batch = EventBatch(events, np.arange(3), np.array([1, 1, 2]))
     >>> schema = EventSchema.from_arrow(events.schema)
-    >>> encoded, _ = encode(batch, schema, [ColumnSpec("s", Kind.STRING)], ("s",), Encoding.start(["A", "B"]))
-    >>> encoded.rank.tolist(), encoded.type.tolist(), encoded.arrays["s"].tolist(), encoded.partition.tolist()
-    ([0, 0, 1], [0, 1, 0], [2, -1, 1], [0, -1, 1])
+    >>> encoded, _ = encode(batch, schema, [ColumnSpec("s", Kind.STRING)], Encoding.start(["A", "B"]))
+    >>> encoded.rank.tolist(), encoded.type.tolist(), encoded.arrays["s"].tolist()
+    ([0, 0, 1], [0, 1, 0], [2, -1, 1])
     """
     size = len(batch)
-    ranks, last = order_ranks(batch, schema, encoding.last)
-    text, dictionary = _text(batch.table, schema, specs, partition_by, encoding.dictionary, functions)
+    ranks, last = ranks_in_order(batch, schema, encoding.last)
+    text, dictionary = _text(batch.table, schema, specs, encoding.dictionary, functions)
     arrays: Arrays = {}
     for spec in specs:
         if spec.kind is Kind.STRING:
             arrays[spec.name] = text.codes(spec)
         else:
             arrays |= _arrays(spec, _column(spec, batch.table, functions))
-    partitions, counts = encoding.partitions, encoding.counts
-    if partition_by:
-        keys = [text.attributes.get(name) or _words(batch.table, schema, name) for name in partition_by]
-        ids, partitions = partition_ids(keys, partitions)
-    else:
-        ids = np.zeros(size, dtype=np.int64)
-    if not with_places:
-        place = np.empty(0, dtype=np.int64)
-    elif partition_by:
-        place, counts = places(ids, counts)
-    else:
-        place = np.arange(encoding.next_event, encoding.next_event + size, dtype=np.int64)
     encoded = EncodedBatch(
         length=size,
         first=encoding.next_event,
@@ -189,11 +152,9 @@ def encode(
         time=np.array(batch.time, dtype=np.int64),
         rank=ranks,
         type=np.zeros(size, dtype=np.int32) if schema.type is None else spread(text.attributes[schema.type], np.int32),
-        partition=ids,
-        place=place,
         arrays=arrays,
     )
-    return encoded, Encoding(dictionary, partitions, counts, last, encoding.next_event + size)
+    return encoded, Encoding(dictionary, last, encoding.next_event + size)
 
 
 def _attribute(spec: ColumnSpec) -> str | None:
@@ -232,12 +193,11 @@ def _text(
     table: pa.Table,
     schema: EventSchema,
     specs: Sequence[ColumnSpec],
-    partition_by: Sequence[str],
     dictionary: StringDictionary,
     functions: Functions,
 ) -> tuple[_Text, StringDictionary]:
     """Encode every column of strings, once however often it is wanted."""
-    wanted = [schema.type, *(name for name in partition_by if schema[name].kind is Kind.STRING)]
+    wanted = [schema.type]
     computed = {}
     for spec in specs:
         if spec.kind is Kind.STRING:
@@ -277,24 +237,6 @@ def _arrays(spec: ColumnSpec, array: pa.Array) -> Arrays:
         case _:
             assert_never(spec.kind)
     return dict(zip(array_names(spec), columns, strict=True))
-
-
-def _words(table: pa.Table, schema: EventSchema, name: str) -> Distinct[int]:
-    """A partition attribute that does not hold strings by its distinct values, each as one 64-bit word."""
-    kind, array = schema[name].kind, one_array(table[name])
-    match kind:
-        case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
-            return words(_integers(array), _nulls(array))
-        case Kind.BOOL:
-            return words(_booleans(array).astype(np.int64), _nulls(array))
-        case Kind.FLOAT:
-            return float_words(_floats(array))
-        case Kind.NULL:
-            return Distinct(np.full(len(array), -1), [])
-        case Kind.STRING | Kind.LIST | Kind.OTHER:
-            raise AssertionError(f"events cannot agree on a value of kind {kind}")
-        case _:
-            assert_never(kind)
 
 
 # Arrow's arrays are read-only where they need no copy. Numba compiles a kernel anew for read-only arrays, so whether a
