@@ -16,7 +16,7 @@ import pyarrow as pa
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers, key_words
 from augury.codegen.linked import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
-from augury.codegen.linked_lists import STACK
+from augury.codegen.linked_lists import FOUND_SO_FAR, STACK
 from augury.codegen.live import LiveTables, in_use
 from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
 from augury.codegen.segment import EDGES, NODES, Segment
@@ -40,6 +40,9 @@ VERSION = 1
 FAMILY = "linked"
 ROOM = 256
 """Nodes, lists, chains and partitions that there is room for at first."""
+
+FIRST_ROWS, ROWS = 1 << 10, 1 << 16
+"""How many matches there is room for at first, since often there are few, and later."""
 
 PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are linked anew without them."""
@@ -257,7 +260,8 @@ class LinkedKernel:
         if self.shares:
             live.segments.append(self._segment(live, n))
             return
-        at, size = 0, 1 << 10
+        found = sum(map(len, parts))
+        at, size = 0, FIRST_ROWS
         while at < n:
             live.nums[ENTRIES] = 0
             out = np.empty((size, self.size), dtype=np.int64)
@@ -266,13 +270,13 @@ class LinkedKernel:
             before = at
             at = self.code("combine", at, n, *ends, out, *links, live.nums, *stream)
             written = int(live.nums[ENTRIES])
-            if at == before:
-                size *= 4
             parts.append(self._expanded(out[:written].copy() if written < size else out))
-            self._check(parts)
+            found += written
+            self._check(found)
+            size = max(ROWS, 4 * size if at == before else size)
 
-    def _check(self, parts: list[Expanded]) -> None:
-        if sum(map(len, parts)) > self.options.max_matches:
+    def _check(self, found: int) -> None:
+        if found > self.options.max_matches:
             raise TooManyMatches(
                 f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COVER "
                 "or LATEST, shorten WITHIN, or add predicates"
@@ -285,7 +289,8 @@ class LinkedKernel:
         stack.append(np.empty(self.size + 1, dtype=np.int64))
         ends = [live.arrays[name] for name in ("F_own", "F_up", "F_events")]
         links = [live.arrays[name] for name in ("N_event", "N_prev", "N_up")]
-        at, size = 0, 1 << 10
+        found = sum(map(len, parts))
+        at, size = 0, FIRST_ROWS
         while at < n:
             live.nums[ENTRIES : ENTRIES + 3] = 0
             out = [np.empty(max(longest, 4 * size), dtype=np.int64) for _ in range(2)]
@@ -299,14 +304,10 @@ class LinkedKernel:
                 )
             matches, events = int(live.nums[ENTRIES]), int(live.nums[ENTRIES + 1])
             parts.append(Expanded(offsets[: matches + 1].copy(), out[0][:events].copy(), out[1][:events].copy()))
-            self._check(parts)
-            if at == before:
-                if size > self.options.max_matches:
-                    raise TooManyMatches(
-                        f"more than {self.options.max_matches} matches of one event\n = help: raise max_matches, ask "
-                        "for OUTPUT LATEST or COUNT, shorten WITHIN, or add predicates"
-                    )
-                size *= 4
+            found += matches
+            # Of the event that there was no room for, the matches so far are known though not written.
+            self._check(found + int(live.nums[FOUND_SO_FAR]) if at < n else found)
+            size = max(ROWS, 4 * size if at == before else size)
 
     def _segment(self, live: LinkedState, finals: int) -> Segment:
         """The chains as they are, from which the matches that end with the `finals` can be told."""
