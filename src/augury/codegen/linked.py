@@ -29,7 +29,7 @@ from augury.codegen.inventory import (
     with_inner,
 )
 from augury.codegen.lines import Lines
-from augury.codegen.linked_lists import STACK, emit_walk, reads_one_element
+from augury.codegen.linked_lists import Walk, reads_one_element
 from augury.codegen.reporting import span_of
 from augury.codegen.source import KernelSource, kernel_source
 from augury.ir.predicate import Conjunct, Element, Ref, walk
@@ -105,7 +105,6 @@ class _Emitter:
         self._advance()
         if self.lists:
             self._walk()
-            self._combine_lists()
         elif self.query.output is OutputMode.ALL:
             self._combine()
         entries = ["advance", *(["combine"] if self.lists or self.query.output is OutputMode.ALL else [])]
@@ -397,53 +396,13 @@ class _Emitter:
             out.add("return nf")
 
     def _walk(self) -> None:
-        self.out.add()
-        self.out.add()
-        self.out.add("@kernel")
-        arrays = f"N_event, N_prev, N_up, {', '.join(STACK)}, nums"
+        """Write `walk` and the `combine` of lists."""
+        self._def("")
         conjuncts = [(c, self._origin(c)) for c in self.plan.conjuncts]
-        emit_walk(
-            self.out,
-            self.plan.components,
-            conjuncts,
-            self.columns,
-            self.strings,
-            f"def walk(i, own, up, limit, {arrays}, {self.arguments}):",
-            self.clock,
-            self.window,
-            direct=self.plan.direct,
-            counters=self.counters,
-        )
-
-    def _combine_lists(self) -> None:
-        """Write `combine`: the matches, or the latest alone, that end with each event found by `advance`."""
-        out = self.out
-        arrays = f"N_event, N_prev, N_up, {', '.join(STACK)}"
-        head = f"def combine(f0, nf, limit, F_own, F_up, F_events, OE, OC, OO, {arrays}, nums, {self.arguments}):"
-        with out.block(self._def(head)):
-            with out.block("for f in range(f0, nf):"):
-                out.add("matches, events = nums[4], nums[5]")
-                out.add("ED[-1] = -1")
-                with out.block("while True:"):
-                    walked = f"F_events[f, 0], F_own[f], F_up[f], limit, {arrays}, nums, {self.arguments}"
-                    out.add(f"size = walk({walked})")
-                    with out.block("if size < 0:"):
-                        out.add("nums[6] = 1", "too many steps")
-                        out.add("return f")
-                    with out.block("if size == 0:"):
-                        out.add("break")
-                    with out.block("if nums[4] + 1 >= OO.shape[0] or nums[5] + size > OE.shape[0]:"):
-                        out.add("nums[4], nums[5] = matches, events")
-                        out.add("return f", "the caller makes room and comes back")
-                    with out.block("for d in range(size):"):
-                        out.add("OE[nums[5] + d] = SE[size - 1 - d]")
-                        out.add("OC[nums[5] + d] = SC[size - 1 - d]")
-                    out.add("nums[5] += size")
-                    out.add("nums[4] += 1")
-                    out.add("OO[nums[4]] = nums[5]")
-                    if self.query.output is OutputMode.LATEST:
-                        out.add("break")
-            out.add("return nf")
+        walk = Walk(self.out, self.plan, conjuncts, self.columns, self.strings, self.arguments, self.counters)
+        walk.emit(self.clock, self.window)
+        self._def("")
+        walk.emit_combine()
 
     def _write(self) -> None:
         out = self.out

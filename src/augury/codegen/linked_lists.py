@@ -19,7 +19,8 @@ from augury.codegen.expressions import Code, Leaf, true
 from augury.codegen.lines import Lines
 from augury.codegen.runs import Columns
 from augury.ir.predicate import Conjunct, Element, Ref, walk
-from augury.plan import Component
+from augury.ir.terms import OutputMode
+from augury.plan import LinkedPlan
 
 STACK = ("SE", "SC", "SK", "SX", "SU", "SP", "SN", "SM", "DEAD", "ED")
 """The arrays of a walk; `ED` has a cell for each component and one for the depth, the others one for each node."""
@@ -36,42 +37,30 @@ def reads_one_element(c: Conjunct) -> bool:
     return not c.from_second and not any(isinstance(e, Ref) and e.element is Element.FIRST for e in walk(c.expr))
 
 
-def emit_walk(
-    out: Lines,
-    components: Sequence[Component],
-    conjuncts: Sequence[tuple[Conjunct, str]],
-    columns: Columns,
-    strings: Sequence[str],
-    head: str,
-    clock: str,
-    window: int,
-    *,
-    direct: bool,
-    counters: bool,
-) -> None:
-    """Write `walk`: the next match that ends with event i; its length, 0 for none, -1 after too many steps."""
-    _Walk(out, components, conjuncts, columns, strings, direct, counters).emit(head, clock, window)
+class Walk:
+    """Writes `walk` and `combine` for a plan with lists; `conjuncts` come with where they were written."""
 
-
-class _Walk:
     def __init__(
         self,
         out: Lines,
-        components: Sequence[Component],
+        plan: LinkedPlan,
         conjuncts: Sequence[tuple[Conjunct, str]],
         columns: Columns,
         strings: Sequence[str],
-        direct: bool,
+        arguments: str,
         counters: bool,
     ) -> None:
-        self.direct = direct
-        self.out, self.components, self.conjuncts = out, components, conjuncts
+        self.out, self.components, self.conjuncts = out, plan.components, conjuncts
         self.columns, self.strings, self.counters = columns, strings, counters
-        self.names = [c.variable for c in components]
+        self.direct, self.latest = plan.direct, plan.query.output is OutputMode.LATEST
+        self.names = [c.variable for c in plan.components]
+        self.arrays = f"N_event, N_prev, N_up, {', '.join(STACK)}"
+        self.arguments = arguments
 
-    def emit(self, head: str, clock: str, window: int) -> None:
+    def emit(self, clock: str, window: int) -> None:
+        """`walk` finds the next match that ends with event i: its length, 0 for none, -1 after too many steps."""
         out, last = self.out, len(self.components) - 1
-        with out.block(head):
+        with out.block(f"def walk(i, own, up, limit, {self.arrays}, nums, {self.arguments}):"):
             out.add("depth = ED[-1]")
             with out.block("if depth < 0:", "a new walk"):
                 out.add("depth = 0")
@@ -128,6 +117,35 @@ class _Walk:
                         self._put("depth", p, "N_prev[n]", "N_up[n]", "k")
             out.add("ED[-1] = -1")
             out.add("return 0")
+
+    def emit_combine(self) -> None:
+        """`combine` writes the matches, or the latest alone, that end with each event found by `advance`."""
+        out = self.out
+        given = "f0, nf, limit, F_own, F_up, F_events, OE, OC, OO"
+        with out.block(f"def combine({given}, {self.arrays}, nums, {self.arguments}):"):
+            with out.block("for f in range(f0, nf):"):
+                out.add("matches, events = nums[4], nums[5]")
+                out.add("ED[-1] = -1")
+                with out.block("while True:"):
+                    end = "F_events[f, 0], F_own[f], F_up[f], limit"
+                    out.add(f"size = walk({end}, {self.arrays}, nums, {self.arguments})")
+                    with out.block("if size < 0:"):
+                        out.add("nums[6] = 1", "too many steps")
+                        out.add("return f")
+                    with out.block("if size == 0:"):
+                        out.add("break")
+                    with out.block("if nums[4] + 1 >= OO.shape[0] or nums[5] + size > OE.shape[0]:"):
+                        out.add("nums[4], nums[5] = matches, events")
+                        out.add("return f", "the caller makes room and comes back")
+                    with out.block("for d in range(size):"):
+                        out.add("OE[nums[5] + d] = SE[size - 1 - d]")
+                        out.add("OC[nums[5] + d] = SC[size - 1 - d]")
+                    out.add("nums[5] += size")
+                    out.add("nums[4] += 1")
+                    out.add("OO[nums[4]] = nums[5]")
+                    if self.latest:
+                        out.add("break")
+            out.add("return nf")
 
     def _put(self, depth: str, p: int, own: str, up: str, count: str) -> None:
         """Bind an event to component p."""
