@@ -211,8 +211,55 @@ def test_return_error(codes: Any, items: str, expected: list[str]) -> None:
     assert codes(f"PATTERN SEQ(A a, B+ b[], NOT(C n), NOT(D+ m[])) RETURN {items}") == expected
 
 
-def test_count_returns_nothing(codes: Any) -> None:
-    assert codes("PATTERN SEQ(A a, B b) OUTPUT COUNT RETURN a.price, b.volume") == ["A421"]
+@pytest.mark.parametrize(
+    "items, expected",
+    [
+        ("b.volume, sum(a.price) AS p", []),
+        ("sum(a.volume) / count(*) AS mean, b.price - avg(a.price) AS gain", []),
+        ("min(a.symbol) AS s, max(a.delay) AS d, count(a.history) AS n", []),
+        ("a.price, b.volume", ["A421"]),
+        ("a.price - b.price AS gain", ["A421"]),
+        ("stddev(a.price) AS p, first(a.price) AS f", ["A421", "A421"]),
+        ("sum(a.price * b.price) AS p", ["A423"]),
+        ("sum(a) AS p, count(a) AS n", ["A423", "A423"]),
+        ("sum(a[].price) AS p", ["A401"]),
+        ("sum(a.symbol) AS p", ["A315"]),
+        ("sum(sum(a.price)) AS p", ["A404"]),
+        ("sum(*) AS p", ["A316"]),
+        ("sum(a.price)", ["A211"]),
+        ("count() AS count", ["A212"]),
+        ("sum(n.price) AS p, n.price AS q", ["A418", "A418"]),
+    ],
+)
+def test_return_of_a_count(codes: Any, items: str, expected: list[str]) -> None:
+    assert codes(f"PATTERN SEQ(A a, NOT(C n), B b) OUTPUT COUNT RETURN {items}") == expected
+
+
+@pytest.mark.parametrize(
+    "pattern, item, expected",
+    [
+        ("SEQ(A a, B+ b[])", "b[last].price AS p", []),
+        ("SEQ(A a, B+ b[])", "sum(b[].price) / count(b[]) AS p", []),
+        ("SEQ(A a, B+ b[])", "b[1].price AS p, b.len AS n, b.price AS all", ["A421", "A421", "A421"]),
+        ("SEQ(A a, B+ b[])", "avg(b[..i-1].price) AS p", ["A422"]),
+        ("SEQ(A+ a[], B b)", "a[last].price AS p", ["A421"]),
+        ("SEQ(A a, B? b)", "b.price", ["A421"]),
+        ("AND(A a, B b)", "b.price", ["A421"]),
+        ("SEQ(AND(A a, C c), B b)", "b.price", []),
+        ("SEQ(OR(A a, C c), B b)", "b.price", []),
+        ("OR(SEQ(A a, B b), SEQ(C c, D b))", "b.price", []),
+        ("OR(SEQ(A a, B b), SEQ(C c, D d))", "b.price", ["A421"]),
+    ],
+)
+def test_what_completes_all_matches(codes: Any, pattern: str, item: str, expected: list[str]) -> None:
+    assert codes(f"PATTERN {pattern} OUTPUT COUNT RETURN {item}") == expected
+
+
+def test_types_of_totals(bound: Any) -> None:
+    items = "sum(a.volume) AS i, sum(a.price) AS f, avg(a.volume) AS m, min(a.ts) AS t, count() AS n, sum(a.wait) AS w"
+    returned = bound(f"PATTERN SEQ(A a, B b) OUTPUT COUNT RETURN {items}").returns
+    types = ["integer", "float", "float", "timestamp[ms]", "integer", "duration[s]"]
+    assert [str(r.type) for r in returned] == types
 
 
 def test_into_needs_return() -> None:

@@ -91,6 +91,7 @@ QUERIES = [
     "SEQ(A a, B b) WITHIN 1500 ms OUTPUT COVER",
     "SEQ(A a, B b) WITHIN window OUTPUT LATEST",
     "SEQ(A a, B b) OUTPUT COUNT",
+    "SEQ(A a, B+ b[]) OUTPUT COUNT RETURN sum(a.price * 2) / count() AS m, max(b[].volume) AS v, b[last].symbol AS s",
     "SEQ(x, NOT(B y), C z) WHERE x.symbol['A'] = 'A' AND x.volume[z.volume] = z.volume WITHIN 12 hours THRESHOLD 0.8",
     "SEQ(A a, B+ b[]) RETURN a.price, b.len AS n, b.volume, b[i].symbol AS s, avg(b[].price) - a.price AS gain INTO R",
     "SEQ(A a, B+ b[]) RETURN a.history, b[last].ts AS `last one`, NULL AS nothing",

@@ -62,6 +62,11 @@ PATTERN SEQ(A a, NOT(N n), B b, C c)
 WHERE   [symbol] AND a.price < b.price AND a.volume < c.volume
 WITHIN  10 minutes
 OUTPUT  COVER""",
+    "latest_list": """\
+PATTERN SEQ(A a, B+ b[], C c)
+WHERE   b[i].price < b[i-1].price AND b[i].volume > c.volume AND a.price < c.price
+WITHIN  10 minutes
+OUTPUT  LATEST""",
     "lossy": """\
 PATTERN   SEQ(Shelf s, NOT(Register r), Gate g, Exit e)
 WHERE     s.symbol[e.symbol] = e.symbol AND g.symbol[e.symbol] = e.symbol AND r.symbol = e.symbol
@@ -77,6 +82,7 @@ HINTS: Mapping[str, Mapping[str, Any]] = {
     "lazy_list": {"order": ["c", "a", "b"]},
     "event_sets": {"plan": "event-sets"},
     "covers": {"plan": "linked"},
+    "latest_list": {"plan": "linked"},
     "lossy": {"loss": LOSS},
 }
 """How those are asked for that are not eager automata."""

@@ -64,13 +64,41 @@ def test_an_explosion_is_stopped() -> None:
     with pytest.raises(TooManyMatches, match="more than 1000 matches"):
         run(kernel(text, table, max_matches=1000), compiled(text, table).bound.schema, [table])
     with pytest.raises(TooManyMatches, match="more than 50 combinations of chains"):
-        run(kernel(text, table, max_runs=50), compiled(text, table).bound.schema, [table])
+        run(kernel(f"{text} OUTPUT COVER", table, max_runs=50), compiled(text, table).bound.schema, [table])
+    lists = "PATTERN SEQ(A a, B+ b[], A c) WHERE b[i].x > b[i-1].x"
+    with pytest.raises(TooManyMatches, match="more than 1000 matches"):
+        run(kernel(lists, table, max_matches=1000), compiled(text, table).bound.schema, [table])
+    never = "PATTERN SEQ(A a, B+ b[], A c) WHERE a.x > b[1].x"
+    with pytest.raises(TooManyMatches, match="more than 500 ways back"):
+        run(kernel(never, table, max_runs=500), compiled(text, table).bound.schema, [table])
+
+
+def test_a_dead_end_of_a_list_is_met_once() -> None:
+    """Every subset of the forty leads to the A that does not fit: without a memory, 2^40 ways."""
+    types = ["A", *"B" * 40, "A", "B", "C"]
+    table = pa.table({"ts": range(len(types)), "type": types, "x": [9, *range(40, 0, -1), 1, 0, 3]})
+    text = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x < b[i-1].x AND a.x < c.x"
+    schema = compiled(text, table).bound.schema
+    for output in ("LATEST", "ALL"):
+        (found,) = run(kernel(f"{text} OUTPUT {output}", table, max_runs=2_000), schema, [table])
+        assert found.rows == ((41,), (42,), (43,))
+
+
+def test_the_latest_of_a_million_million_lists() -> None:
+    table = pa.table({"ts": range(42), "type": ["A", *"B" * 40, "C"], "x": [0] * 42})
+    text = "PATTERN SEQ(A a, B+ b[], C c) OUTPUT LATEST"
+    (found,) = run(kernel(text, table, max_runs=1_000), compiled(text, table).bound.schema, [table])
+    assert found.rows == ((0,), tuple(range(1, 41)), (41,))
 
 
 @pytest.mark.parametrize(
     "text, reason",
     [
         ("SEQ(A a, B+ b[]) OUTPUT COVER", "the list `b` may lie in several chains at once"),
+        ("SEQ(A a, B+ b[]) WHERE avg(b[].x) > a.x", "a list as a whole"),
+        ("SEQ(A a, B+ b[]) WHERE b[1].x > 3", "the first element of a list"),
+        ("SEQ(A+ a[], B+ b[]) WHERE a.x < b.x", "each element of one list with each of another"),
+        ("SEQ(A a, NOT(C c), B+ b[]) OUTPUT LATEST", "a NOT beside a list"),
         ("AND(A a, B b) OUTPUT COVER", "an AND: its events may come in any order"),
         ("SEQ(A a, OR(B b, C c)) OUTPUT COVER", "alternatives, whose events are in the chains"),
         ("SEQ(A a, B b, NOT(C c)) WITHIN 5 seconds OUTPUT COVER", "a NOT that may still occur"),

@@ -99,6 +99,7 @@ WHERE [k] AND a.x < b.x AND c.x > 2 WITHIN 1 minute OUTPUT COVER"""
         ("AND(A a, B b) WHERE partition_contiguity { [k] }", "ignore   an event of another partition; any other"),
         ("AND(A a, OR(B b, C c)) WHERE skip_till_next_match {}", "automaton 2 of 2"),
         ("AND(A a, B{1,3} b[]) WHERE skip_till_next_match {}", "B b  at any time; 1 to 3, until the window closes"),
+        ("SEQ(A a, B+ b[], C c) OUTPUT LATEST", "  B b, 1 or more  after the chains of a"),
         ("SEQ(A a, B b) OUTPUT LATEST", "LATEST: with each event that completes matches the latest of them"),
     ],
 )

@@ -49,11 +49,10 @@ def absent(m0, n, keep, time, rank, place, type_, part, string_rank, c_price, c_
 
 
 @kernel
-def extend_1(i, L, N_event, N_prev, L_parent, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
     e1 = i  # b
     M[1] = i
-    l0 = L
-    n0 = L_tail[l0]
+    n0 = L_tail[L]
     while n0 >= 0:
         e0 = N_event[n0]  # a
         n0 = N_prev[n0]
@@ -69,21 +68,19 @@ def extend_1(i, L, N_event, N_prev, L_parent, L_tail, M, KEEP, nums, time, rank,
 
 
 @kernel
-def extend_2(i, L, N_event, N_prev, L_parent, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     e2 = i  # c
     M[2] = i
-    l1 = L
-    n1 = L_tail[l1]
+    n1 = L_tail[L]
     while n1 >= 0:
         e1 = N_event[n1]  # b
+        n0 = N_up[n1]
         n1 = N_prev[n1]
         if time[e2] - time[e1] > 600000:  # WITHIN
             break  # those before it are earlier still
         if rank[e1] >= rank[e2]:
             continue
         M[1] = e1
-        l0 = L_parent[l1]
-        n0 = L_tail[l0]
         while n0 >= 0:
             e0 = N_event[n0]  # a
             n0 = N_prev[n0]
@@ -110,7 +107,7 @@ def extend_2(i, L, N_event, N_prev, L_parent, L_tail, M, KEEP, nums, time, rank,
 
 
 @kernel
-def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, N_event, N_prev, N_list, L_parent, L_chain, L_tail, L_next, L_child, L_depth, HEAD, LIVE, REL, CH, ROOT, C_last, F_parent, F_chain, F_next, F_events, M, BEST, KEEP, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, N_event, N_prev, N_up, N_list, L_parent, L_chain, L_tail, L_next, L_child, L_depth, HEAD, LIVE, REL, CH, ROOT, C_last, F_parent, F_chain, F_next, F_up, F_own, F_events, M, BEST, KEEP, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for i in range(i0, n):
         g = part[i]
         if g < 0:
@@ -125,7 +122,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
         if mask == 0:  # no component could bind it: it breaks no chain
             continue
         need = LIVE[g] + 3
-        if min(N_event.shape[0] - nums[0], L_parent.shape[0] - nums[1], C_last.shape[0] - nums[2], F_parent.shape[0] - nums[3]) < need:
+        if min(N_event.shape[0] - nums[0], L_parent.shape[0] - nums[1], C_last.shape[0] - nums[2], F_next.shape[0] - nums[3]) < need:
             return i  # the caller makes room and comes back
         if mask & 1 != 0:
             if REL[g] & 1 == 0:  # a new chain of a
@@ -157,7 +154,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                     LIVE[g] -= 1
                     L = after
                     continue
-                if extend_2(i, L, N_event, N_prev, L_parent, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+                if extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
                     q = L_child[L]
                     if q < 0 or F_chain[q] != CH[2, g]:  # another combination of chains
                         q = nums[3]
@@ -185,7 +182,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                     LIVE[g] -= 1
                     L = after
                     continue
-                if extend_1(i, L, N_event, N_prev, L_parent, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+                if extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
                     q = L_child[L]
                     if q < 0 or L_chain[q] != CH[1, g]:  # another chain
                         q = nums[1]
@@ -205,6 +202,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                         LIVE[g] += 1
                     N_event[nums[0]] = i
                     N_list[nums[0]] = q
+                    N_up[nums[0]] = L_tail[L]
                     N_prev[nums[0]] = L_tail[q]  # it covers the one before it in the chain
                     L_tail[q] = nums[0]
                     nums[0] += 1
@@ -230,6 +228,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                 LIVE[g] += 1
             N_event[nums[0]] = i
             N_list[nums[0]] = q
+            N_up[nums[0]] = -1
             N_prev[nums[0]] = L_tail[q]  # it covers the one before it in the chain
             L_tail[q] = nums[0]
             nums[0] += 1

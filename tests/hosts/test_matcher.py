@@ -31,6 +31,7 @@ COVERS = (
     "PATTERN SEQ(D+ d[], C c) WHERE strict_contiguity { } WITHIN 9 seconds OUTPUT NONOVERLAP"
 )
 COUNTS = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 4 seconds OUTPUT COUNT"
+TOTALS = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 4 seconds OUTPUT COUNT RETURN sum(a.ts) AS total, b.ts AS own"
 
 
 def stream(text: str) -> list[dict[str, Any]]:
@@ -295,7 +296,7 @@ def everything(matcher: Matcher, batches: list[list[dict[str, Any]]], *, saved: 
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-@pytest.mark.parametrize("query", [PAIR, ALARM, PROGRAM, UNBOUNDED, COVERS, COUNTS])
+@pytest.mark.parametrize("query", [PAIR, ALARM, PROGRAM, UNBOUNDED, COVERS, COUNTS, TOTALS])
 @settings(max_examples=25)
 @given(steps=streams, cuts=st.sets(st.integers(0, 14)), saved=st.booleans())
 def test_batch_boundaries_and_snapshots_are_invisible(
@@ -320,7 +321,7 @@ def test_a_sufficient_delay_makes_disorder_invisible(steps: list[tuple[str, int]
     assert everything(matcher, [[e] for e in shuffled], saved=saved) == whole
 
 
-@pytest.mark.parametrize("query", [UNBOUNDED, COVERS, COUNTS])
+@pytest.mark.parametrize("query", [UNBOUNDED, COVERS, COUNTS, TOTALS])
 def test_the_queries_of_the_laws_have_matches(query: str) -> None:
     assert len(augury.match(stream("a1 b2 c3 a5 b6 c20"), query)) > 0
 

@@ -154,6 +154,7 @@ def test_variables_named_like_columns_of_the_result() -> None:
         ALL,
         "PATTERN SEQ(C c, A+ a[]) WITHIN 1 hour RETURN c.x AS x, a.x AS xs, a.len AS n, c.ts AS t, c.meta AS m",
         "PATTERN SEQ(C c, A a) WITHIN 1 hour OUTPUT COUNT",
+        "PATTERN SEQ(C c, A a) WITHIN 1 hour OUTPUT COUNT RETURN sum(c.x) AS x, max(c.ts) AS t, avg(c.x) AS m, a.meta",
     ],
 )
 def test_zero_matches_have_typed_columns(query: str) -> None:

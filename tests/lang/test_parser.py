@@ -225,6 +225,8 @@ def test_strategies(
         ("b[i].x[a.x + 1]", Attribute("b", "x", Index.EACH, Binary("+", AX, Number(1)))),
         ("count(b[])", Call("count", (Elements("b", Index.ALL),))),
         ("COUNT(b[i])", Call("count", (Elements("b", Index.EACH),))),
+        ("count()", Call("count", ())),
+        ("count(*)", Call("count", ())),
         ("now()", Call("now", ())),
         ("least(a.x, 1)", Call("least", (AX, Number(1)))),
         ("a.x == 1", Binary("=", AX, Number(1))),

@@ -21,6 +21,9 @@ UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 
 SEQUENCES = queries(outputs=OUTPUTS, strategies=(Strategy.SKIP_TILL_ANY_MATCH,), operators=("SEQ",), lists=False)
+LISTS = queries(
+    outputs=(OutputMode.ALL, OutputMode.LATEST), strategies=(Strategy.SKIP_TILL_ANY_MATCH,), operators=("SEQ",)
+)
 
 
 def agrees(options: Options, text: str, events: pa.Table, data: st.DataObject) -> None:
@@ -39,14 +42,21 @@ def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, dat
     agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
 
 
+@settings(max_examples=400, deadline=None, suppress_health_check=UNHURRIED)
+@given(LISTS, streams(max_size=9), st.data())
+def test_lists_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    assume("[]" in text)
+    agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
+
+
 @settings(max_examples=6, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
-@given(SEQUENCES, streams(max_size=10), st.data())
+@given(st.one_of(SEQUENCES, LISTS), streams(max_size=10), st.data())
 def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True), text, events, data)
 
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
-@given(SEQUENCES, streams(max_size=10), st.data())
+@given(st.one_of(SEQUENCES, LISTS), streams(max_size=10), st.data())
 def test_much_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True, counters=data.draw(st.booleans())), text, events, data)

@@ -27,6 +27,9 @@ QUERIES = {
     "lists": "PATTERN SEQ(A a, B{1,2} b[], C c) WHERE [k] AND b[i].x > a.x WITHIN 15 seconds",
     "latest": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds OUTPUT LATEST",
     "counted": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds OUTPUT COUNT",
+    "totals": (
+        "PATTERN SEQ(A a, B b) WITHIN 10 seconds OUTPUT COUNT RETURN sum(a.x) AS s, avg(a.x) AS m, b.k, max(a.ts) AS t"
+    ),
     "a set": "PATTERN AND(A a, B b) WHERE a.x = b.x AND a.x > 5 WITHIN 6 seconds",
     "optional": "PATTERN SEQ(A a, B? b, C c) WHERE a.x = c.x AND b.x = a.x WITHIN 9 seconds",
 }

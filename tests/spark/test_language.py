@@ -44,7 +44,9 @@ def as_match(row: dict[str, Any]) -> augury.Match:
         for name, value in row.items()
         if isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], dict))
     }
-    return augury.Match({}, row.get("start"), row["end"], row.get("probability"), row.get("count"), events)
+    # Beside a count stand the items of RETURN.
+    values = {name: value for name, value in row.items() if name not in ("end", "count")} if "count" in row else None
+    return augury.Match({}, row.get("start"), row["end"], row.get("probability"), row.get("count"), events, values)
 
 
 def check(spark: SparkSession, rows: Sequence[Case]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from augury.bind.clauses import check_strategy, conjuncts_of, partition_of, returns_of, window_of
+from augury.bind.counted import completing
 from augury.bind.legality import check_bounds, check_branches, check_negated_together, check_order, check_presence
 from augury.bind.lossy import check_lossy, threshold_of
 from augury.bind.patterns import check_repeated, check_types, declarations, pattern_of, variables_of
@@ -41,6 +42,7 @@ def bind(
     """
     problems = Problems([])
     declared = list(declarations(query.pattern))
+    pattern = pattern_of(query.pattern)
     scope = Scope(
         source=source,
         schema=schema,
@@ -48,9 +50,9 @@ def bind(
         parameters=parameters,
         functions=register(functions),
         lossy=query.threshold is not None,
+        completing=completing(pattern) if query.output is OutputMode.COUNT and query.returns else None,
         problems=problems,
     )
-    pattern = pattern_of(query.pattern)
     check_types(declared, schema, problems)
     check_bounds(declared, problems)
     check_presence(pattern, problems)

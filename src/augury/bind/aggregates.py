@@ -44,15 +44,18 @@ def result_type(function: str, argument: ColumnType) -> ColumnType | None:
             return FLOAT if fits else None
 
 
-def check_argument(call: syntax.Call, scope: Scope) -> ListRead | None:
-    """The one iterated variable that the argument of an aggregate reads, or None when it does not read just one."""
+def check_argument(call: syntax.Call, scope: Scope, *, over_matches: bool = False) -> ListRead | None:
+    """The one iterated variable that the argument of an aggregate reads, or None when it does not read just one.
+
+    Taken `over_matches`, an aggregate may also read a single variable.
+    """
     if len(call.arguments) != 1:
         _report_count(call, scope)
         return None
     (argument,) = call.arguments
     bare = _events_themselves(argument, scope)
     if bare is not None:
-        return _check_bare(call, bare, scope)
+        return _check_bare(call, bare, scope, over_matches=over_matches)
     reads = list(_references(argument))
     # A name that is not known is reported here once, for binding the argument is then of no use.
     known = [scope.variable(read.variable, read.span) is not None for read in reads]
@@ -62,13 +65,11 @@ def check_argument(call: syntax.Call, scope: Scope) -> ListRead | None:
         _report_argument(call, f"`{call.function}` reads no list", argument.span, scope)
         return None
     for read in reads:
-        if not _reads_list(call, read, scope):
+        if not _reads_list(call, read, scope, over_matches=over_matches):
             return None
     variables = list(dict.fromkeys(read.variable for read in reads))
     if len(variables) > 1:
-        _report_argument(
-            call, f"`{call.function}` cannot read the lists {names(variables)} at once", argument.span, scope
-        )
+        _report_several(call, variables, argument.span, scope, over_matches=over_matches)
         return None
     before = [read.index is syntax.Index.BEFORE for read in reads]
     if any(before) and not all(before):
@@ -87,7 +88,13 @@ def _events_themselves(argument: syntax.Expression, scope: Scope) -> syntax.Elem
             return None
 
 
-def _check_bare(call: syntax.Call, bare: syntax.Elements, scope: Scope) -> ListRead | None:
+def _check_bare(call: syntax.Call, bare: syntax.Elements, scope: Scope, *, over_matches: bool) -> ListRead | None:
+    known = scope.variables.get(bare.variable)
+    if over_matches and known is not None and not known.iterated and bare.index is syntax.Index.ALL:
+        help = f"write {call.function}({bare.variable}.x); count() is the number of matches"
+        message = f"`{call.function}` needs an attribute of `{bare.variable}`"
+        scope.problems.report("A423", message, bare.span, "an event", help)
+        return None
     if scope.variable(bare.variable, bare.span) is None or not _reads_list(call, bare, scope):
         return None
     if call.function != "count":
@@ -97,8 +104,13 @@ def _check_bare(call: syntax.Call, bare: syntax.Elements, scope: Scope) -> ListR
     return ListRead(bare.variable, bare.index is syntax.Index.BEFORE, whole_events=True)
 
 
-def _reads_list(call: syntax.Call, read: syntax.Attribute | syntax.Elements, scope: Scope) -> bool:
+def _reads_list(
+    call: syntax.Call, read: syntax.Attribute | syntax.Elements, scope: Scope, *, over_matches: bool = False
+) -> bool:
     if not scope.variables[read.variable].iterated:
+        if over_matches:
+            # An index is reported where the argument is bound.
+            return True
         help = f"use its value itself; only iterated variables, as `B+ {read.variable}[]`, hold a list"
         message = f"`{call.function}` needs a list, but `{read.variable}` is one event"
         scope.problems.report("A403", message, read.span, "a single event", help)
@@ -118,6 +130,15 @@ def _references(e: syntax.Expression) -> Iterator[syntax.Attribute | syntax.Elem
         yield from _references(child)
 
 
+def _report_several(call: syntax.Call, variables: list[str], span: Span, scope: Scope, *, over_matches: bool) -> None:
+    if not over_matches:
+        _report_argument(call, f"`{call.function}` cannot read the lists {names(variables)} at once", span, scope)
+        return
+    help = f"aggregate one variable, as in {call.function}({variables[0]}.x); aggregates may be computed with"
+    message = f"`{call.function}` cannot read {names(variables)} at once"
+    scope.problems.report("A423", message, span, "not the events of one variable", help)
+
+
 def _report_argument(call: syntax.Call, message: str, span: Span, scope: Scope) -> None:
     help = f"write {call.function}(b[].x) over all elements of `b`, or {call.function}(b[..i-1].x) over those before"
     scope.problems.report("A423", message, span, "not the elements of one list", help)
@@ -126,6 +147,8 @@ def _report_argument(call: syntax.Call, message: str, span: Span, scope: Scope) 
 def _report_count(call: syntax.Call, scope: Scope) -> None:
     scalar = {"min": "least", "max": "greatest"}.get(call.function)
     help = f"write {call.function}(b[].x)"
+    if call.function == "count" and not call.arguments:
+        help += "; count() stands in RETURN of OUTPUT COUNT"
     if scalar is not None and len(call.arguments) > 1:
         help = f"write {scalar}(x, y) for the {'smaller' if scalar == 'least' else 'larger'} of several values"
     message = f"the aggregate `{call.function}` takes one argument, not {len(call.arguments)}"

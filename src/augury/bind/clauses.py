@@ -138,17 +138,14 @@ def _report_window(message: str, span: Span, scope: Scope) -> None:
 
 def returns_of(query: syntax.Query, scope: Scope) -> tuple[Returned, ...]:
     """The items of RETURN, named and typed."""
-    if query.returns and query.output is OutputMode.COUNT:
-        span = query.returns[0].span | query.returns[-1].span
-        help = "leave out RETURN, or choose another OUTPUT"
-        scope.problems.report("A421", "OUTPUT COUNT has no matches to return anything of", span, "RETURN", help)
     if query.into is not None and not query.returns:
         help = "say what the events of the new type hold: RETURN a.price AS price INTO ..."
         scope.problems.report("A420", f"INTO `{query.into}` needs a RETURN", query.span, "no RETURN", help)
     items: dict[str, Returned] = {}
     for item in query.returns:
         name = _item_name(item, scope)
-        expr = _item_value(item.expression, scope)
+        counted = query.output is OutputMode.COUNT
+        expr = expression(item.expression, scope, Place.COUNTED) if counted else _item_value(item.expression, scope)
         if name is None:
             continue
         if name in items:

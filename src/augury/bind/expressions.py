@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import assert_never
 
 from augury.bind.aggregates import check_argument, result_type
+from augury.bind.counted import completes, is_over_matches
 from augury.bind.scope import Scope
 from augury.bind.types import aligned_to_finest, comparable, compared, computed, in_range, is_condition, negated
 from augury.bind.values import coarsest, parameter_literal
@@ -25,6 +26,8 @@ class Place(Enum):
 
     WHERE = auto()
     RETURN = auto()
+    COUNTED = auto()
+    """RETURN of OUTPUT COUNT, which speaks of all matches of an event."""
     AGGREGATE = auto()
 
 
@@ -58,7 +61,8 @@ def expression(e: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | No
             _report_elements(variable, span, scope)
             return None
         case syntax.Attribute():
-            return attribute(e, scope, place)
+            ref = attribute(e, scope, place)
+            return ref if ref is None or place is not Place.COUNTED or completes(ref, scope) else None
         case syntax.Unary("NOT", operand):
             inner = condition(operand, scope, place)
             return None if inner is None else ir.Not(inner, span=span)
@@ -153,7 +157,7 @@ def attribute(e: syntax.Attribute, scope: Scope, place: Place) -> ir.Expr | None
 
 
 def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Place) -> bool:
-    if place is not Place.RETURN or not variable.negated:
+    if place not in (Place.RETURN, Place.COUNTED) or not variable.negated:
         return True
     help = f"return attributes of positive components; a match has no `{variable.name}`"
     scope.problems.report("A418", f"`{variable.name}` stands inside a NOT", span, "never bound", help)
@@ -261,10 +265,15 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
         help = "aggregate the elements themselves"
         scope.problems.report("A404", "an aggregate inside an aggregate", e.span, "nested", help)
         return None
-    read = check_argument(e, scope)
+    counted = place is Place.COUNTED
+    if counted and not is_over_matches(e, scope):
+        return None
+    if counted and e.function == "count" and not e.arguments:
+        return ir.Aggregate("count", "", None, False, INT, e.span)
+    read = check_argument(e, scope, over_matches=counted)
     if read is None:
         return None
-    if read.running and place is Place.RETURN:
+    if read.running and place in (Place.RETURN, Place.COUNTED):
         help = f"aggregate the whole list: {e.function}({read.variable}[]...)"
         message = "a running aggregate has a value for each element, RETURN computes one a match"
         scope.problems.report("A422", message, e.span, "running aggregate", help)

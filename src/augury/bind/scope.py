@@ -27,6 +27,7 @@ class Scope:
     """The schema, variables, parameters and functions that expressions are bound over.
 
     `lossy` when the query has a THRESHOLD, so that an attribute may say what it is when its event is missing.
+    `completing` is the variable whose event, or last event, completes every match; None where it is not one.
     """
 
     source: Source
@@ -35,6 +36,7 @@ class Scope:
     parameters: Mapping[str, object]
     functions: Mapping[str, Registered]
     lossy: bool
+    completing: str | None
     problems: Problems
 
     def variable(self, name: str, span: Span) -> Variable | None:

@@ -118,9 +118,8 @@ def linked_ways(
     n: int,
     N_event: NDArray[Any],
     N_prev: NDArray[Any],
+    N_up: NDArray[Any],
     N_list: NDArray[Any],
-    L_parent: NDArray[Any],
-    L_tail: NDArray[Any],
     L_depth: NDArray[Any],
     rank: NDArray[Any],
     clock: NDArray[Any],
@@ -134,24 +133,23 @@ def linked_ways(
 ) -> None:
     """The nodes of linked chains as ways back: node x is node 2x, it or an earlier one of its list node 2x + 1."""
     for x in range(n):
-        own, e = N_list[x], N_event[x]
+        depth, e = L_depth[N_list[x]], N_event[x]
         before = -1
-        if L_parent[own] >= 0:
-            above = latest_before(L_tail[L_parent[own]], rank[e], rank, N_event, N_prev)
+        if depth > 0:
+            above = latest_before(N_up[x], rank[e], rank, N_event, N_prev)
             before = 2 * above + 1 if above >= 0 else -3
         earlier = 2 * N_prev[x] + 1 if N_prev[x] >= 0 else -1
-        join_ways(x, before, earlier, L_depth[own], e, clock[e], NE, NP, NC, NT, NM, XN, XX)
+        join_ways(x, before, earlier, depth, e, clock[e], NE, NP, NC, NT, NM, XN, XX)
 
 
 def final_ways(
     nf: int,
     n: int,
     F_event: NDArray[Any],
-    F_parent: NDArray[Any],
+    F_up: NDArray[Any],
     last: int,
     N_event: NDArray[Any],
     N_prev: NDArray[Any],
-    L_tail: NDArray[Any],
     rank: NDArray[Any],
     NE: NDArray[Any],
     NP: NDArray[Any],
@@ -159,13 +157,13 @@ def final_ways(
     NT: NDArray[Any],
     NM: NDArray[Any],
 ) -> None:
-    """Nodes 2n + f for the events that complete matches by going on from the lists `F_parent`."""
+    """Nodes 2n + f for the events that complete matches by going on from the nodes `F_up` or earlier ones."""
     for f in range(nf):
-        above = latest_before(L_tail[F_parent[f]], rank[F_event[f]], rank, N_event, N_prev)
+        above = latest_before(F_up[f], rank[F_event[f]], rank, N_event, N_prev)
         NE[2 * n + f] = F_event[f]
-        NP[2 * n + f] = 2 * above + 1
+        NP[2 * n + f] = 2 * above + 1 if above >= 0 else -3
         NC[2 * n + f] = last
-        NT[2 * n + f] = NT[2 * above + 1]
+        NT[2 * n + f] = NT[2 * above + 1] if above >= 0 else INT_MIN
         NM[2 * n + f] = -1
 
 

@@ -79,7 +79,7 @@ class AutomatonKernel(ABC):
         encoded, live.encoding = encode(
             batch,
             self.plan.query.schema,
-            (*self.source.specs, *self.keys),
+            (*self.source.specs, *self.keys, *self.reporting.totals.specs),
             live.encoding,
             functions=self.options.callables,
         )
@@ -102,7 +102,8 @@ class AutomatonKernel(ABC):
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the papers, if the options asked for them."""
         live = self._live(state)
-        return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)}
+        weighed = {"weighed": live.looked} if self.reporting.totals else {}
+        return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)} | weighed
 
     @abstractmethod
     def _new_state(self) -> EagerState: ...
@@ -269,5 +270,10 @@ class EagerKernel(AutomatonKernel):
             (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
         )
         return EagerState.start(
-            self.source, keys=len(self.keys), with_places=self._counts, merge=self.plan.merge, walks=walks
+            self.source,
+            keys=len(self.keys),
+            with_places=self._counts,
+            merge=self.plan.merge,
+            walks=walks,
+            totals=self.reporting.totals.specs,
         )

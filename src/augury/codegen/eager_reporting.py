@@ -7,10 +7,11 @@ import numpy as np
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.eager_state import NODES, OUT, EagerState
 from augury.codegen.reporting import Bindings, Expanded, span_of
-from augury.codegen.segment import EDGES, count_ways, write_out
+from augury.codegen.segment import EDGES, count_ways, weigh_ways, write_out
 from augury.codegen.segment import NODES as NODE_ARRAYS
 from augury.codegen.shared import SharedReporting
 from augury.codegen.tier import Tier
+from augury.codegen.totals import Weighed
 from augury.errors import TooManyMatches
 from augury.ir.query import CountWindow
 from augury.ir.terms import OutputMode
@@ -76,8 +77,14 @@ class EagerReporting(SharedReporting):
         """Count the matches of the nodes reported so far."""
         finals, nodes = live.pool["OUT"][: int(live.nums[OUT])], int(live.nums[NODES])
         buffer = {name: live.pool[name][:nodes] for name in NODE_ARRAYS} | {k: live.pool[k] for k in EDGES}
-        counts = count_ways(self.support, finals, buffer, self.starts(live), span_of(self.query.window))
-        live.tallies.append((live.pool["NE"][finals], counts))
+        ways = buffer, self.starts(live), span_of(self.query.window)
+        counts = count_ways(self.support, finals, *ways)
+        weighed = Weighed.none(0, self.totals)
+        if self.totals:
+            weights = self.totals.weights(live.events, live.encoding.dictionary)
+            weighed, looked = weigh_ways(self.support, finals, *ways, self.totals, self.counts_for, weights)
+            live.looked += looked
+        live.tallies.append((live.pool["NE"][finals], counts, weighed))
         live.nums[OUT] = 0
 
     def tallied(self, live: EagerState) -> MatchSet:
@@ -85,8 +92,8 @@ class EagerReporting(SharedReporting):
         tallies, live.tallies = live.tallies, []
         if not tallies:
             return self.nothing
-        events, counts = (np.concatenate(arrays) for arrays in zip(*tallies, strict=True))
-        return self.counted(live, events, counts)
+        events, counts, weighed = zip(*tallies, strict=True)
+        return self.counted(live, np.concatenate(events), np.concatenate(counts), Weighed.of(weighed))
 
     def shared(self, live: EagerState) -> SharedMatches:
         segments, live.segments = tuple(live.segments), []

@@ -16,8 +16,9 @@ from augury.codegen.keys import KeyNumbers
 from augury.codegen.reporting import Expanded
 from augury.codegen.segment import Segment
 from augury.codegen.tier import Tier
+from augury.codegen.totals import Weighed
 from augury.runtime.batch import Integers
-from augury.runtime.columns import Encoding
+from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.events import EventStore
 
 NODES, EDGES, FREE, OUT, LIVE, STAMP = range(6)
@@ -40,15 +41,27 @@ class EagerState:
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
     segments: list[Segment] = field(default_factory=list)
     """What a step has found so far, if it is not to be written out."""
-    tallies: list[tuple[Integers, Integers]] = field(default_factory=list)
-    """How many matches events complete, if they are only counted."""
+    tallies: list[tuple[Integers, Integers, Weighed]] = field(default_factory=list)
+    """How many matches events complete, and what they come to, if they are only counted."""
+    looked: int = 0
+    """How many nodes were looked at for what matches come to."""
     horizon: int = 0
     next_look: int = 4096
     """How many events there must be before it is worth looking which of them are still in a run."""
     broken: bool = False
 
     @classmethod
-    def start(cls, source: EagerNfaSource, *, keys: int, with_places: bool, merge: bool, walks: int) -> EagerState:
+    def start(
+        cls,
+        source: EagerNfaSource,
+        *,
+        keys: int,
+        with_places: bool,
+        merge: bool,
+        walks: int,
+        totals: tuple[ColumnSpec, ...] = (),
+    ) -> EagerState:
+        """`totals` are columns that aggregates over matches read."""
         runs, nodes = 64, 1024
         pool: dict[str, npt.NDArray[Any]] = {
             name: np.zeros(runs, dtype=np.int64) for name in ("RS", "RN", "RT", "RK", "RX")
@@ -64,7 +77,7 @@ class EagerState:
         pool["WALK"] = np.zeros((max(1, walks), nodes if walks else 1), dtype=np.int64)
         nums = np.zeros(16, dtype=np.int64)
         nums[FREE] = runs
-        events = EventStore(source.specs, with_places=with_places)
+        events = EventStore((*source.specs, *totals), with_places=with_places)
         return cls(source, Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool)
 
     @property

@@ -56,7 +56,14 @@ class EventSetKernel(AutomatonKernel):
 
     def _new_state(self) -> EagerState:
         walks = max((len(j.each) for b in self.plan.branches for j in b.conjuncts), default=0)
-        return EagerState.start(self.source, keys=len(self.keys), with_places=self._counts, merge=False, walks=walks)
+        return EagerState.start(
+            self.source,
+            keys=len(self.keys),
+            with_places=self._counts,
+            merge=False,
+            walks=walks,
+            totals=self.reporting.totals.specs,
+        )
 
     def _advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
         """Consume the events from `first` on, then end what nothing can join any more."""

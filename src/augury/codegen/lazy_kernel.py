@@ -34,6 +34,7 @@ from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
 from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
+from augury.codegen.totals import Totals, Weighed
 from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
@@ -97,6 +98,7 @@ class LazyKernel:
             reorder = None
         self.plan, self.options, self.reorder, self.tree, self.piece = plan, options, reorder, tree, piece
         self.support = Tier(support_source(), options)
+        self.totals = Totals(plan.query)
         self.span = span_of(plan.query.window)
         schema = plan.query.schema
         self.keys = tuple(
@@ -142,7 +144,7 @@ class LazyKernel:
         encoded, live.encoding = encode(
             batch,
             self.plan.query.schema,
-            (*live.source.specs, *self.keys),
+            (*live.source.specs, *self.keys, *self.totals.specs),
             live.encoding,
             functions=self.options.callables,
         )
@@ -179,7 +181,13 @@ class LazyKernel:
         taken = snapshot(live, sequence, first, begin)
         if self.tallies:
             each = taken.count(self.span, self.support)[1]
-            return reporting.counted(live, np.arange(len(each)), each)
+            weighed = Weighed.none(len(each), self.totals)
+            if self.totals:
+                weights = self.totals.weights(live.events, live.encoding.dictionary)
+                variables = [c.variable for c in branch.in_sequence]
+                weighed, steps = taken.weigh(self.span, self.support, self.totals, variables, weights)
+                live.weighed += steps
+            return reporting.counted(live, np.arange(len(each)), each, weighed)
         return SharedMatches(
             reporting.positive,
             lambda: taken.count(self.span, self.support)[0],
@@ -198,11 +206,18 @@ class LazyKernel:
             f"partial_matches[{b},{k}]": int(seen[n]) for n, steps in enumerate(live.source.nodes) for b, k in steps
         }
         totals = (int(live.nums[8]), live.seen + int(seen.sum()), live.peak, live.stored + int(live.nums[11]))
-        return dict(zip(COUNTERS, totals, strict=True)) | by_step | {"orders": live.changes + 1}
+        weighed = {"weighed": live.weighed} if self.totals else {}
+        return dict(zip(COUNTERS, totals, strict=True)) | by_step | {"orders": live.changes + 1} | weighed
 
     def _new_state(self) -> LazyState:
         orders = _orders(self.plan)
-        return LazyState.start(self._chain(orders).source, orders, keys=len(self.keys), with_places=self._counts)
+        return LazyState.start(
+            self._chain(orders).source,
+            orders,
+            keys=len(self.keys),
+            with_places=self._counts,
+            totals=self.totals.specs,
+        )
 
     def _saved(self, live: LazyState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from augury.codegen.lazy_state import LazyState
+from augury.codegen.prelude import INT_MAX
 from augury.codegen.reporting import Expanded
 from augury.codegen.segment import EDGES, NODES, Segment
 from augury.codegen.tier import Tier
+from augury.codegen.totals import Floats, Totals, Weighed
 from augury.runtime.batch import Integers
 
 FIRST_ROWS, MOST_ROWS = 1 << 10, 1 << 16
@@ -39,15 +41,41 @@ class Snapshot:
 
     def count(self, span: int, support: Tier) -> tuple[int, Integers]:
         """How many new matches there are, in all and by the event that completes them."""
-        mask = np.zeros(len(self.time), dtype=np.int64)
-        k = len(self.starts) - 1
-        for b in range(k):
-            mask[self.events[self.starts[b] : self.starts[b + 1]]] |= 1 << b
+        mask, k = self._mask(), len(self.starts) - 1
         square = (np.zeros((k, k), dtype=np.int64) for _ in range(2))
         rows = np.zeros(k, dtype=np.int64), np.zeros((len(mask) + 1, k), dtype=np.int64)
         each = np.zeros(len(mask), dtype=np.int64)
         total = support("count_sequences", self.first, mask, self.rank, self.time, span, *square, *rows, each)
         return int(total), each
+
+    def weigh(
+        self, span: int, support: Tier, totals: Totals, variables: Sequence[str], weights: tuple[Floats, Integers]
+    ) -> tuple[Weighed, int]:
+        """What the new matches come to by the event that completes them, and how many steps that took."""
+        n, k = len(self.time), len(self.starts) - 1
+        mask = self._mask()
+        terms = totals.sums, totals.keys
+        of = (np.array([variables.index(v) for v, _, _ in some], dtype=np.int64) for some in terms)
+        sums, keys = len(totals.sums), len(totals.keys)
+        group = np.zeros(k), np.zeros((sums, 2)), np.zeros(keys, dtype=np.int64)
+
+        def cells(*shape: int) -> tuple[Floats, Floats, Integers]:
+            return np.zeros((*shape, 2)), np.zeros((*shape, sums, 2)), np.full((*shape, keys), INT_MAX, dtype=np.int64)
+
+        older = cells(n + 1, k)
+        older[0][n, 0, 0] = 1.0
+        found = Weighed.none(n, totals)
+        events = self.first, mask, self.rank, self.time, span
+        products = (*cells(k, k), *cells(k, k), *older)
+        steps = support("weigh_sequences", *events, *of, *weights, *group, *products, found.sums, found.least)
+        return found, int(steps)
+
+    def _mask(self) -> Integers:
+        """By event a bit for each component whose buffer it is in."""
+        mask = np.zeros(len(self.time), dtype=np.int64)
+        for b in range(len(self.starts) - 1):
+            mask[self.events[self.starts[b] : self.starts[b + 1]]] |= 1 << b
+        return mask
 
     def segment(self, span: int, support: Tier) -> Segment:
         """The new matches as ways back."""

@@ -23,7 +23,7 @@ from augury.codegen.prelude import BLOCK
 from augury.codegen.reporting import Expanded
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
-from augury.runtime.columns import Encoding
+from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.events import EventStore
 from augury.runtime.state import FOREVER
 
@@ -58,15 +58,24 @@ class LazyState:
     seen: int = 0
     """Partial matches made in orders that were left."""
     changes: int = 0
+    weighed: int = 0
+    """Steps taken for what counted matches come to."""
     rates: Mapping[str, float] = field(default_factory=dict)
     """Events of each variable in a window, when the order was last thought about."""
     broken: bool = False
 
     @classmethod
     def start(
-        cls, source: LazyChainSource, orders: tuple[tuple[str, ...], ...], *, keys: int, with_places: bool
+        cls,
+        source: LazyChainSource,
+        orders: tuple[tuple[str, ...], ...],
+        *,
+        keys: int,
+        with_places: bool,
+        totals: tuple[ColumnSpec, ...] = (),
     ) -> LazyState:
-        events = EventStore(source.specs, with_places=with_places)
+        """`totals` are columns that aggregates over matches read."""
+        events = EventStore((*source.specs, *totals), with_places=with_places)
         return cls(
             source, orders, Encoding.start(source.strings), events, KeyNumbers(keys), np.zeros(16, dtype=np.int64)
         ).renewed(source)

@@ -2,8 +2,14 @@
 
 A list stands for one way to choose a chain for each component up to some component: L_parent is the list of the
 component before, L_chain the chain, L_tail the last of its nodes, the events of the chain with which some partial
-match in these chains ends. The paper exposes only the tail of a list; with predicates, windows or concurrent events a
-match may need an earlier one, so `extend_<n>` walks back from the tail until it has found one.
+match in these chains ends. N_up is the last node of the list before when a node was made: none of those after it can
+come before it. The paper exposes only the tail of a list; with predicates, windows or concurrent events a match may
+need an earlier one, so `extend_<n>` walks back from the tail until it has found one.
+
+Only COVER asks for combinations of chains. For ALL and LATEST all events of a component are one chain: the matches are
+the same, and on a stream of short chains there are as many combinations as partial matches (a departure from the paper,
+whose CombineMatch joins the chains of the covers). An event that ends ALL matches is not looked at before they are
+joined.
 """
 
 from __future__ import annotations
@@ -23,9 +29,10 @@ from augury.codegen.inventory import (
     with_inner,
 )
 from augury.codegen.lines import Lines
+from augury.codegen.linked_lists import Walk, reads_one_element
 from augury.codegen.reporting import span_of
 from augury.codegen.source import KernelSource, kernel_source
-from augury.ir.predicate import Conjunct, Ref
+from augury.ir.predicate import Conjunct, Element, Ref, walk
 from augury.ir.query import CountWindow
 from augury.ir.terms import OutputMode
 from augury.plan import Component, LinkedPlan
@@ -37,9 +44,12 @@ NODES, LISTS, CHAINS, FOUND, ENTRIES = range(5)
 COUNTERS = ("predicates", "temporary_matches", "copies")
 """The measures of paper 003, in cells 8 and following of `nums`."""
 
-LINKS = ("N_event", "N_prev", "N_list", "L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
+LINKS = ("N_event", "N_prev", "N_up", "N_list", "L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
 PARTITIONS = ("HEAD", "LIVE", "REL", "CH", "ROOT", "C_last")
-FINAL = ("F_parent", "F_chain", "F_next", "F_events", "M", "BEST", "KEEP")
+FINAL = ("F_parent", "F_chain", "F_next", "F_up", "F_own", "F_events", "M", "BEST", "KEEP")
+
+WALK = "N_event, N_prev, N_up, L_tail"
+"""The arrays that a walk back through the lists reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,10 @@ class _Emitter:
         self.window = span_of(plan.query.window)
         self.clock = "place" if isinstance(plan.query.window, CountWindow) else "time"
         self.names = [c.variable for c in plan.components]
+        self.lists = any(c.iterated for c in plan.components)
+        # With lists, whether an event ends a partial match is asked of lists of one element, for which fewer conditions
+        # are known to hold; `walk` tests all of them.
+        self.quick = [c for c in plan.conjuncts if not self.lists or reads_one_element(c)]
 
     def emit(self) -> LinkedSource:
         out = self.out
@@ -86,11 +100,14 @@ class _Emitter:
         absent = (self.plan.absent,)
         negated = emit_absences(out, self.query, absent, self.columns, self.strings, self.arguments)
         for j in range(1, self.size):
-            self._extend(j)
+            if j < self.size - 1 or not self._joins:
+                self._extend(j)
         self._advance()
-        if self.query.output is OutputMode.ALL:
+        if self.lists:
+            self._walk()
+        elif self.query.output is OutputMode.ALL:
             self._combine()
-        entries = ["advance", *(["combine"] if self.query.output is OutputMode.ALL else [])]
+        entries = ["advance", *(["combine"] if self.lists or self.query.output is OutputMode.ALL else [])]
         entries += ["absent", "fits"] if negated else []
         return LinkedSource(
             kernel_source(f"{out}\n", tuple(entries)),
@@ -100,6 +117,11 @@ class _Emitter:
             negated,
             functions_of(self.tested),
         )
+
+    @property
+    def _joins(self) -> bool:
+        """Whether the matches of an event are joined without asking first whether there are any."""
+        return self.query.output is OutputMode.ALL
 
     @property
     def _checks(self) -> bool:
@@ -144,11 +166,10 @@ class _Emitter:
         out = self.out
         last = j == self.size - 1
         match = self._match_arguments() if last else ""
-        arrays = "N_event, N_prev, L_parent, L_tail, M, KEEP, nums"
-        with out.block(self._def(f"def extend_{j}(i, L, {arrays}, {self.arguments}{match}):")):
+        with out.block(self._def(f"def extend_{j}(i, L, {WALK}, M, KEEP, nums, {self.arguments}{match}):")):
             out.add(f"e{j} = i", self.names[j])
             out.add(f"M[{j}] = i")
-            out.add(f"l{j - 1} = L")
+            out.add(f"n{j - 1} = L_tail[L]")
             self._back(j, j - 1, lambda: self._found(last))
             out.add("return False")
 
@@ -168,18 +189,19 @@ class _Emitter:
         """Loops over the nodes of the components before j, the latest first."""
         assert callable(found)
         out = self.out
-        out.add(f"n{d} = L_tail[l{d}]")
         with out.block(f"while n{d} >= 0:"):
             out.add(f"e{d} = N_event[n{d}]", self.names[d])
+            if d > 0:
+                out.add(f"n{d - 1} = N_up[n{d}]")
             out.add(f"n{d} = N_prev[n{d}]")
             if self.window >= 0:
                 with out.block(f"if {self.clock}[e{j}] - {self.clock}[e{d}] > {self.window}:", "WITHIN"):
                     out.add("break", "those before it are earlier still")
             with out.block(f"if rank[e{d}] >= rank[e{d + 1}]:"):
                 out.add("continue")
-            for c in self.plan.conjuncts:
+            for c in self.quick:
                 places = [self.names.index(v) for v in c.variables]
-                if min(places) == d and max(places) <= j:
+                if min(places) == d and max(places) <= j and not (max(places) == j and self._of_last(c, j)):
                     if self.counters:
                         out.add("nums[8] += 1", "predicate evaluations")
                     with out.block(f"if not {self._text(c)}:", self._origin(c)):
@@ -188,8 +210,12 @@ class _Emitter:
             if d == 0:
                 found()
             else:
-                out.add(f"l{d - 1} = L_parent[l{d}]")
                 self._back(j, d - 1, found)
+
+    def _of_last(self, c: Conjunct, j: int) -> bool:
+        """Whether a conjunct reads the last element of component j, which an event that joins it need not be."""
+        last = (e for e in walk(c.expr) if isinstance(e, Ref) and e.element is Element.LAST)
+        return any(e.variable == self.names[j] for e in last)
 
     # -- one pass over the events -------------------------------------------------------------------------------------
 
@@ -215,18 +241,19 @@ class _Emitter:
         with out.block("if mask == 0:", "no component could bind it: it breaks no chain"):
             out.add("continue")
         out.add(f"need = LIVE[g] + {self.size}")
-        pools = ("N_event", "L_parent", "C_last", "F_parent")
+        pools = ("N_event", "L_parent", "C_last", "F_next")
         room = ", ".join(f"{name}.shape[0] - nums[{cell}]" for cell, name in enumerate(pools))
         with out.block(f"if min({room}) < need:"):
             out.add("return i", "the caller makes room and comes back")
-        for j in range(self.size):
-            with out.block(f"if mask & {1 << j} != 0:"):
-                with out.block(f"if REL[g] & {1 << j} == 0:", f"a new chain of {self.names[j]}"):
-                    out.add(f"CH[{j}, g] = nums[2]")
-                    out.add("nums[2] += 1")
-                out.add(f"C_last[CH[{j}, g]] = i")
-        out.add("REL[g] = mask")
-        if self.query.output is OutputMode.LATEST:
+        if self.query.output is OutputMode.COVER:
+            for j in range(self.size):
+                with out.block(f"if mask & {1 << j} != 0:"):
+                    with out.block(f"if REL[g] & {1 << j} == 0:", f"a new chain of {self.names[j]}"):
+                        out.add(f"CH[{j}, g] = nums[2]")
+                        out.add("nums[2] += 1")
+                    out.add(f"C_last[CH[{j}, g]] = i")
+            out.add("REL[g] = mask")
+        if self.query.output is OutputMode.LATEST and not self.lists:
             out.add("BEST[0] = -1")
         for j in range(last, 0, -1):
             with out.block(f"if mask & {1 << j} != 0:", f"go on with {self.names[j]}"):
@@ -237,7 +264,7 @@ class _Emitter:
                 self._new_list(0, "-1")
                 out.add("ROOT[g] = q")
             self._node(0)
-        if self.query.output is OutputMode.LATEST:
+        if self.query.output is OutputMode.LATEST and not self.lists:
             with out.block("if BEST[0] >= 0 and quiet == 0:", "the latest match that the event completes"):
                 for d in range(self.size):
                     out.add(f"F_events[nums[3], {d}] = BEST[{d}]")
@@ -263,14 +290,23 @@ class _Emitter:
                     out.add("LIVE[g] -= 1")
                     out.add("L = after")
                     out.add("continue")
-            arrays = "N_event, N_prev, L_parent, L_tail, M, KEEP, nums"
-            with out.block(f"if extend_{j}(i, L, {arrays}, {self.arguments}{match}):"):
-                if self.counters:
-                    out.add("nums[9] += 1", "temporary matches")
-                    out.add("nums[10] += 1", "copies")
-                (self._final if j == last else self._inner)(j)
+            if j == last and self._joins:
+                self._linked(j)
+            else:
+                with out.block(f"if extend_{j}(i, L, {WALK}, M, KEEP, nums, {self.arguments}{match}):"):
+                    self._linked(j)
             out.add("before = L")
             out.add("L = after")
+
+    def _linked(self, j: int) -> None:
+        """The event goes on from list L."""
+        if self.counters:
+            self.out.add("nums[9] += 1", "temporary matches")
+            self.out.add("nums[10] += 1", "copies")
+        if j == self.size - 1:
+            self._final(j)
+        if j < self.size - 1 or self.plan.components[j].iterated:
+            self._inner(j)
 
     def _inner(self, j: int) -> None:
         out = self.out
@@ -305,6 +341,7 @@ class _Emitter:
             out.add("nums[9] += 1", "temporary matches")
         out.add("N_event[nums[0]] = i")
         out.add("N_list[nums[0]] = q")
+        out.add(f"N_up[nums[0]] = {'L_tail[L]' if j else '-1'}")
         out.add("N_prev[nums[0]] = L_tail[q]", "it covers the one before it in the chain")
         out.add("L_tail[q] = nums[0]")
         out.add("nums[0] += 1")
@@ -312,10 +349,12 @@ class _Emitter:
     def _final(self, j: int) -> None:
         """A match is complete."""
         out = self.out
-        match self.query.output:
+        match OutputMode.ALL if self.lists else self.query.output:
             case OutputMode.ALL:
                 with out.block("if quiet == 0:"):
-                    out.add("F_parent[nums[3]] = L")
+                    if self.plan.components[j].iterated:
+                        out.add("F_own[nums[3]] = L_tail[L_child[L]] if L_child[L] >= 0 else -1")
+                    out.add("F_up[nums[3]] = L_tail[L]")
                     out.add("F_events[nums[3], 0] = i")
                     out.add("nums[3] += 1")
             case OutputMode.LATEST:
@@ -343,19 +382,27 @@ class _Emitter:
     def _combine(self) -> None:
         """Write `combine`: every match that ends with an event found by `advance`, by joining the chains backwards."""
         out, last = self.out, self.size - 1
-        arrays = "N_event, N_prev, L_parent, L_tail, M"
-        with out.block(self._def(f"def combine(f0, nf, F_parent, F_events, O, {arrays}, nums, {self.arguments}):")):
+        with out.block(self._def(f"def combine(f0, nf, F_up, F_events, O, {WALK}, M, nums, {self.arguments}):")):
             with out.block("for f in range(f0, nf):"):
                 out.add("first = nums[4]")
                 out.add("full = False")
                 out.add(f"e{last} = F_events[f, 0]", self.names[last])
                 out.add(f"M[{last}] = e{last}")
-                out.add(f"l{last - 1} = F_parent[f]")
+                out.add(f"n{last - 1} = F_up[f]")
                 self._back(last, last - 1, self._write)
                 with out.block("if full:"):
                     out.add("nums[4] = first")
                     out.add("return f", "the caller makes room and comes back")
             out.add("return nf")
+
+    def _walk(self) -> None:
+        """Write `walk` and the `combine` of lists."""
+        self._def("")
+        conjuncts = [(c, self._origin(c)) for c in self.plan.conjuncts]
+        walk = Walk(self.out, self.plan, conjuncts, self.columns, self.strings, self.arguments, self.counters)
+        walk.emit(self.clock, self.window)
+        self._def("")
+        walk.emit_combine()
 
     def _write(self) -> None:
         out = self.out

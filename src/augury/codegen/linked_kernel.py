@@ -16,6 +16,7 @@ import pyarrow as pa
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers, key_words
 from augury.codegen.linked import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
+from augury.codegen.linked_lists import FOUND_SO_FAR, STACK
 from augury.codegen.live import LiveTables, in_use
 from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
 from augury.codegen.segment import EDGES, NODES, Segment
@@ -39,6 +40,9 @@ VERSION = 1
 FAMILY = "linked"
 ROOM = 256
 """Nodes, lists, chains and partitions that there is room for at first."""
+
+FIRST_ROWS, ROWS = 1 << 10, 1 << 16
+"""How many matches there is room for at first, since often there are few, and later."""
 
 PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are linked anew without them."""
@@ -126,12 +130,14 @@ class LinkedKernel:
         self.code = Tier(self.source.source, options, self.source.functions)
         self.support = Tier(support_source(), options)
         self.size = len(plan.components)
+        self.lists = any(c.iterated for c in plan.components)
+        fixed = 0 if self.lists else self.size
         bindings = Bindings(
-            self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated), self.size
+            self.source.component_variables, (0,) * self.size, (plan.absent,), len(self.source.negated), fixed
         )
         self.reporting = SharedReporting(plan.query, bindings, self.code, self.support)
         # With predicates over several events, or negation, not every way through the chains is a match.
-        joined_by_order = not plan.conjuncts and not plan.absent
+        joined_by_order = not plan.conjuncts and not plan.absent and not self.lists
         self.shares = options.compressed and plan.query.output is OutputMode.ALL and joined_by_order
         schema = plan.query.schema
         self.keys = tuple(
@@ -231,9 +237,9 @@ class LinkedKernel:
             )
         need = 2 * (lists + self.size)
         nodes, chains, ends = (
-            ("N_event", "N_prev", "N_list"),
+            ("N_event", "N_prev", "N_up", "N_list"),
             ("C_last",),
-            ("F_parent", "F_chain", "F_next", "F_events"),
+            ("F_parent", "F_chain", "F_next", "F_up", "F_own", "F_events"),
         )
         combinations = ("L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
         for cell, names in enumerate((nodes, combinations, chains, ends)):
@@ -245,29 +251,63 @@ class LinkedKernel:
         live.nums[FOUND] = 0
         if not n:
             return
+        if self.lists:
+            self._combine_lists(live, stream, n, parts)
+            return
         if self.plan.query.output is OutputMode.LATEST:
             parts.append(self._expanded(live.arrays["F_events"][:n].copy()))
             return
         if self.shares:
             live.segments.append(self._segment(live, n))
             return
-        at, size = 0, 1 << 10
+        found = sum(map(len, parts))
+        at, size = 0, FIRST_ROWS
         while at < n:
             live.nums[ENTRIES] = 0
             out = np.empty((size, self.size), dtype=np.int64)
-            links = (live.arrays[name] for name in ("N_event", "N_prev", "L_parent", "L_tail", "M"))
-            ends = live.arrays["F_parent"], live.arrays["F_events"]
+            links = (live.arrays[name] for name in ("N_event", "N_prev", "N_up", "L_tail", "M"))
+            ends = live.arrays["F_up"], live.arrays["F_events"]
             before = at
             at = self.code("combine", at, n, *ends, out, *links, live.nums, *stream)
             written = int(live.nums[ENTRIES])
-            if at == before:
-                size *= 4
             parts.append(self._expanded(out[:written].copy() if written < size else out))
-            if sum(map(len, parts)) > self.options.max_matches:
+            found += written
+            self._check(found)
+            size = max(ROWS, 4 * size if at == before else size)
+
+    def _check(self, found: int) -> None:
+        if found > self.options.max_matches:
+            raise TooManyMatches(
+                f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COVER "
+                "or LATEST, shorten WITHIN, or add predicates"
+            )
+
+    def _combine_lists(self, live: LinkedState, stream: list[npt.NDArray[Any]], n: int, parts: list[Expanded]) -> None:
+        """The same where matches have lists: their sizes are not known beforehand."""
+        longest = int(live.nums[0]) + 2
+        stack = [np.zeros(longest, dtype=np.int64) for _ in STACK[:-1]]
+        stack.append(np.empty(self.size + 1, dtype=np.int64))
+        ends = [live.arrays[name] for name in ("F_own", "F_up", "F_events")]
+        links = [live.arrays[name] for name in ("N_event", "N_prev", "N_up")]
+        found = sum(map(len, parts))
+        at, size = 0, FIRST_ROWS
+        while at < n:
+            live.nums[ENTRIES : ENTRIES + 3] = 0
+            out = [np.empty(max(longest, 4 * size), dtype=np.int64) for _ in range(2)]
+            offsets = np.zeros(size + 1, dtype=np.int64)
+            before, limit = at, self.options.max_runs
+            at = self.code("combine", at, n, limit, *ends, *out, offsets, *links, *stack, live.nums, *stream)
+            if live.nums[ENTRIES + 2]:
                 raise TooManyMatches(
-                    f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COVER "
-                    "or LATEST, shorten WITHIN, or add predicates"
+                    f"more than {limit} ways back from one event to the one before a match\n = help: shorten WITHIN, "
+                    "add predicates, bound the iteration (`{1,5}`), or raise max_runs"
                 )
+            matches, events = int(live.nums[ENTRIES]), int(live.nums[ENTRIES + 1])
+            parts.append(Expanded(offsets[: matches + 1].copy(), out[0][:events].copy(), out[1][:events].copy()))
+            found += matches
+            # Of the event that there was no room for, the matches so far are known though not written.
+            self._check(found + int(live.nums[FOUND_SO_FAR]) if at < n else found)
+            size = max(ROWS, 4 * size if at == before else size)
 
     def _segment(self, live: LinkedState, finals: int) -> Segment:
         """The chains as they are, from which the matches that end with the `finals` can be told."""
@@ -276,10 +316,10 @@ class LinkedKernel:
         buffer |= {name: np.full(max(1, n), -1, dtype=np.int64) for name in EDGES}
         arrays, view = live.arrays, live.events.view
         rank, clock = view("rank"), view("place" if self._counts else "time")
-        names = ("N_event", "N_prev", "N_list", "L_parent", "L_tail", "L_depth")
+        names = ("N_event", "N_prev", "N_up", "N_list", "L_depth")
         self.support("linked_ways", n, *(arrays[name] for name in names), rank, clock, *buffer.values())
-        ends = arrays["F_events"][:finals, 0].copy(), arrays["F_parent"][:finals]
-        links = arrays["N_event"], arrays["N_prev"], arrays["L_tail"]
+        ends = arrays["F_events"][:finals, 0].copy(), arrays["F_up"][:finals]
+        links = arrays["N_event"], arrays["N_prev"]
         nodes = (buffer[name] for name in NODES)
         self.support("final_ways", finals, n, *ends, self.size - 1, *links, rank, *nodes)
         columns = (view(name).copy() for name in ("time", "rank", "rows"))

@@ -11,11 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.codegen.tier import Tier
+from augury.codegen.totals import Totals, Weighed
 from augury.errors import TooManyMatches
+from augury.ir.predicate import Value
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow, Window
 from augury.ir.terms import OutputMode
 from augury.plan import Absence
 from augury.runtime.batch import Integers
+from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
 from augury.runtime.matches import MatchSet
 from augury.runtime.state import FOREVER
@@ -79,6 +82,7 @@ class Expanded:
 class Remembered(Protocol):
     """What reporting reads, and keeps, of the state of a kernel."""
 
+    encoding: Encoding
     events: EventStore
     pending: Expanded
     ends: dict[int, tuple[int, int]]
@@ -124,6 +128,11 @@ class Reporting:
         bound: list[set[str]] = [set() for _ in bindings.absent]
         for variable, branch in zip(bindings.variables, bindings.branches, strict=True):
             bound[branch].add(variable)
+        self.totals = Totals(query)
+        self.counts_for = (
+            self.totals.places(self.totals.sums, bindings.variables),
+            self.totals.places(self.totals.keys, bindings.variables),
+        )
         self.overlapping = len(set(map(frozenset, bound))) < len(bound)
 
     def report(self, live: Remembered, found: Expanded, watermark: int) -> MatchSet:
@@ -143,7 +152,7 @@ class Reporting:
             found = self._certain_by_last_event(live, found)
         if self.query.output is OutputMode.COUNT:
             last = found.events[found.offsets[1:] - 1]
-            return self.counted(live, last, np.ones(len(last), dtype=np.int64))
+            return self.counted(live, last, np.ones(len(last), dtype=np.int64), self._weighed(live, found))
         if self.query.output is OutputMode.LATEST:
             found = self._latest(live, found)
         if self.query.output is OutputMode.NONOVERLAP:
@@ -293,9 +302,18 @@ class Reporting:
         self.support("latest_matches", found.events[found.offsets[1:] - 1], *lists, best)
         return found.take(best[best >= 0])
 
-    def counted(self, live: Remembered, events: Integers, counts: Integers) -> MatchSet:
-        """The numbers of matches that `events` complete, summed up by event."""
-        some = counts > 0
+    def _weighed(self, live: Remembered, found: Expanded) -> Weighed:
+        """What each match adds to the aggregates."""
+        weighed = Weighed.none(len(found) if self.totals else 0, self.totals)
+        if self.totals:
+            matches = np.arange(len(found)), found.offsets, found.events, found.codes
+            weights = self.totals.weights(live.events, live.encoding.dictionary)
+            self.support("weigh_matches", *matches, *self.counts_for, *weights, weighed.sums, weighed.least)
+        return weighed
+
+    def counted(self, live: Remembered, events: Integers, counts: Integers, weighed: Weighed) -> MatchSet:
+        """The numbers of matches that `events` complete, and what they are `weighed`, summed up by event."""
+        some = np.flatnonzero(counts > 0)
         last, places = np.unique(events[some], return_inverse=True)
         if not len(last):
             return self.nothing
@@ -305,7 +323,12 @@ class Reporting:
         time, rows = live.events.view("time")[last], live.events.view("rows")[last]
         empty = pa.ListArray.from_arrays(_arrow(np.zeros(len(last) + 1, dtype=np.int32)), _arrow(np.empty(0, np.int64)))
         counts = np.array([min(2**61, total) for total in sums], dtype=np.int64)
-        return MatchSet(self.positive, (empty,) * len(self.positive), time, time, None, counts, rows)
+        totals: tuple[tuple[Value, ...], ...] = ()
+        if self.totals:
+            joined = weighed.take(some).by_place(self.support, places, len(last), self.totals)
+            dictionary = live.encoding.dictionary
+            totals = self.totals.values(joined, self.totals.weights(live.events, dictionary)[0], dictionary)
+        return MatchSet(self.positive, (empty,) * len(self.positive), time, time, None, counts, rows, totals)
 
     def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
         if not len(found):

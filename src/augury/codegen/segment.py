@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from augury.codegen.reporting import Expanded
 from augury.codegen.tier import Tier
+from augury.codegen.totals import Totals, Weighed
 from augury.runtime.batch import Integers
 
 CHUNK = 1 << 18
@@ -146,6 +147,42 @@ def count_ways(
     arrays = (buffer[k] for k in ("NE", "NP", "NT", "NM", "XN", "XX"))
     support("count", len(finals), finals, *arrays, start, span, *scratch, stamp, each)
     return each
+
+
+def weigh_ways(
+    support: Tier,
+    finals: Integers,
+    buffer: Mapping[str, npt.NDArray[Any]],
+    start: Integers,
+    span: int,
+    totals: Totals,
+    counts_for: tuple[npt.NDArray[np.uint8], ...],
+    weights: tuple[npt.NDArray[Any], ...],
+) -> tuple[Weighed, int]:
+    """What the matches that end at each of the nodes `finals` come to, and how many nodes were looked at."""
+    n = len(buffer["NE"]) + 1
+    scratch = (np.empty(n, dtype=np.int64) for _ in range(3))
+    stamp = np.full(n, -1, dtype=np.int64)
+    found = Weighed.none(len(finals), totals)
+    ways = [(np.zeros((n, 2)), rows.sums, rows.least) for rows in (Weighed.none(n, totals) for _ in range(2))]
+    arrays = (buffer[k] for k in ("NE", "NP", "NC", "NT", "NM", "XN", "XX"))
+    looked = support(
+        "weigh_ways",
+        len(finals),
+        finals,
+        *arrays,
+        start,
+        span,
+        *counts_for,
+        *weights,
+        *scratch,
+        stamp,
+        *ways[0],
+        *ways[1],
+        found.sums,
+        found.least,
+    )
+    return found, int(looked)
 
 
 def total(counts: Integers) -> int:

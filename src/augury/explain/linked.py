@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from augury.explain.layout import aligned, window_text
-from augury.explain.parts import absence, computed_columns, event, tests
+from augury.explain.parts import absence, computed_columns, event, repeated, tests
 from augury.ir.terms import OutputMode
 from augury.plan import LinkedPlan
 
@@ -33,7 +33,7 @@ def explain_linked(plan: LinkedPlan) -> list[str]:
 def _chains(plan: LinkedPlan) -> Iterator[str]:
     names = [c.variable for c in plan.components]
     for k, c in enumerate(plan.components):
-        yield f"  {event(c)}{f'  after the chains of {names[k - 1]}' if k else ''}"
+        yield f"  {event(c)}{repeated(c)}{f'  after the chains of {names[k - 1]}' if k else ''}"
         yield from tests(plan, c.alone, "      if ")
         joined = [j for j in plan.conjuncts if max(map(names.index, j.variables)) == k]
         yield from tests(plan, joined, "      joined if ")

@@ -18,6 +18,13 @@ Compiled: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LinkedPlan
 """Plans that code is generated from."""
 
 
+def repeated(c: Component) -> str:
+    """How many events a component binds; nothing for one."""
+    if not c.iterated:
+        return ""
+    return f", {c.low} or more" if c.high is None else f", {c.low} to {c.high}"
+
+
 def event(c: Component) -> str:
     """The types and the variable of a component."""
     return f"{'|'.join(c.types) or 'any type'} {c.variable}"

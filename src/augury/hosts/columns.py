@@ -11,7 +11,7 @@ import pyarrow as pa
 from augury.hosts.events import engine_table
 from augury.hosts.reorder import Arrivals
 from augury.ir.evaluate import evaluate
-from augury.ir.predicate import Element, Expr, Ref, variables, walk
+from augury.ir.predicate import Aggregate, Element, Expr, Ref, map_children, variables, walk
 from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
@@ -26,7 +26,8 @@ def match_columns(
     """The columns of a result: times, then the items of RETURN or else one column a variable."""
     end = times(found.end, log, query)
     if query.output is OutputMode.COUNT:
-        return {"end": end, "count": pa.array(found.count)}
+        counted = {"end": end, "count": pa.array(found.count)}
+        return counted | return_columns(found, log, query, functions)
     columns = {"start": times(found.start, log, query), "end": end}
     if query.returns:
         columns |= return_columns(found, log, query, functions)
@@ -87,6 +88,8 @@ def return_columns(
     found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
 ) -> dict[str, pa.Array]:
     """The items of RETURN."""
+    if query.output is OutputMode.COUNT:
+        return _counted_columns(found, log, query, functions)
     computed = [item for item in query.returns if not _is_attribute(item.expr)]
     rows = {v: _rows(found, v) for v in found.variables}
     needed = frozenset[str]().union(*(variables(item.expr) for item in computed))
@@ -107,6 +110,37 @@ def return_columns(
         else _attribute_column(found, log, query, item.expr)
         for item in query.returns
     }
+
+
+def _counted_columns(
+    found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
+) -> dict[str, pa.Array]:
+    """The items of RETURN for OUTPUT COUNT: of the event that completes the matches, and of what is known of all."""
+    last = log.positions(found.completed_by)
+    names = sorted({e.column for item in query.returns for e in walk(item.expr) if isinstance(e, Ref)})
+    completing = _events(log, query, found.completed_by, names)
+    totals = {a: str(k) for k, a in enumerate(query.totals)}
+    columns = {}
+    for item in query.returns:
+        if _is_attribute(item.expr):
+            assert isinstance(item.expr, Ref)
+            columns[item.name] = _take(log.table[item.expr.column], last)
+            continue
+        expr = _by_name(item.expr, totals)
+        values = []
+        for k, event in enumerate(completing):
+            known = {name: found.totals[k][int(name)] for name in totals.values()} | {"": int(found.count[k])}
+            bindings = {v.name: [event] for v in query.variables} | {"": [known]}
+            values.append(evaluate(expr, bindings, functions=functions))
+        columns[item.name] = _zoned(from_values(values, item.type), returned_type(item, log.table.schema))
+    return columns
+
+
+def _by_name(expr: Expr, totals: Mapping[Aggregate, str]) -> Expr:
+    """`expr` with each aggregate over matches read as an attribute of an event that holds them all."""
+    if isinstance(expr, Aggregate):
+        return Ref("", totals.get(expr, ""), expr.type)
+    return map_children(lambda e: _by_name(e, totals), expr)
 
 
 def returned_type(item: Returned, arrow: pa.Schema) -> pa.DataType:
@@ -131,6 +165,8 @@ def _zoned(values: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 def last_events(found: MatchSet, log: Arrivals, ranks: Integers) -> Integers:
     """The position in `log` of each match's last event, given the rank of every event there."""
+    if (found.completed_by >= 0).all():
+        return log.positions(found.completed_by)
     flats, owners = [], []
     for variable in found.variables:
         flat, offsets = _rows(found, variable)

@@ -162,8 +162,8 @@ class Matches(Sequence[Match]):
         """One row a match: `start`, `end`, a struct column for each single variable, a list of structs for each
         iterated one, null for what is not bound; with THRESHOLD also `probability` and the names of what is `missing`.
 
-        RETURN puts its items in the place of the variables; OUTPUT COUNT gives `end` and `count`. A variable named like
-        one of these columns gets an underscore after its name.
+        RETURN puts its items in the place of the variables; OUTPUT COUNT gives `end`, `count` and the items of RETURN.
+        A variable named like one of these columns gets an underscore after its name.
         """
         if self.query is None:
             return pa.table({"start": pa.nulls(0), "end": pa.nulls(0)})
@@ -216,15 +216,17 @@ def _objects(matches: Matches, found: MatchSet) -> list[Match]:
     if query is None:
         return []
     starts, ends = to_python(times(found.start, log, query)), to_python(times(found.end, log, query))
-    if query.output is OutputMode.COUNT:
-        return [
-            Match({}, start, end, count=int(n), completed_by=int(row))
-            for start, end, n, row in zip(starts, ends, found.count, found.completed_by, strict=True)
-        ]
-    events = {v: to_python(variable_column(found, log, query, v)) for v in found.variables}
     returned = {
         name: to_python(column) for name, column in return_columns(found, log, query, matches.functions).items()
     }
+    rows_of = [dict(zip(returned, row, strict=True)) for row in zip(*returned.values(), strict=True)]
+    values = rows_of if query.returns else [None] * len(found)
+    if query.output is OutputMode.COUNT:
+        return [
+            Match({}, starts[k], ends[k], None, int(found.count[k]), {}, values[k], int(found.completed_by[k]))
+            for k in range(len(found))
+        ]
+    events = {v: to_python(variable_column(found, log, query, v)) for v in found.variables}
     rows = [column.to_pylist() for column in found.rows]
     single = [not query[v].iterated for v in found.variables]
     return [
@@ -237,8 +239,8 @@ def _objects(matches: Matches, found: MatchSet) -> list[Match]:
             ends[k],
             None if found.probability is None else float(found.probability[k]),
             None,
-            {v: values[k] for v, values in events.items()},
-            {name: values[k] for name, values in returned.items()} if query.returns else None,
+            {v: column[k] for v, column in events.items()},
+            values[k],
         )
         for k in range(len(found))
     ]

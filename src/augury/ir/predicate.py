@@ -59,6 +59,9 @@ class Aggregate:
     """`avg(b[].x)`, or with `running` `avg(b[..i-1].x)`.
 
     The argument reads the elements as `Element.EACH`; None counts the events themselves.
+
+    In RETURN of OUTPUT COUNT it is taken over all matches that an event completes: the argument is read of every event
+    that they bind to the variable, which may be a single one. With the empty variable it counts the matches.
     """
 
     function: str
@@ -217,6 +220,8 @@ def walk(e: Expr) -> Iterator[Expr]:
 def variables(e: Expr) -> frozenset[str]:
     """The variables that `e` reads; the default of a missing event does not count."""
     match e:
+        case Aggregate(variable=""):
+            return frozenset()
         case Ref(variable) | ListLength(variable) | Aggregate(variable=variable):
             return frozenset((variable,))
         case _:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from augury.ir.pattern import Pattern
-from augury.ir.predicate import Conjunct, Expr
+from augury.ir.predicate import Aggregate, Conjunct, Expr, walk
 from augury.ir.terms import OutputMode, Strategy
 from augury.schema import ColumnType, EventSchema
 from augury.source import Source
@@ -79,6 +79,14 @@ class BoundQuery:
             if v.name == variable:
                 return v
         raise KeyError(variable)
+
+    @property
+    def totals(self) -> tuple[Aggregate, ...]:
+        """The aggregates over all matches of an event that RETURN of OUTPUT COUNT computes with, each once."""
+        if self.output is not OutputMode.COUNT:
+            return ()
+        found = (e for item in self.returns for e in walk(item.expr) if isinstance(e, Aggregate))
+        return tuple(dict.fromkeys(e for e in found if e.variable))
 
     @property
     def pattern_order(self) -> tuple[str, ...]:

@@ -98,6 +98,8 @@ def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
             return s.Attribute(variable, column, index, None if default is None else below(default), span=span)
         case e.ListLength(variable):
             return s.Attribute(variable, "len", span=span)
+        case e.Aggregate(function, "", None):
+            return s.Call(function, (), span=span)
         case e.Aggregate(function, variable, argument, running):
             inner = s.Index.BEFORE if running else s.Index.ALL
             read = s.Elements(variable, inner) if argument is None else _expression(argument, inner)

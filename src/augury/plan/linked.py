@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from augury.ir.predicate import Conjunct
+from augury.ir.predicate import Conjunct, Element, Ref, walk
 from augury.ir.query import BoundQuery
 from augury.plan.components import Absence, Component, Computed
 
@@ -25,3 +25,27 @@ class LinkedPlan:
     computed: tuple[Computed, ...]
     apart: bool
     family: ClassVar[str] = "linked"
+
+    @property
+    def direct(self) -> bool:
+        """Whether what a walk back finds behind an event depends on that event, and the completing one, alone.
+
+        Then a dead end is met once. Otherwise a walk may go through all subsets of a list before it knows that there is
+        no match; without lists it never does.
+        """
+        lists = [c for c in self.components if c.iterated]
+        last = self.components[-1].variable
+        return all((c.low, c.high) == (1, None) for c in lists) and (
+            not lists or all(_reads_neighbours(c, last) for c in self.conjuncts)
+        )
+
+
+def _reads_neighbours(c: Conjunct, last: str) -> bool:
+    """Whether a conjunct reads one event, or neighbours in a list, and else the completing event only."""
+    refs = [e for e in walk(c.expr) if isinstance(e, Ref)]
+    inner = {e.variable for e in refs if e.variable != last}
+    if any(e.element in (Element.FIRST, Element.LAST) for e in refs if e.variable != last):
+        return False
+    if not inner:
+        return True
+    return len(inner) == 1 and all(e.element in (Element.SINGLE, Element.LAST) for e in refs if e.variable == last)

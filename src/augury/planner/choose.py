@@ -140,7 +140,7 @@ def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
 def _cheapest(possible: Mapping[str, Plan], costs: Mapping[str, float | None], hints: Hints, live: bool) -> str:
     chain, eager = possible.get("lazy-chain"), costs.get("eager-nfa")
     linked = possible.get("linked")
-    if linked is not None and linked.query.output is OutputMode.LATEST:
+    if isinstance(linked, LinkedPlan) and linked.direct and linked.query.output is OutputMode.LATEST:
         # The others find all matches first.
         return "linked"
     if not isinstance(chain, LazyChainPlan):

@@ -1,12 +1,14 @@
-"""BoundQuery -> LinkedPlan, for sequences of single events whose covers are asked for."""
+"""BoundQuery -> LinkedPlan, for sequences; with lists unless their covers are asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from augury.ir.branches import Branch, branches
 from augury.ir.pattern import variable_of
+from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import LinkedPlan, Unsupported
@@ -40,7 +42,11 @@ def _build(query: BoundQuery) -> LinkedPlan:
     constant = tuple(j for j in conjuncts if not j.variables)
     components = tuple(component(c, [variable_of(c)], conjuncts) for c in ordered)
     bare = tuple(replace(c, alone=(*constant, *c.alone), take=(), whole=()) for c in components)
-    several = tuple(j for j in conjuncts if len(j.variables) > 1 and set(j.variables) <= set(branch.variables))
+    joining = [j for j in conjuncts if len(j.variables) > 1 or not (j.one_event or not j.variables)]
+    several = tuple(j for j in joining if set(j.variables) <= set(branch.variables))
+    lists = [c.variable for c in bare if c.iterated]
+    if lists:
+        _check_lists(query, several, [c.variable for c in bare], branch)
     absent = tuple(absence(p, branch.variables, conjuncts) for p in branch.absent)
     if any(part.open for part in absent):
         raise Cannot("a NOT that may still occur when the match is complete", query.pattern.span)
@@ -58,7 +64,21 @@ def _sequence(query: BoundQuery) -> Branch:
         raise Cannot("an AND: its events may come in any order, and chains are linked in one", query.pattern.span)
     if len(branch.components) < 2:
         raise Cannot("a single component has no chain to be linked to", query.pattern.span)
-    for v in query.variables:
-        if v.iterated and not v.negated:
-            raise Cannot(f"the list `{v.name}` may lie in several chains at once", query.pattern.span)
     return branch
+
+
+def _check_lists(query: BoundQuery, conjuncts: Sequence[Conjunct], order: Sequence[str], branch: Branch) -> None:
+    """A walk back knows the elements of a list one by one, the last first, and not what it will be as a whole."""
+    for v in query.variables:
+        if v.iterated and not v.negated and query.output is OutputMode.COVER:
+            raise Cannot(f"the list `{v.name}` may lie in several chains at once", query.pattern.span)
+    if branch.absent and query.output is OutputMode.LATEST:
+        raise Cannot("a NOT beside a list: only the latest match of an event is found, and it may not count")
+    for c in conjuncts:
+        for e in walk(c.expr):
+            if isinstance(e, Aggregate | ListLength):
+                raise Cannot("a list as a whole, which is not known before all of it is", e.span)
+            if isinstance(e, Ref) and e.element is Element.FIRST and e.variable == min(c.variables, key=order.index):
+                raise Cannot("the first element of a list, which is the last that a walk back comes to", e.span)
+        if len(c.each) > 1:
+            raise Cannot("each element of one list with each of another", c.span)

@@ -19,6 +19,7 @@ from augury.reference.conditions import Conditions
 from augury.reference.find import Candidate, find
 from augury.reference.output import Key, by_last_event, covers, lateness, non_overlapping, report_order
 from augury.reference.stream import Partition, stream
+from augury.reference.totals import totals
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.matches import Found, MatchSet
 from augury.runtime.state import FOREVER, LONG_AGO, RunState
@@ -98,7 +99,10 @@ class ReferenceKernel:
             case OutputMode.COUNT:
                 groups = [(e, cs) for e, cs in by_last_event(candidates) if ((e.row,),) not in seen]
                 seen |= {((e.row,),) for e, _ in groups}
-                found = [Found((), e.time, e.time, count=len(cs), completed_by=e.row) for e, cs in groups]
+                found = [
+                    Found((), e.time, e.time, count=len(cs), completed_by=e.row, totals=totals(given, cs))
+                    for e, cs in groups
+                ]
             case _:
                 assert_never(self.query.output)
         return MatchSet.of(self.variables, found), ends

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.ir.predicate import Value
 from augury.runtime.batch import Integers
 
 
@@ -18,7 +19,8 @@ class Found:
     """One match: the rows bound to each positive variable in pattern order, none for one left out.
 
     `start` and `end` are the times of its earliest and latest event, in ticks. With no rows it stands for the `count`
-    matches that the event of row `completed_by` completes at `end` (OUTPUT COUNT).
+    matches that the event of row `completed_by` completes at `end` (OUTPUT COUNT), and `totals` are the aggregates over
+    them that RETURN computes with.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -27,6 +29,7 @@ class Found:
     probability: float | None = None
     count: int = 1
     completed_by: int = -1
+    totals: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +51,7 @@ class MatchSet:
     probability: npt.NDArray[np.float64] | None
     count: Integers
     completed_by: Integers
+    totals: tuple[tuple[Value, ...], ...] = ()
 
     @classmethod
     def of(cls, variables: tuple[str, ...], matches: Iterable[Found]) -> MatchSet:
@@ -66,6 +70,7 @@ class MatchSet:
             np.array([m.probability for m in found], dtype=np.float64) if scored else None,
             np.array([m.count for m in found], dtype=np.int64),
             np.array([m.completed_by for m in found], dtype=np.int64),
+            tuple(m.totals for m in found) if any(m.totals for m in found) else (),
         )
 
     def __len__(self) -> int:
@@ -84,6 +89,7 @@ class MatchSet:
             None if self.probability is None else float(self.probability[k]),
             int(self.count[k]),
             int(self.completed_by[k]),
+            self.totals[k] if self.totals else (),
         )
 
     def take(self, positions: Integers) -> MatchSet:
@@ -96,6 +102,7 @@ class MatchSet:
             None if self.probability is None else self.probability[positions],
             self.count[positions],
             self.completed_by[positions],
+            tuple(self.totals[k] for k in positions) if self.totals else (),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -125,4 +132,5 @@ class MatchSet:
             None if any(s is None for s in scores) else np.concatenate([s for s in scores if s is not None]),
             np.concatenate([p.count for p in sets]),
             np.concatenate([p.completed_by for p in sets]),
+            tuple(row for p in sets for row in p.totals),
         )

@@ -64,7 +64,22 @@ def queries(
     text = f"PATTERN {pattern}\nWHERE {where}"
     if window is not None:
         text += f"\nWITHIN {window}"
-    return f"{text}\nOUTPUT {draw(st.sampled_from(outputs))}"
+    output = draw(st.sampled_from(outputs))
+    totals = draw(_totals([v for v in scope.variables if v.part is None])) if output is OutputMode.COUNT else ""
+    return f"{text}\nOUTPUT {output}{totals}"
+
+
+@st.composite
+def _totals(draw: st.DrawFn, positive: Sequence[Declared]) -> str:
+    """RETURN of aggregates over all matches of an event, or nothing."""
+    items = []
+    for k in range(draw(st.sampled_from([0, 1, 2, 4]))):
+        v = draw(st.sampled_from(positive))
+        read = f"{v.name}[]" if v.iterated else v.name
+        forms = [f"{f}({read}.{column})" for f in ("sum", "avg", "min", "max", "count") for column in "xy"]
+        forms += [f"min({read}.k)", f"max({read}.k)", f"sum({read}.x * 2 - {read}.y)", f"sum({read}.x) / count()"]
+        items.append(f"{draw(st.sampled_from(forms))} AS total_{k}")
+    return f"\nRETURN {', '.join(items)}" if items else ""
 
 
 @st.composite

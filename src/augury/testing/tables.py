@@ -79,8 +79,8 @@ class Case:
     """One row of a table: what `query` finds in `stream`.
 
     `matches` is `none`, or matches separated by `;`, each the ids of its events in pattern order. A probability stands
-    in parentheses behind them; for OUTPUT COUNT a match is the completing event and its number, `c1: 7`. A derived
-    event, which has no id, stands for itself by its type.
+    in parentheses behind them; for OUTPUT COUNT a match is the completing event and its number, `c1: 7`, with RETURN
+    also the values of its items, `c1: 7 (total=12)`. A derived event, which has no id, stands for itself by its type.
     """
 
     file: str
@@ -135,12 +135,20 @@ def describe(matches: Iterable[Match], stream: pa.Table, decimals: int = 2) -> l
     texts = []
     for match in matches:
         if match.count is not None:
-            texts.append(f"{completing[match.end]}: {match.count}")
+            values = ", ".join(f"{name}={_shown(value)}" for name, value in (match.values or {}).items())
+            texts.append(f"{completing[match.end]}: {match.count}" + (f" ({values})" if values else ""))
             continue
         bound = (events if isinstance(events, list) else [events] for events in match.events.values() if events)
         text = " ".join(event["id"] or event["type"] for events in bound for event in events)
         texts.append(text if match.probability is None else f"{text} ({match.probability:.{decimals}f})")
     return sorted(texts)
+
+
+def _shown(value: object) -> str:
+    """A value as streams spell it: `null` and `true`, floats with a point."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
 
 
 def _cells(line: str) -> list[str]:

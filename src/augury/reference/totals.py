@@ -1,0 +1,41 @@
+"""Aggregates over all matches that an event completes (SEMANTICS section 7, OUTPUT COUNT with RETURN)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from augury.ir.evaluate import aggregate, evaluate
+from augury.ir.functions import representable
+from augury.ir.predicate import Aggregate, Value
+from augury.reference.conditions import Conditions
+from augury.reference.find import Candidate
+
+
+def totals(given: Conditions, matches: Sequence[Candidate]) -> tuple[Value, ...]:
+    """The value of each aggregate of the query over `matches`, which one event completes."""
+    return tuple(_over(a, given, matches) for a in given.query.totals)
+
+
+def _over(a: Aggregate, given: Conditions, matches: Sequence[Candidate]) -> Value:
+    """An aggregate of what every event is worth that the matches bind to its variable, once for each of them."""
+    events = [e for c in matches for e in c.bindings.get(a.variable, ())]
+    if a.argument is None:
+        return len(events)
+    one = {a.variable: 0}
+    functions = given.options.callables
+    values = [evaluate(a.argument, {a.variable: [e.values]}, elements=one, functions=functions) for e in events]
+    if a.function in ("sum", "avg") and any(isinstance(v, float) for v in values):
+        present = [v for v in values if isinstance(v, float)]
+        total = _sum(present)
+        return representable(total if a.function == "sum" else total / len(present))
+    return aggregate(a.function, values)
+
+
+def _sum(values: Sequence[float]) -> float:
+    """The sum without rounding errors: it does not depend on the order of the matches."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        # Beyond the greatest float, or infinities of both signs.
+        return sum(values)
