@@ -11,10 +11,11 @@ PARTS := kernels lazy
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-sets bench-spark clean
+.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-sets bench-spark bench-stream \
+	clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv and install Augury with its development tools; does nothing when up to date
 
@@ -71,6 +72,9 @@ bench-sets: $(READY) ## measure event sets, covers and counting, with every answ
 
 bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
 	@$(BIN)/python -m benchmarks.spark_host --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)
+
+bench-stream: $(READY) ## measure streams on Spark, with every answer checked
+	@$(BIN)/python -m benchmarks.spark_stream --json build/bench/stream.json $(BENCH)
 
 clean: ## remove .venv and everything generated
 	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -39,12 +38,6 @@ KEYLESS = """
     WITHIN  10 minutes
     RETURN  a.ts AS a_ts, b.ts AS b_ts, c.ts AS c_ts
 """
-STREAM = """
-    PATTERN SEQ(A a, B b, C c)
-    WHERE   [k] AND a.x < b.x AND b.x < c.x AND c.x > 0.9
-    WITHIN  20 seconds
-    RETURN  a.k AS k, a.x AS first, c.x AS last
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,9 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     settings = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     spark = augury.spark.embedded_session(f"local[{os.cpu_count()}]", settings)
-    figures = {**batch(spark, given.bars, given.events, given.rounds)}
-    for keys in (1_000, 100_000):
-        figures |= stream(spark, keys, given.events // 10)
+    figures = batch(spark, given.bars, given.events, given.rounds)
     for what, value in figures.items():
         print(f"{what:<60} {value:>12,.2f}")
     if given.json is not None:
@@ -141,45 +132,6 @@ def _made_up(events: int) -> pa.Table:
     step = np.random.default_rng(2).normal(0, 0.002, events)
     ticker = pc.cast(ticks["symbol"], pa.string())
     return pa.table({"ts": ticks["ts"], "ticker": ticker, "open": price, "close": price * (1 + step)})
-
-
-def stream(spark: SparkSession, keys: int, rows: int, files: int = 8) -> dict[str, float]:
-    """Events a second once the workers are warm, what stays as state, and what a batch without events costs."""
-    source, out = FOLDER / f"stream{keys}", FOLDER / f"matches{keys}"
-    for folder in (source, out):
-        shutil.rmtree(folder, ignore_errors=True)
-    source.mkdir(parents=True)
-    rng = np.random.default_rng(1)
-    for file in range(files):
-        ticks = np.arange(file * rows, (file + 1) * rows) * 100
-        columns = {
-            "ts": pa.array(ticks, pa.timestamp("us", "UTC")),
-            "type": pa.array(np.array(["A", "B", "C", "D"])[rng.integers(0, 4, rows)]),
-            "k": rng.integers(0, keys, rows),
-            "x": rng.random(rows),
-        }
-        pq.write_table(pa.table(columns), source / f"{file}.parquet")
-        os.utime(source / f"{file}.parquet", (1_700_000_000 + file,) * 2)
-    schema = spark.read.parquet(str(source)).schema
-    events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
-    found = augury.spark.match(events, STREAM, watermark="1 second")
-    query = (
-        found.writeStream.option("checkpointLocation", str(out / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(out / "matches"))
-    )
-    query.awaitTermination()
-    progress = [json.loads(p.json) for p in query.recentProgress]
-    warm = [p for p in progress if p["numInputRows"]][files // 2 :]
-    empty = [p["batchDuration"] / 1_000 for p in progress if not p["numInputRows"]]
-    sizes = [sum(s["memoryUsedBytes"] for s in p["stateOperators"]) / 2**20 for p in warm]
-    seconds = sum(p["batchDuration"] for p in warm) / 1_000
-    return {
-        f"stream of {keys:,} keys: events a second (at least 150,000)": rows * len(warm) / seconds,
-        f"stream of {keys:,} keys: state in MiB, then": sizes[0],
-        f"stream of {keys:,} keys: state in MiB, last": sizes[-1],
-        f"stream of {keys:,} keys: batch without events (s, below 1)": min(empty, default=float("nan")),
-    }
 
 
 if __name__ == "__main__":

@@ -13,11 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 import augury.spark
 from augury.errors import HostError
 from augury.hosts.local import make_options
-from augury.hosts.reorder import arrive
-from augury.hosts.spark.bucket import Bucket, new_bucket
+from augury.hosts.spark.bucket import Bucket, advance, new_bucket
 from augury.hosts.spark.job import Job, Roles, job_of
-from augury.hosts.spark.saved import check_header, header, load_bucket, save_bucket
-from augury.hosts.stages import step
+from augury.hosts.spark.saved import check_header, header, load_bucket, read_head, save_bucket
 from augury.source import Source
 from augury.testing.tables import parse_stream
 from tests.spark.streaming import read_files, run_to_end, write_files
@@ -33,16 +31,17 @@ def job(query: str, roles: Roles | None = None, **options: Any) -> Job:
 
 
 def half_way(given: Job) -> Bucket:
-    bucket = new_bucket(given)
-    events = arrive(BEFORE.select(given.arrow.names), given.schema, 0)
-    chain, _, _ = step(bucket.stages, events, 104, bucket.next_derived, given.options)
-    return Bucket(chain, bucket.held, len(events), bucket.next_derived, 104)
+    return advance(new_bucket(given), given, BEFORE, 104)[0]
+
+
+def continued(before: Job, after: Job, buckets: int = 4) -> Bucket:
+    _, saved = save_bucket(half_way(before), before, 4)
+    return load_bucket(read_head(saved.head, after, buckets), saved.segments.__getitem__, after)
 
 
 def rest(bucket: Bucket, given: Job) -> list[dict[str, Any]]:
-    events = arrive(AFTER.select(given.arrow.names), given.schema, bucket.next_row)
-    _, found, _ = step(bucket.stages, events, 300, bucket.next_derived, given.options)
-    rows: list[dict[str, Any]] = pa.concat_tables(given.columns(found[-1])).to_pylist()
+    _, found = advance(bucket, given, AFTER, 300)
+    rows: list[dict[str, Any]] = pa.concat_tables(given.columns(found)).to_pylist()
     return rows
 
 
@@ -50,7 +49,7 @@ def rest(bucket: Bucket, given: Job) -> list[dict[str, Any]]:
 def test_another_return_and_another_plan_go_on(plan: str) -> None:
     before = job(PATTERN + RETURN, plan="eager-nfa")
     after = job(PATTERN + " RETURN b.id AS b", plan=plan)
-    bucket = load_bucket(save_bucket(half_way(before), before, 4), after, 4)
+    bucket = continued(before, after)
     assert [row["b"] for row in rest(bucket, after)] == ["b5", "b5"]
 
 
@@ -68,7 +67,7 @@ def test_another_return_and_another_plan_go_on(plan: str) -> None:
 def test_another_query_is_refused(changed: Job, buckets: int, reason: str) -> None:
     before = job(PATTERN + RETURN)
     for refuse in (
-        lambda: load_bucket(save_bucket(half_way(before), before, 4), changed, buckets),
+        lambda: continued(before, changed, buckets),
         lambda: check_header(header(before, 4), changed, buckets),
     ):
         with pytest.raises(HostError, match=f"(?s)A570.*{reason}"):
@@ -78,21 +77,24 @@ def test_another_query_is_refused(changed: Job, buckets: int, reason: str) -> No
 def test_columns_that_were_not_kept_are_missed() -> None:
     before, after = job(PATTERN + " RETURN a.k AS k"), job(PATTERN + " RETURN a.id AS id")
     with pytest.raises(HostError, match=r"A572.*lack `id`"):
-        load_bucket(save_bucket(half_way(before), before, 4), after, 4)
+        continued(before, after)
 
 
 def test_another_plan_cannot_go_on_where_it_depends_on_more_than_events() -> None:
     query = PATTERN + " OUTPUT NONOVERLAP"
     before, after = job(query, plan="eager-nfa"), job(query, plan="reference")
     with pytest.raises(HostError, match="A571"):
-        load_bucket(save_bucket(half_way(before), before, 4), after, 4)
+        continued(before, after)
 
 
 def test_a_damaged_state_is_told() -> None:
     given = job(PATTERN)
-    data = save_bucket(half_way(given), given, 4)
+    _, saved = save_bucket(half_way(given), given, 4)
     with pytest.raises(HostError, match="A573"):
-        load_bucket(data[:40], given, 4)
+        read_head(saved.head[:40], given, 4)
+    head = read_head(saved.head, given, 4)
+    with pytest.raises(HostError, match="A573"):
+        load_bucket(head, lambda number: saved.segments[number][:-40], given)
 
 
 def test_spark_refuses_and_continues_likewise(spark: SparkSession, tmp_path: Path) -> None:

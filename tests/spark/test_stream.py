@@ -55,6 +55,45 @@ def test_without_a_key_there_is_one_bucket_and_a_notice(spark: SparkSession, tmp
     assert rows_of(found) == local_rows(EVENTS, query)
 
 
+BY_TIME = {
+    "sequence": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 3 seconds",
+    "NOT at both ends": "PATTERN SEQ(NOT(C c), A a, NOT(B b)) WHERE b.x > 5 WITHIN 2 seconds RETURN a.id AS id",
+    "one by one": "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match { b[i].x > 1 } WITHIN 4 seconds",
+    "counted": "PATTERN SEQ(A a, B b) WITHIN 4 seconds OUTPUT COUNT",
+}
+
+
+@pytest.mark.parametrize("query", BY_TIME.values(), ids=list(BY_TIME))
+def test_without_a_key_a_stream_is_cut_by_time(spark: SparkSession, tmp_path: Path, query: str) -> None:
+    found = matches_of(spark, cut(with_end(EVENTS), 4), query, tmp_path, watermark="10 seconds", buckets=2)
+    expected = local_rows(EVENTS, query)
+    assert rows_of(found) == expected
+    assert sum(expected.values()) > 1
+
+
+def test_what_cannot_be_cut_by_time_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    events = read_files(spark, write_files([EVENTS], tmp_path / "events"), EVENTS.schema)
+    query = "PATTERN SEQ(A a, B b) WITHIN 4 seconds OUTPUT NONOVERLAP"
+    with pytest.raises(augury.HostError, match=r"A575.*OUTPUT NONOVERLAP"):
+        augury.spark.match(events, query, watermark="1 second", buckets=2)
+
+
+def test_a_late_event_of_several_ranges_is_shown_once(spark: SparkSession, tmp_path: Path) -> None:
+    tables = [parse_stream(text) for text in ("a1@100 a2@110", "b3@103 b4@111", "b5@104 b6@200")]
+    files = write_files(tables, tmp_path / "events")
+    found = augury.spark.match(
+        read_files(spark, files, tables[0].schema),
+        "PATTERN SEQ(A a, B b) WITHIN 1 minute RETURN a.id AS a, b.id AS b",
+        watermark="5 seconds",
+        late="late",
+        buckets=2,
+    )
+    run_to_end(found, tmp_path)
+    rows = spark.read.schema(found.schema).parquet(str(tmp_path / "matches")).collect()
+    assert sorted((r.a, r.b) for r in rows if r.late is None) == [("a1", "b4"), ("a2", "b4")]
+    assert sorted(r.late.id for r in rows if r.late is not None) == ["b3", "b5"]
+
+
 def test_late_events_are_counted_and_shown(spark: SparkSession, tmp_path: Path) -> None:
     tables = [
         parse_stream(text) for text in ("a1@100(k=p) a2@110(k=p)", "b3@103(k=p) b4@111(k=p)", "b5@104(k=p) b6@200(k=p)")

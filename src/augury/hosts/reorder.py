@@ -16,6 +16,9 @@ from augury.runtime.batch import EventBatch, Integers, time_ticks
 from augury.runtime.state import FOREVER
 from augury.schema import EventSchema
 
+CHUNKS = 32
+"""Pieces that a table may come in: each costs a little, whatever is done with the table."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
@@ -44,8 +47,9 @@ class Arrivals:
             return self
         if not len(self):
             return other
+        table = pa.concat_tables([self.table, other.table])
         return Arrivals(
-            pa.concat_tables([self.table, other.table]),
+            table.combine_chunks() if table.column(0).num_chunks > CHUNKS else table,
             np.concatenate([self.rows, other.rows]),
             np.concatenate([self.anchors, other.anchors]),
             np.concatenate([self.time, other.time]),
@@ -59,7 +63,13 @@ class Arrivals:
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Arrivals:
         """The events for which `mask` holds."""
-        return self if mask.all() else self.take(np.flatnonzero(mask))
+        kept = np.flatnonzero(mask)
+        if len(kept) == len(mask):
+            return self
+        if len(kept) and kept[-1] - kept[0] == len(kept) - 1:
+            # Most often the oldest events go, and the others need not be copied.
+            return self.slice(int(kept[0]), int(kept[-1]) + 1)
+        return self.take(kept)
 
     def slice(self, start: int, stop: int) -> Arrivals:
         """The events from `start` up to `stop`."""

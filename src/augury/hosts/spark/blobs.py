@@ -6,25 +6,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
 from augury.hosts.events import engine_table
 from augury.hosts.spark.clock import milliseconds
 from augury.hosts.spark.partition import STEP, joined
-from augury.runtime.batch import time_ticks
+from augury.hosts.spark.ranges import Ranges
+from augury.runtime.batch import Integers, time_ticks
+from augury.runtime.state import LONG_AGO
 from augury.schema import EventSchema
 
 BUCKET, BLOB, KIND, LATEST = "bucket", "blob", "kind", "latest"
 ARRIVAL = "__augury_arrival"
 """The order in which events came."""
 
-NOBODY = -1
-"""The bucket of no events, which knows what the others were written by."""
 
-PACKED = pa.schema([(BUCKET, pa.int32()), (BLOB, pa.binary()), (LATEST, pa.int64())])
-"""What goes to the buckets: events, and the latest time that their task has seen, in milliseconds."""
+def nobody(ranges: Ranges | None) -> int:
+    """The bucket of no events, which knows what the others were written by."""
+    return -1 if ranges is None else LONG_AGO
+
+
+def packed_schema(ranges: Ranges | None) -> pa.Schema:
+    """What goes to the buckets: events, and the latest time that their task has seen, in milliseconds."""
+    return pa.schema(
+        [(BUCKET, pa.int32() if ranges is None else pa.int64()), (BLOB, pa.binary()), (LATEST, pa.int64())]
+    )
 
 
 def to_blob(table: pa.Table) -> bytes:
@@ -43,10 +50,14 @@ def from_blob(data: bytes) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class PackTask:
-    """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts."""
+    """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts.
+
+    With `ranges` the buckets are ranges of time, else a column says which.
+    """
 
     schema: EventSchema
     arrival: bool
+    ranges: Ranges | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -54,22 +65,30 @@ class PackTask:
         for table in joined(batches, STEP):
             events = table.drop_columns([BUCKET])
             times = pa.table({self.schema.time: engine_table(events.select([self.schema.time]), None).column(0)})
-            latest = milliseconds(int(time_ticks(times, self.schema).max()), self.schema)
+            time = time_ticks(times, self.schema)
+            latest = milliseconds(int(time.max()), self.schema)
             if self.arrival:
                 events = events.append_column(ARRIVAL, pa.array(np.arange(next_row, next_row + len(table))))
                 next_row += len(table)
-            yield _packed(events, table[BUCKET].to_numpy(), latest)
+            position, bucket = self._places(table, time)
+            order = np.argsort(bucket, kind="stable")
+            yield self._packed(events.take(pa.array(position[order])).combine_chunks(), bucket[order], latest)
 
+    def _places(self, table: pa.Table, time: Integers) -> tuple[Integers, Integers]:
+        """Which events go where."""
+        if self.ranges is not None:
+            return self.ranges.copies(time)
+        return np.arange(len(table)), table[BUCKET].to_numpy().astype(np.int64)
 
-def _packed(events: pa.Table, bucket: npt.NDArray[np.int32], latest: int) -> pa.RecordBatch:
-    order = np.argsort(bucket, kind="stable")
-    present, first = np.unique(bucket[order], return_index=True)
-    in_order = events.take(pa.array(order)).combine_chunks()
-    ends = [*first[1:].tolist(), len(order)]
-    blobs = [to_blob(in_order.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
-    columns = [
-        pa.array([NOBODY, *present.tolist()], pa.int32()),
-        pa.array([b"", *blobs], pa.binary()),
-        pa.array([latest] * (len(blobs) + 1), pa.int64()),
-    ]
-    return pa.record_batch(columns, schema=PACKED)
+    def _packed(self, events: pa.Table, bucket: Integers, latest: int) -> pa.RecordBatch:
+        """Events in the order of their buckets, a blob for each."""
+        present, first = np.unique(bucket, return_index=True)
+        ends = [*first[1:].tolist(), len(bucket)]
+        blobs = [to_blob(events.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
+        schema = packed_schema(self.ranges)
+        columns = [
+            pa.array([nobody(self.ranges), *present.tolist()], schema.field(BUCKET).type),
+            pa.array([b"", *blobs], pa.binary()),
+            pa.array([latest] * (len(blobs) + 1), pa.int64()),
+        ]
+        return pa.record_batch(columns, schema=schema)

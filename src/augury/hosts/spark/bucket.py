@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import secrets
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from augury.hosts.reorder import Arrivals, arrive, in_order, release
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.partition import FIRST_DERIVED
+from augury.hosts.spark.segments import Segment
 from augury.hosts.stages import Found, Stage, step
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.runtime.state import LONG_AGO
+
+WORN = 8
+"""How many times the events that are kept a kernel consumes before it is made anew."""
+
+SPARE = 1 << 16
+"""Events that it consumes before that in any case."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bucket:
     """The stages of one program over some of the keys, and the events that wait for the watermark.
 
-    `lean` is how many bytes the kernels' state took when it was last made anew from the events alone.
+    `segments` are those that its events are saved in, up to the row `saved`. `fed` is how many events the kernel has
+    consumed since it was made anew. No other bucket has the same `name`.
     """
 
     stages: tuple[Stage, ...]
@@ -27,7 +36,10 @@ class Bucket:
     next_row: int = 0
     next_derived: int = FIRST_DERIVED
     watermark: int = LONG_AGO
-    lean: int = 0
+    segments: tuple[Segment, ...] = ()
+    saved: int = 0
+    fed: int = 0
+    name: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @property
     def idle(self) -> bool:
@@ -51,7 +63,23 @@ def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -
     chain, found, next_derived = step(
         bucket.stages, in_order(ready, job.schema), watermark, bucket.next_derived, job.options
     )
-    return Bucket(chain, held, next_row, next_derived, watermark, bucket.lean), found[-1]
+    moved = replace(
+        bucket,
+        stages=chain,
+        held=held,
+        next_row=next_row,
+        next_derived=next_derived,
+        watermark=watermark,
+        fed=bucket.fed + len(ready),
+    )
+    return _unworn(moved, job), found[-1]
+
+
+def _unworn(bucket: Bucket, job: Job) -> Bucket:
+    """The bucket with a new kernel every now and then: a kernel forgets events, but not the keys it has seen."""
+    if bucket.fed <= SPARE or not replayable(job) or bucket.fed <= WORN * len(bucket.stages[0].log):
+        return bucket
+    return replace(bucket, stages=(replayed(bucket.stages[0], job, bucket.watermark),), fed=0)
 
 
 def replayable(job: Job) -> bool:

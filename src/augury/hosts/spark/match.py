@@ -55,8 +55,9 @@ def match(
     To choose the plan, and where to cut, a few of its events and the distribution of their times are looked at now.
 
     A stream needs a watermark: `watermark="10 minutes"` says how late an event may come, or else the frame has one of
-    its own. Its state is kept in `buckets` of keys. Events that come later take no part; they are counted in the
-    progress of the streaming query and, with `late`, appear in a column of that name, in rows without a match.
+    its own. Its state is kept in `buckets` of keys; without a key in one, or in ranges of time as long as so many
+    windows. Events that come later take no part; they are counted in the progress of the streaming query and, with
+    `late`, appear in a column of that name, in rows without a match.
 
     What is said about the other kind of frame is not looked at: one call serves both.
     """

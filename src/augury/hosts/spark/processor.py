@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
+    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
@@ -18,12 +20,14 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from augury.hosts.events import conform, engine_table
-from augury.hosts.spark.blobs import ARRIVAL, BLOB, LATEST, NOBODY, from_blob, to_blob
+from augury.hosts.spark.blobs import ARRIVAL, BLOB, LATEST, from_blob, nobody, to_blob
 from augury.hosts.spark.bucket import Bucket, advance, new_bucket
+from augury.hosts.spark.chunks import kept_in
 from augury.hosts.spark.clock import first_millisecond_after, watermark_ticks
 from augury.hosts.spark.group import Group
-from augury.hosts.spark.job import Job
-from augury.hosts.spark.saved import check_header, header, load_bucket, save_bucket
+from augury.hosts.spark.kept import keep, take
+from augury.hosts.spark.ranges import Ranges
+from augury.hosts.spark.saved import check_header, header, load_bucket, read_head, save_bucket
 from augury.hosts.spark.waiting import forgets, waits
 from augury.runtime.batch import time_ticks
 
@@ -36,19 +40,25 @@ class BucketProcessor(StatefulProcessor):
 
     Spark's watermark follows a batch behind. With the `delay` known, in milliseconds, events go on that will be before
     the watermark of the next batch: whatever comes then and is earlier will be late.
+
+    With `ranges` each bucket is a range of time, and reports the matches that belong there.
     """
 
-    def __init__(self, group: Group, buckets: int, delay: int | None) -> None:
-        self.group, self.buckets, self.delay = group, buckets, delay
+    def __init__(self, group: Group, buckets: int, delay: int | None, ranges: Ranges | None = None) -> None:
+        self.group, self.buckets, self.delay, self.ranges = group, buckets, delay, ranges
         self.schema = group.schema
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
         self.states = [handle.getValueState(state_name(name), "state binary") for name in self.group.names]
+        self.segments = [
+            handle.getMapState(f"{state_name(name)}_events", "number long", "events binary")
+            for name in self.group.names
+        ]
         self.advanced: dict[int, int] = {}
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # type: ignore[override]
-        if key[0] == NOBODY:
+        if key[0] == nobody(self.ranges):
             self._check()
             return iter(())
         received = list(rows)
@@ -79,31 +89,49 @@ class BucketProcessor(StatefulProcessor):
 
     def _advance(self, key: int, events: pa.Table | None, now: int, next_now: int) -> Iterator[Row]:
         """Take in events at the watermark `now`, and go on to `next_now`, both in milliseconds."""
-        buckets = [self._bucket(job, state) for job, state in zip(self.group.jobs, self.states, strict=True)]
+        buckets = [self._bucket(k) for k in range(len(self.group.jobs))]
         if events is not None:
             passed = max(watermark_ticks(now, self.schema), *(bucket.watermark for bucket in buckets))
-            late = time_ticks(engine_table(events, self.schema.type), self.schema) < passed
+            time = time_ticks(engine_table(events, self.schema.type), self.schema)
+            late = time < passed
             if late.any():
-                yield Row(kind=LATE, blob=to_blob(events.filter(pa.array(late))))
+                told = late if self.ranges is None else late & (self.ranges.home(time) == key)
+                yield Row(kind=LATE, blob=to_blob(events.filter(pa.array(told))))
                 events = events.filter(pa.array(~late))
         self.advanced[key] = now
         for k, (job, bucket) in enumerate(zip(self.group.jobs, buckets, strict=True)):
             moved, found = advance(bucket, job, events, watermark_ticks(next_now, self.schema))
-            self._keep(moved, job, self.states[k], next_now)
+            self._keep(moved, key, k, next_now)
+            if self.ranges is not None:
+                found = kept_in(found, self.ranges.chunk(key), 1, by_end=self.group.by_end(k))
             for table in self.group.rows(k, found):
                 if table.num_rows:
                     yield Row(kind=MATCHES, blob=to_blob(table))
 
-    def _bucket(self, job: Job, state: ValueState) -> Bucket:
-        saved = _value(state)
-        return new_bucket(job) if saved is None else load_bucket(saved, job, self.buckets)
+    def _bucket(self, k: int) -> Bucket:
+        job, saved = self.group.jobs[k], _value(self.states[k])
+        if saved is None:
+            return new_bucket(job)
+        head = read_head(saved, job, self.buckets)
+        return take(head.name, head.mark) or load_bucket(head, partial(_segment, self.segments[k]), job)
 
-    def _keep(self, bucket: Bucket, job: Job, state: ValueState, milliseconds: int) -> None:
+    def _keep(self, bucket: Bucket, key: int, k: int, milliseconds: int) -> None:
         """Save the bucket, unless there is nothing to remember, and ask to be woken when its time has come."""
-        if bucket.idle and forgets(job.program):
+        job, state, segments = self.group.jobs[k], self.states[k], self.segments[k]
+        over = None if self.ranges is None else self.ranges.over(key)
+        if (bucket.idle and forgets(job.program)) or (over is not None and bucket.watermark > over):
             state.clear()
+            segments.clear()
             return
-        state.update((save_bucket(bucket, job, self.buckets),))
+        bucket, saved = save_bucket(bucket, job, self.buckets)
+        for number in saved.gone:
+            segments.removeKey((number,))
+        for number, events in saved.segments.items():
+            segments.updateValue((number,), (events,))
+        state.update((saved.head,))
+        keep(bucket, saved.mark)
+        if over is not None:
+            self.handle.registerTimer(max(first_millisecond_after(over, self.schema), milliseconds + 1))
         if waits(job.program) and not bucket.idle:
             self.handle.registerTimer(milliseconds + 1)
         elif len(bucket.held):
@@ -119,3 +147,9 @@ def state_name(query: str | None) -> str:
 def _value(state: ValueState) -> bytes | None:
     value = state.get()
     return None if value is None else bytes(value[0])
+
+
+def _segment(segments: MapState, number: int) -> bytes:
+    value = segments.getValue((number,))
+    assert value is not None, "a segment is as old as the head that names it"
+    return bytes(value[0])

@@ -1,27 +1,59 @@
-"""The state of one bucket as bytes, and back."""
+"""The state of one bucket as bytes, and back.
+
+What the events tell by themselves is saved as events only, in segments. The head says which, and holds the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from augury.errors import HostError, names
-from augury.hosts.reorder import Arrivals
+from augury.errors import HostError
+from augury.hosts.reorder import Arrivals, in_order, release
 from augury.hosts.snapshot import get_arrivals, put_arrivals
 from augury.hosts.spark.bucket import Bucket, replayable, replayed
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.meaning import evaluators, meaning
+from augury.hosts.spark.segments import Segment, damaged, fitting, next_segments, read_segments, segment_bytes
 from augury.hosts.stages import Stage
 from augury.runtime.state import RunState
 
-FAMILY, VERSION = "spark-bucket", 1
+FAMILY, VERSION = "spark-bucket", 2
 CODEC = "lz4"
 
-SPARE = 1 << 16
-"""Bytes that a state may grow by before it is worth to look for what it could forget."""
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What is to be written: the head, segments by their number, and which numbers are gone.
+
+    `mark` is in the head too, and in no other one that was ever written.
+    """
+
+    head: bytes
+    segments: Mapping[int, bytes]
+    gone: tuple[int, ...]
+    mark: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Head:
+    """A head that was read, of the query that reads it."""
+
+    tables: Mapping[str, pa.Table]
+    facts: Mapping[str, Any]
+
+    @property
+    def mark(self) -> str:
+        return str(self.facts["mark"])
+
+    @property
+    def name(self) -> str:
+        """The same for all that was ever saved of one bucket."""
+        return str(self.facts["name"])
 
 
 def header(job: Job, buckets: int) -> bytes:
@@ -34,84 +66,84 @@ def check_header(data: bytes, job: Job, buckets: int) -> None:
     _refuse_another(_unpacked(data).facts["meaning"], meaning(job, buckets))
 
 
-def save_bucket(bucket: Bucket, job: Job, buckets: int) -> bytes:
-    """One blob: compressed Arrow tables with JSON facts."""
-    bucket, states = _lean(bucket, job)
+def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
+    """The bucket as it is saved now, and what has to be written for that."""
     tables: dict[str, pa.Table] = {}
-    put_arrivals(tables, "held", bucket.held)
-    for k, stage in enumerate(bucket.stages):
-        put_arrivals(tables, f"held{k}", stage.held)
-        put_arrivals(tables, f"log{k}", stage.log)
-        tables[f"state{k}"] = pa.table({"state": pa.array([states[k]], pa.large_binary())})
+    segments: dict[int, bytes] = {}
+    old = {segment.first for segment in bucket.segments}
+    if replayable(job):
+        kept = (bucket.stages[0].log, bucket.held)
+        left, fresh = next_segments(bucket.segments, kept, bucket.saved, bucket.next_row)
+        if fresh is not None:
+            segments[left[-1].first] = segment_bytes(fresh)
+        bucket = replace(bucket, segments=left, saved=bucket.next_row)
+    else:
+        put_arrivals(tables, "held", bucket.held)
+        for k, stage in enumerate(bucket.stages):
+            put_arrivals(tables, f"held{k}", stage.held)
+            put_arrivals(tables, f"log{k}", stage.log)
+            tables[f"state{k}"] = pa.table({"state": pa.array([stage.state.to_bytes()], pa.large_binary())})
+    mark = secrets.token_hex(16)
     facts = {
         "meaning": meaning(job, buckets),
         "evaluators": evaluators(job),
+        "name": bucket.name,
+        "mark": mark,
         "next_row": bucket.next_row,
         "next_derived": bucket.next_derived,
         "watermark": bucket.watermark,
-        "lean": bucket.lean,
+        "oldest_row": bucket.stages[0].state.oldest_row,
+        "segments": [[s.first, s.stop, s.events] for s in bucket.segments],
     }
-    return _packed(RunState(FAMILY, VERSION, tables, facts))
+    gone = old - {segment.first for segment in bucket.segments}
+    return bucket, Saved(_packed(RunState(FAMILY, VERSION, tables, facts)), segments, tuple(sorted(gone)), mark)
 
 
-def _lean(bucket: Bucket, job: Job) -> tuple[Bucket, list[bytes]]:
-    """The states as bytes; made anew once they have doubled: a kernel forgets events, but not the keys it has seen."""
-    states = [stage.state.to_bytes() for stage in bucket.stages]
-    if sum(map(len, states)) <= 2 * bucket.lean + SPARE or not replayable(job):
-        return bucket, states
-    stage = replayed(bucket.stages[0], job, bucket.watermark)
-    state = stage.state.to_bytes()
-    return replace(bucket, stages=(stage,), lean=len(state)), [state]
-
-
-def load_bucket(data: bytes, job: Job, buckets: int) -> Bucket:
-    """Read what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
+def read_head(data: bytes, job: Job, buckets: int) -> Head:
+    """The head of a bucket; one that another query wrote is refused."""
     saved = _unpacked(data)
-    facts, tables = saved.facts, saved.tables
-    _refuse_another(facts["meaning"], meaning(job, buckets))
-    fresh = job.stages()
-    chain = tuple(
-        replace(stage, held=_fitting(tables, f"held{k}", stage.arrow), log=_fitting(tables, f"log{k}", stage.arrow))
-        for k, stage in enumerate(fresh)
-    )
-    if facts["evaluators"] == evaluators(job):
-        chain = tuple(
-            replace(stage, state=RunState.from_bytes(tables[f"state{k}"]["state"][0].as_py()))
-            for k, stage in enumerate(chain)
-        )
-    else:
-        chain = (_continued(chain, job, facts["watermark"]),)
-    held = _fitting(tables, "held", job.arrow)
-    return Bucket(chain, held, facts["next_row"], facts["next_derived"], facts["watermark"], facts["lean"])
+    _refuse_another(saved.facts["meaning"], meaning(job, buckets))
+    return Head(saved.tables, saved.facts)
 
 
-def _continued(chain: tuple[Stage, ...], job: Job, watermark: int) -> Stage:
-    """The stage as another evaluator would have it after the same events."""
+def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket:
+    """Read what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
+    facts = head.facts
+    counters = facts["next_row"], facts["next_derived"], facts["watermark"]
     if not replayable(job):
+        held = fitting(get_arrivals(head.tables, "held"), job.arrow)
+        return Bucket(_whole(head, job), held, *counters, name=head.name)
+    segments = tuple(Segment(*numbers) for numbers in facts["segments"])
+    events = read_segments((segment(s.first) for s in segments), job.arrow, job.schema)
+    consumed, held = release(events, facts["watermark"])
+    log = in_order(consumed.where(consumed.rows >= facts["oldest_row"]), job.schema)
+    (stage,) = job.stages()
+    stage = replayed(replace(stage, log=log), job, facts["watermark"])
+    return Bucket((stage,), held, *counters, name=head.name, segments=segments, saved=facts["next_row"])
+
+
+def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
+    """Stages that only their kernels' own states can continue."""
+    if head.facts["evaluators"] != evaluators(job):
         raise HostError(
             "A571",
             "another plan cannot continue this checkpoint: a program of several queries, OUTPUT NONOVERLAP or COVER, "
             "and a window without a time depend on more than the events that are kept",
             "force the plan the checkpoint was written by with plan=..., or start with a new checkpoint",
         )
-    return replayed(chain[0], job, watermark)
 
+    def kept(name: str, arrow: pa.Schema) -> Arrivals:
+        return fitting(get_arrivals(head.tables, name), arrow)
 
-def _fitting(tables: Mapping[str, pa.Table], name: str, arrow: pa.Schema) -> Arrivals:
-    """Saved events with the columns that the query needs now."""
-    events = get_arrivals(tables, name)
-    there = events.table.schema
-    missing = [field.name for field in arrow if field.name not in there.names]
-    changed = [f.name for f in arrow if f.name in there.names and there.field(f.name).type != f.type]
-    if missing or changed:
-        what = [f"lack {names(missing)}"] if missing else []
-        what += [f"have another type in {names(changed)}"] if changed else []
-        raise HostError(
-            "A572",
-            f"the events kept in the checkpoint do not fit the query: they {' and '.join(what)}",
-            "start with a new checkpoint: columns that nobody asked for before have not been kept",
+    return tuple(
+        replace(
+            stage,
+            held=kept(f"held{k}", stage.arrow),
+            log=kept(f"log{k}", stage.arrow),
+            state=RunState.from_bytes(head.tables[f"state{k}"]["state"][0].as_py()),
         )
-    return replace(events, table=events.table.select(arrow.names))
+        for k, stage in enumerate(job.stages())
+    )
 
 
 def _refuse_another(saved: Mapping[str, str], now: Mapping[str, str]) -> None:
@@ -140,7 +172,7 @@ def _unpacked(data: bytes) -> RunState:
     try:
         plain: Any = pa.decompress(data[8:], size, codec=CODEC, asbytes=True)
     except (pa.ArrowException, OSError) as e:
-        raise HostError("A573", f"the state in the checkpoint is damaged: {e}") from e
+        raise damaged(e) from e
     state = RunState.from_bytes(plain)
     if (state.family, state.version) != (FAMILY, VERSION):
         raise HostError("A574", f"a checkpoint of version {state.version} cannot be continued by this release")

@@ -20,6 +20,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     # State that Python code keeps needs this store.
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+    # A micro-batch then uploads what has changed, and whole files are uploaded in the background.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Forked from a process that has loaded what it needs, a worker starts at once.
     "spark.python.daemon.module": "augury.hosts.spark.daemon",
 }

@@ -12,11 +12,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from augury.errors import AuguryWarning, HostError
-from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PACKED, PackTask, from_blob
+from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PackTask, from_blob, packed_schema
 from augury.hosts.spark.clock import delay_milliseconds
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.processor import LATE, BucketProcessor
+from augury.hosts.spark.ranges import Ranges
 from augury.hosts.spark.schemas import spark_schema
 from augury.schema import UNITS
 
@@ -36,14 +37,17 @@ def match_stream(
 ) -> DataFrame:
     """The matches of a stream; `watermark` is how late an event may be, None when the frame has one of its own.
 
-    With `late`, a column of that name holds the events that came too late, in rows of their own.
+    With a key there are `buckets` of keys. Without one there is one bucket, or the stream is cut into ranges of time,
+    each as long as so many windows. With `late`, a column of that name holds the events that came too late, in rows of
+    their own.
     """
     number = _buckets(group, buckets)
+    ranges = None if group.key or number == 1 else Ranges(number * max(1, group.reach), group.reach)
     events = _events(frame, group, watermark, number)
-    packed = events.mapInArrow(PackTask(group.schema, group.arrival_matters), spark_schema(PACKED))
-    states = packed.groupBy(BUCKET).transformWithState(
-        BucketProcessor(group, number, delay_milliseconds(watermark)), spark_schema(OUTPUT), "append", "eventTime"
-    )
+    pack = PackTask(group.schema, group.arrival_matters, ranges)
+    packed = events.mapInArrow(pack, spark_schema(packed_schema(ranges)))
+    processor = BucketProcessor(group, number, delay_milliseconds(watermark), ranges)
+    states = packed.groupBy(BUCKET).transformWithState(processor, spark_schema(OUTPUT), "append", "eventTime")
     name = _late_column(group, late)
     result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
     found = states.mapInArrow(UnpackTask(result, name), spark_schema(result))
@@ -64,13 +68,19 @@ def metric_name(group: Group) -> str:
 def _buckets(group: Group, wanted: int | None) -> int:
     if group.key:
         return BUCKETS if wanted is None else wanted
-    if wanted not in (None, 1):
-        raise HostError(
-            "A575", "a query without a key runs in one bucket", "leave out buckets=, or give the query a key by [attr]"
-        )
+    reason = group.why_whole
+    if wanted is not None and wanted > 1:
+        if reason is not None:
+            raise HostError(
+                "A575",
+                f"a query without a key runs in one bucket: {reason}",
+                "leave out buckets=, or give the query a key by [attr]",
+            )
+        return wanted
+    by_time = "" if reason is not None else ", or else cut the stream by time with buckets=8"
     warnings.warn(
         "the query has no key: the whole stream is matched in one task. Where all events of a match agree on an "
-        "attribute, say so with [attr]",
+        f"attribute, say so with [attr]{by_time}",
         AuguryWarning,
         stacklevel=4,
     )
