@@ -94,9 +94,10 @@ class BucketProcessor(StatefulProcessor):
             passed = max(watermark_ticks(now, self.schema), *(bucket.watermark for bucket in buckets))
             time = time_ticks(engine_table(events, self.schema.type), self.schema)
             late = time < passed
-            if late.any():
-                told = late if self.ranges is None else late & (self.ranges.home(time) == key)
+            told = late if self.ranges is None else late & (self.ranges.home(time) == key)
+            if told.any():
                 yield Row(kind=LATE, blob=to_blob(events.filter(pa.array(told))))
+            if late.any():
                 events = events.filter(pa.array(~late))
         self.advanced[key] = now
         for k, (job, bucket) in enumerate(zip(self.group.jobs, buckets, strict=True)):
