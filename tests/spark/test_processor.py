@@ -39,7 +39,7 @@ class Stream:
             self.processor, timeMode="eventTime", outputMode="append", eventTimeExtractor=lambda row: 2 * THE_END
         )
         self.found: dict[int, list[pa.Table]] = {}
-        self.latest = 0
+        self.latest = self.watermark = 0
 
     def feed(self, events: pa.Table) -> None:
         self.pass_time(1_000 * (self.latest - self.delay))
@@ -57,8 +57,8 @@ class Stream:
             self.latest = max(self.latest, *events["ts"].to_pylist())
 
     def pass_time(self, watermark: int) -> None:
-        if watermark > 0:
-            self.processor.advanced.clear()
+        if watermark > self.watermark:
+            self.watermark = watermark
             rows = self.tester.setWatermark(watermark)
             assert isinstance(rows, list)
             self._take(rows)
