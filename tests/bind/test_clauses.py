@@ -143,6 +143,7 @@ def test_threshold(bound: Any, value: object) -> None:
         ("SEQ(A? a, C c) WITHIN 1 hour THRESHOLD 0.5", ["A414"]),
         ("SEQ(A a, NOT(SEQ(B b, D d)), C c) WITHIN 1 hour THRESHOLD 0.5", ["A414"]),
         ("SEQ(A a, NOT(C c)) WITHIN 1 hour THRESHOLD 0.5", []),
+        ("NOT(A a) WITHIN 1 hour THRESHOLD 0.5", ["A406"]),
         ("SEQ(a, NOT(b), c) WHERE a.price > 1 WITHIN 1 hour THRESHOLD 0.5", ["A417", "A417"]),
         ("SEQ(A a, NOT(B b), C c) WHERE abs(a.price) < c.price WITHIN 1 hour THRESHOLD 0.5", ["A416"]),
         ("SEQ(A a, NOT(B b), C c) WHERE b.price < c.price WITHIN 1 hour THRESHOLD 0.5", []),

@@ -78,7 +78,8 @@ def _check_recognisable(components: Iterable[Event], conjuncts: Iterable[Conjunc
 
 
 def _check_defaults(components: list[Event], conjuncts: Iterable[Conjunct], scope: Scope) -> None:
-    last = next(e.variable for e in reversed(components) if not scope.variables[e.variable].negated)
+    # A pattern of negated parts alone has no last one; that has been reported.
+    last = next((e.variable for e in reversed(components) if not scope.variables[e.variable].negated), None)
     for conjunct in conjuncts:
         if len(conjunct.variables) < 2:
             continue

@@ -310,6 +310,10 @@ def weigh_sequences(
     lo, middle, at, steps = 0, 0, 0, 0
     begin_product(W, S, L)
     while at < n:
+        if mask[at] == 0:
+            # No component could bind it.
+            at += 1
+            continue
         end = at + 1
         while end < n and rank[end] == rank[at]:
             end += 1
@@ -327,6 +331,8 @@ def weigh_sequences(
                     first -= 1
                 group_weight(first, last + 1, mask, of_sum, of_least, H, K, c, g, b)
                 for s in range(k - 1):
+                    if c[s] == 0.0:
+                        continue
                     for q in range(k):
                         go_on(s, q, W1, S1, L1, s + 1, q, s, of_sum, of_least, c, g, b)
                         steps += 1
@@ -360,6 +366,8 @@ def weigh_sequences(
                     L_out[e, t] = K[t, e]
         group_weight(at, end, mask, of_sum, of_least, H, K, c, g, b)
         for q in range(k - 1, 0, -1):
+            if c[q - 1] == 0.0:
+                continue
             for s in range(k):
                 go_on(s, q, W, S, L, s, q - 1, q - 1, of_sum, of_least, c, g, b)
                 steps += 1
