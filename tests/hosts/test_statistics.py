@@ -96,6 +96,20 @@ def test_selectivities(condition: str, share: float) -> None:
     assert true == pytest.approx(share, abs=0.12)
 
 
+def test_conditions_on_the_same_events_are_measured_one_after_the_other() -> None:
+    """Each of the first two is true of about half of all pairs, both of one in ten."""
+    found = measured("SEQ(A a, B b, A c) WHERE a.x < b.x AND b.x < a.x + 0.1 AND c.x < b.x WITHIN 1 minute", TABLE)
+    a, near, c = (found.selectivities[text] for text in ("a.x < b.x", "b.x < a.x + 0.1", "c.x < b.x"))
+    assert [a, c] == pytest.approx([0.5, 0.5], abs=0.05)
+    assert a * near == pytest.approx(0.1, abs=0.04)
+
+
+def test_a_condition_that_is_never_true_does_not_hide_the_others() -> None:
+    found = measured("SEQ(A a, B b) WHERE a.x > b.x + 2 AND a.n = b.n WITHIN 1 minute", TABLE)
+    assert found.selectivities["a.x > b.x + 2"] < 0.01
+    assert found.selectivities["a.n = b.n"] == pytest.approx(0.25, abs=0.05)
+
+
 def test_tuples_lie_in_a_window_and_in_order() -> None:
     """Prices rise all the time, so that in a sequence the later one is always higher; sessions last five seconds."""
     table = pa.table(

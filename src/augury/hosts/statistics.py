@@ -111,7 +111,9 @@ def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
         rates[v] = max(0.5, len(fitting[v]) * passed / share) / ticks
     sample = replace(sample, fitting=fitting)
     several = [c for c in known if len(c.variables) > 1 or not c.one_event]
-    found = {conjunct_text(c): _selectivity(sample, c, query) for c in several}
+    found: dict[str, float | None] = {}
+    for together in _over_the_same(several):
+        found |= _selectivities(sample, together, query)
     if partition_text(query) and set(query.partition_by) <= set(columns):
         found[partition_text(query)] = _agreement(sample, query)
     return StreamStatistics(
@@ -196,10 +198,48 @@ def _passing(sample: _Sample, pool: Integers, alone: Sequence[Conjunct]) -> tupl
     return pool, max(held, 0.5) / len(some)
 
 
-def _selectivity(sample: _Sample, c: Conjunct, query: BoundQuery) -> float | None:
-    """The share of tuples of events inside a window for which `c` is true; None when there are none."""
-    first = c.variables[0]
-    fast = _comparable(c.expr) and len(c.variables) > 1
+def _over_the_same(conjuncts: Sequence[Conjunct]) -> list[list[Conjunct]]:
+    """Conditions over the same variables, those that are fast to test first."""
+    groups: dict[tuple[str, ...], list[Conjunct]] = {}
+    for c in sorted(conjuncts, key=lambda c: not _fast(c)):
+        groups.setdefault(tuple(sorted(c.variables)), []).append(c)
+    return list(groups.values())
+
+
+def _fast(c: Conjunct) -> bool:
+    return _comparable(c.expr) and len(c.variables) > 1
+
+
+def _selectivities(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) -> dict[str, float | None]:
+    """The share of tuples of events inside a window for which each condition is true; None when there are none.
+
+    It is that of the tuples for which those before it are true as well: `a.x < b.x` and `b.x < a.x + 1` are seldom true
+    at once, however often each is.
+    """
+    found: dict[str, float | None] = {}
+    passed: dict[str, list[Integers]] | None = None
+    for c in together:
+        drawn = _drawn(sample, c, query) if passed is None else passed
+        number = len(next(iter(drawn.values()))[0])
+        if not number:
+            found[conjunct_text(c)] = None
+            continue
+        if _fast(c):
+            true = _compared(sample, c.expr, {v: places[0] for v, places in drawn.items()})
+        else:
+            some = _evenly(np.arange(number), TUPLES)
+            drawn = {v: [places[some] for places in lists] for v, lists in drawn.items()}
+            true = np.array([_true(c, row) for row in _bindings(sample, [c], drawn)], dtype=bool)
+        found[conjunct_text(c)] = max(int(true.sum()), 0.5) / len(true)
+        # Lists are drawn anew: what is true of some elements says little of others.
+        if true.any() and not any(query[v].iterated for v in c.variables):
+            passed = {v: [places[true] for places in lists] for v, lists in drawn.items()}
+    return found
+
+
+def _drawn(sample: _Sample, c: Conjunct, query: BoundQuery) -> dict[str, list[Integers]]:
+    """Tuples of events inside a window, by variable; a list has several."""
+    first, fast = c.variables[0], _fast(c)
     anchors = _evenly(sample.fitting[first], PAIRS if fast else TUPLES)
     drawn = {}
     for v in c.variables:
@@ -210,14 +250,7 @@ def _selectivity(sample: _Sample, c: Conjunct, query: BoundQuery) -> float | Non
     in_order = np.sort(everything, axis=0)
     # No event is bound twice.
     fine = (everything >= 0).all(axis=0) & (in_order[1:] != in_order[:-1]).all(axis=0)
-    if not fine.any():
-        return None
-    kept = {v: [places[fine] for places in lists] for v, lists in drawn.items()}
-    if fast:
-        held = int(_compared(sample, c.expr, {v: places for v, (places,) in kept.items()}).sum())
-    else:
-        held = sum(_true(c, row) for row in _bindings(sample, [c], kept))
-    return max(held, 0.5) / int(fine.sum())
+    return {v: [places[fine] for places in lists] for v, lists in drawn.items()}
 
 
 def _agreement(sample: _Sample, query: BoundQuery) -> float | None:
