@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -39,6 +40,25 @@ one = load(kernel_source(text, ("one",)), cache_dir=Path(folder))["one"]
 offsets, values, null = np.array([0, 11]), np.arange(11.0), np.zeros(1, np.uint8)
 answer = one(offsets, values, null, 0, offsets, values, null, 0)
 print(json.dumps([answer, sum(one.stats.cache_hits.values())]))
+"""
+
+OTHER_PROCESSOR = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from augury.codegen.jit import load
+from augury.codegen.source import kernel_source
+text, folder = json.loads(sys.stdin.read())
+source = kernel_source(text, ("one",))
+plain, compiled = load(source, jit=False)["one"], load(source, cache_dir=Path(folder))["one"]
+wrong = []
+for size in range(41):
+    rng = np.random.default_rng(size)
+    values = rng.normal(size=2 * size) * 10.0 ** rng.integers(-9, 9, 2 * size)
+    lists = np.array([0, size, 2 * size]), values, np.zeros(2, np.uint8)
+    if plain(*lists, 0, *lists, 1) != compiled(*lists, 0, *lists, 1):
+        wrong.append(size)
+print(json.dumps(wrong))
 """
 
 
@@ -103,3 +123,15 @@ def test_a_kernel_with_vectors_is_kept_on_disk(tmp_path: Path) -> None:
         )
         reports.append(json.loads(done.stdout))
     assert reports == [[385.0, 0], [385.0, 1]]
+
+
+def test_processors_without_masks_agree_as_well(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_PROCESSOR],
+        input=json.dumps([SOURCE.text, str(tmp_path)]),
+        env={**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == []

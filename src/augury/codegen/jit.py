@@ -132,7 +132,9 @@ def _vector_dot() -> Any:
                 context.make_array(type)(context, builder, value).data if isinstance(type, types.Array) else value
                 for type, value in zip(signature.args, arguments, strict=True)
             ]
-            return emit_dot(builder, ListAt(*pointers[:4]), ListAt(*pointers[4:]))
+            # The tuple names the platform, the CPU and its features.
+            masks = "+avx512f" in str(context.codegen().magic_tuple())
+            return emit_dot(builder, ListAt(*pointers[:4]), ListAt(*pointers[4:]), masks=masks)
 
         return types.float64(ao, av, an, types.int64, bo, bv, bn, types.int64), generate
 

@@ -13,9 +13,13 @@ from llvmlite import ir
 
 LANES = 8
 
+SHORT = 3 * LANES
+"""Elements that are read without asking whether there are so many."""
+
 _INDEX = ir.IntType(64)
 _NUMBER = ir.DoubleType()
 _VECTOR = ir.VectorType(_NUMBER, LANES)
+_INDICES = ir.VectorType(_INDEX, LANES)
 _ZEROS = ir.Constant(_VECTOR, [0.0] * LANES)
 
 
@@ -29,32 +33,49 @@ class ListAt:
     index: Any
 
 
-def emit_dot(builder: Any, left: ListAt, right: ListAt) -> Any:
-    """Instructions for the dot product of two lists, NaN for a null or unequal lengths."""
+def emit_dot(builder: Any, left: ListAt, right: ListAt, *, masks: bool) -> Any:
+    """Instructions for the dot product of two lists, NaN for a null or unequal lengths.
+
+    With `masks`, the processor has instructions that read some lanes of a vector only. Short lists then take no jump.
+    """
     (a, n), (b, m) = (_elements(builder, side) for side in (left, right))
-    nulls = builder.or_(*(builder.load(builder.gep(side.null, [side.index])) for side in (left, right)))
+    nulls = builder.or_(*(_constant(builder, builder.gep(side.null, [side.index])) for side in (left, right)))
     fits = builder.and_(builder.icmp_signed("==", nulls, ir.IntType(8)(0)), builder.icmp_signed("==", n, m))
-    total = _products(builder, a, b, builder.select(fits, n, _INDEX(0)))
+    sums = _ZEROS
+    for at in range(0, SHORT if masks else 0, LANES):
+        x, y = (_first(builder, pointer, at, size) for pointer, size in ((a, n), (b, m)))
+        sums = builder.fadd(sums, builder.fmul(x, y))
+    total = _products(builder, a, b, builder.select(fits, n, _INDEX(0)), sums, SHORT if masks else 0)
     return builder.select(fits, total, _NUMBER(float("nan")))
 
 
 def _elements(builder: Any, side: ListAt) -> tuple[Any, Any]:
     """Where the elements of a list are, and how many."""
     first, end = (
-        builder.load(builder.gep(side.offsets, [at])) for at in (side.index, builder.add(side.index, _INDEX(1)))
+        _constant(builder, builder.gep(side.offsets, [at])) for at in (side.index, builder.add(side.index, _INDEX(1)))
     )
     return builder.gep(side.values, [first]), builder.sub(end, first)
 
 
-def _products(builder: Any, a: Any, b: Any, n: Any) -> Any:
-    """Instructions for the sum of `a[k] * b[k]` over `n` elements behind two pointers.
+def _constant(builder: Any, pointer: Any) -> Any:
+    """What no kernel writes to, so that it is read once for a list that a loop compares with others."""
+    value = builder.load(pointer)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
+
+
+def _products(builder: Any, a: Any, b: Any, n: Any, done: Any, begin: int) -> Any:
+    """Instructions for the sum of `a[k] * b[k]` over `n` elements behind two pointers; `done` are those before `begin`.
 
     Nothing allows LLVM to fuse a product with its sum or to assume that there is no NaN.
     """
     before = builder.block
-    loop, rest, end = (builder.append_basic_block(name) for name in ("lanes", "rest", "end"))
+    more, loop, rest, part, end = map(builder.append_basic_block, ("more", "lanes", "rest", "part", "end"))
+    builder.cbranch(builder.icmp_signed(">", n, _INDEX(begin)), more, end)
+
+    builder.position_at_end(more)
     whole = builder.and_(n, _INDEX(-LANES))
-    builder.cbranch(builder.icmp_signed(">", whole, _INDEX(0)), loop, rest)
+    builder.cbranch(builder.icmp_signed(">", whole, _INDEX(begin)), loop, rest)
 
     builder.position_at_end(loop)
     at, sums = builder.phi(_INDEX), builder.phi(_VECTOR)
@@ -62,25 +83,22 @@ def _products(builder: Any, a: Any, b: Any, n: Any) -> Any:
     longer = builder.fadd(sums, builder.fmul(x, y))
     following = builder.add(at, _INDEX(LANES))
     builder.cbranch(builder.icmp_signed("<", following, whole), loop, rest)
-    _come_from(at, (before, _INDEX(0)), (loop, following))
-    _come_from(sums, (before, _ZEROS), (loop, longer))
+    _come_from(at, (more, _INDEX(begin)), (loop, following))
+    _come_from(sums, (more, done), (loop, longer))
 
     builder.position_at_end(rest)
     full = builder.phi(_VECTOR)
-    _come_from(full, (before, _ZEROS), (loop, longer))
-    ways = [(rest, full)]
-    choice = builder.switch(builder.and_(n, _INDEX(LANES - 1)), end)
-    for size in range(1, LANES):
-        case = builder.append_basic_block(f"rest_{size}")
-        choice.add_case(_INDEX(size), case)
-        builder.position_at_end(case)
-        x, y = (_first(builder, builder.gep(pointer, [whole]), size) for pointer in (a, b))
-        ways.append((case, builder.fadd(full, builder.fmul(x, y))))
-        builder.branch(end)
+    _come_from(full, (more, done), (loop, longer))
+    builder.cbranch(builder.icmp_signed(">", n, whole), part, end)
+
+    builder.position_at_end(part)
+    x, y = (_first(builder, pointer, whole, n) for pointer in (a, b))
+    filled = builder.fadd(full, builder.fmul(x, y))
+    builder.branch(end)
 
     builder.position_at_end(end)
     lanes = builder.phi(_VECTOR)
-    _come_from(lanes, *ways)
+    _come_from(lanes, (before, done), (rest, full), (part, filled))
     width = LANES
     while width > 1:
         width //= 2
@@ -99,13 +117,22 @@ def _load(builder: Any, pointer: Any, type: Any) -> Any:
     return builder.load(builder.bitcast(pointer, type.as_pointer()), align=8)
 
 
-def _first(builder: Any, pointer: Any, size: int) -> Any:
-    """The first elements as a vector; zeros fill it up, which leave a lane as it is: no lane is ever minus zero."""
-    vector = _ZEROS
-    for k in range(size):
-        element = _load(builder, builder.gep(pointer, [_INDEX(k)]), _NUMBER)
-        vector = builder.insert_element(vector, element, ir.IntType(32)(k))
-    return vector
+def _first(builder: Any, pointer: Any, at: Any, size: Any) -> Any:
+    """The elements from `at` on of `size` as a vector; zeros fill it up, which leave a lane as it is.
+
+    No lane is ever minus zero. Lanes without an element are not read: they may lie behind the end of the column.
+    """
+    begin = _INDEX(at) if isinstance(at, int) else at
+    numbers = ir.Constant(_INDICES, list(range(LANES)))
+    left = builder.insert_element(ir.Constant(_INDICES, [0] * LANES), builder.sub(size, begin), ir.IntType(32)(0))
+    all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    there = builder.icmp_signed("<", numbers, builder.shuffle_vector(left, left, all_lanes))
+    pointer = builder.gep(pointer, [begin])
+    place = builder.bitcast(pointer, _VECTOR.as_pointer())
+    kind = ir.FunctionType(_VECTOR, [place.type, ir.IntType(32), there.type, _VECTOR])
+    name = f"llvm.masked.load.v{LANES}f64.p0"
+    load = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(load, [place, ir.IntType(32)(8), there, _ZEROS])
 
 
 def _slice(builder: Any, vector: Any, start: int, width: int) -> Any:
