@@ -121,18 +121,56 @@ def _completed(
     rows = np.array(list(bound.values())).sum(axis=0)
     if not special:
         return Tally(len(rows), len(bound) * len(rows), int(rows.sum()))
-    (part,) = special
     times = np.concatenate([events.ts[r] for r in bound.values()])
-    candidates = events.near(part, int(times.min()) - window, int(times.max()) + window)
-    fits = _fits(bound, part, candidates, branch, query, place, events, window)
-    if part.kind == "none":
-        kept = rows[~fits.any(axis=1)]
+    candidates = [events.near(p, int(times.min()) - window, int(times.max()) + window) for p in special]
+    fits = [
+        _fits(bound, part, rows_of, branch, query, place, events, window)
+        for part, rows_of in zip(special, candidates, strict=True)
+    ]
+    if special[0].kind == "none":
+        kept = rows[~fits[0].any(axis=1)]
         return Tally(len(kept), len(bound) * len(kept), int(kept.sum()))
     total = Tally(0, 0, 0)
-    for row, fit in zip(rows.tolist(), fits, strict=True):
-        lists = _lists(candidates[fit], events, query.climbing)
+    for k, row in enumerate(rows.tolist()):
+        parts = {p: rows_of[fit[k]] for p, rows_of, fit in zip(special, candidates, fits, strict=True)}
+        lists = _in_turn(parts, branch, query, place, events, window)
         total += Tally(lists.matches, lists.length + len(bound) * lists.matches, lists.rows + row * lists.matches)
     return total
+
+
+def _in_turn(
+    parts: dict[Part, Integers], branch: Branch, query: Query, place: dict[str, int], events: _Events, window: int
+) -> Tally:
+    """All ways to take a list of the events of each part; those of all parts but the last one are gone through."""
+    first, *later = parts
+    if not later:
+        return _lists(parts[first], events, query.climbing)
+    total = Tally(0, 0, 0)
+
+    def longer(taken: list[int], begin: int, rest: dict[Part, Integers]) -> None:
+        nonlocal total
+        for k in range(begin, len(parts[first])):
+            row = int(parts[first][k])
+            if taken and not _follows(taken[-1], row, events, query.climbing):
+                continue
+            left = {
+                p: rows[_fits({first: np.array([row])}, p, rows, branch, query, place, events, window)[0]]
+                for p, rows in rest.items()
+            }
+            if all(len(rows) for rows in left.values()):
+                whole = [*taken, row]
+                found = _in_turn(left, branch, query, place, events, window)
+                n = found.matches
+                total += Tally(n, found.length + len(whole) * n, found.rows + sum(whole) * n)
+                longer(whole, k + 1, left)
+
+    longer([], 0, {p: parts[p] for p in later})
+    return total
+
+
+def _follows(row: int, following: int, events: _Events, climbing: bool) -> bool:
+    """Whether an event may come after another in a list."""
+    return bool(events.ts[row] < events.ts[following] and (not climbing or events.price[row] < events.price[following]))
 
 
 def _lists(elements: Integers, events: _Events, climbing: bool) -> Tally:

@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One SEQ or AND; at most one part is a list or negated, and it is neither the first nor the last."""
+    """One SEQ or AND; one part may be negated, or one or two of a SEQ be lists, but not the first and not the last."""
 
     operator: Literal["SEQ", "AND"]
     parts: tuple[Part, ...]
@@ -131,10 +131,18 @@ def disjunction(name: str, branches: Sequence[Sequence[str]], condition: Conditi
 
 def second(query: Query, kind: Literal["list", "none"]) -> Query:
     """The same query with the second part of its only branch negated or iterated."""
+    return _with_kind(query, kind, range(1, 2))
+
+
+def inner_lists(query: Query) -> Query:
+    """The same query with every part of its only branch iterated but the first and the last."""
+    return _with_kind(query, "list", range(1, len(query.branches[0].parts) - 1))
+
+
+def _with_kind(query: Query, kind: Literal["list", "none"], which: range) -> Query:
     (branch,) = query.branches
-    parts = list(branch.parts)
-    parts[1] = replace(parts[1], kind=kind)
-    return replace(query, branches=(replace(branch, parts=tuple(parts)),))
+    parts = tuple(replace(p, kind=kind) if k in which else p for k, p in enumerate(branch.parts))
+    return replace(query, branches=(replace(branch, parts=parts),))
 
 
 def _parts(types: Sequence[str]) -> tuple[Part, ...]:

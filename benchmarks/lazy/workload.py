@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from benchmarks.lazy.queries import Condition, Query, Rising, conjunction, disjunction, second, sequence
+from benchmarks.lazy.queries import (
+    Condition,
+    Query,
+    Rising,
+    conjunction,
+    disjunction,
+    inner_lists,
+    second,
+    sequence,
+)
 
 
 def paper_queries(condition: Condition, minutes: float) -> Iterator[Query]:
-    """All patterns of the paper over its eight regions; iteration has half the window."""
+    """All patterns of the paper over its eight regions, and one with two lists; iteration has half the window."""
     n, e, s, m, c, b, u, f = (
         "NorthAmericanCompany",
         "EuropeanCompany",
@@ -27,16 +37,17 @@ def paper_queries(condition: Condition, minutes: float) -> Iterator[Query]:
     yield second(sequence("NEG SEQ3", [n, e, f], condition, minutes), "none")
     yield second(conjunction("NEG AND3", [e, c, f], condition, minutes), "none")
     yield second(sequence("NEG SEQ5", [n, e, s, c, f], condition, minutes), "none")
-    yield iteration([n, e, f], condition, minutes / 2)
+    yield iteration("ITER3", [n, e, f], condition, minutes / 2)
+    yield iteration("ITER4", [n, e, c, f], condition, minutes / 2)
     yield disjunction("OR2SEQ2", [[n, f], [e, u]], condition, minutes)
     yield disjunction("OR4SEQ2", [[n, f], [e, u], [s, b], [m, c]], condition, minutes)
     yield disjunction("OR2SEQ4", [[n, e, c, f], [s, m, b, u]], condition, minutes)
 
 
-def iteration(types: Sequence[str], condition: Condition, minutes: float) -> Query:
-    """SEQ of three with a list in the middle, which climbs where prices are compared."""
-    query = second(sequence("ITER3", types, condition, minutes), "list")
-    return Query(query.name, query.branches, condition, minutes, climbing=isinstance(condition, Rising))
+def iteration(name: str, types: Sequence[str], condition: Condition, minutes: float) -> Query:
+    """SEQ with lists between the first and the last event, which climb where prices are compared."""
+    query = inner_lists(sequence(name, types, condition, minutes))
+    return replace(query, climbing=isinstance(condition, Rising))
 
 
 def bar_queries(condition: Condition, minutes: float) -> Iterator[Query]:

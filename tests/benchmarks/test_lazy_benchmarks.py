@@ -58,7 +58,8 @@ def shapes(condition: Condition) -> list[Query]:
         conjunction("AND3", types, condition, 0.5),
         second(sequence("NEG SEQ3", types, condition, 1), "none"),
         second(conjunction("NEG AND3", types, condition, 0.5), "none"),
-        iteration(types, condition, 1),
+        iteration("ITER3", types, condition, 1),
+        iteration("ITER4", ["T1", "T2", "T1", "T3"], condition, 1),
         disjunction("OR2SEQ2", [["T1", "T3"], ["T2", "T3"]], condition, 0.5),
     ]
 
@@ -129,7 +130,7 @@ def test_every_query_of_the_paper_is_accepted() -> None:
         for query in paper_queries(condition, 20):
             kernel_of(query.text, table, REFERENCE, None)
             names.append(query.name)
-    assert len(set(names)) == 12
+    assert len(set(names)) == 13
 
 
 def test_a_wrong_answer_voids_its_row(tmp_path: Path) -> None:
