@@ -215,6 +215,24 @@ def test_an_explosion_of_matches_is_stopped(size: int) -> None:
     assert len(run(enough, k.plan.query.schema, pieces(stream, size))) == 1_600
 
 
+@pytest.mark.parametrize("size", [1, 30])
+def test_an_explosion_of_lists_without_a_match_is_stopped(size: int) -> None:
+    """None of 2^28 lists has so low a mean: no match and no partial match would ever be too many."""
+    stream = events("A" + "B" * 28 + "C", [1.0] * 30)
+    text = "PATTERN SEQ(A a, B+ b[], C c) WHERE avg(b[].x) < 0.5"
+    k = kernel(text, stream, "acb", options=Options(jit=False, max_runs=1_000))
+    with pytest.raises(TooManyMatches, match="more than 1000 lists for one partial match") as raised:
+        Feed(k).all(pieces(stream, size))
+    assert "max_runs" in str(raised.value)
+
+
+def test_the_lists_of_several_partial_matches_are_no_explosion() -> None:
+    """A hundred pairs of A and C have seven lists each."""
+    stream = events("A" + "BBB" + "C" * 100)
+    fed = Feed(kernel("PATTERN SEQ(A a, B+ b[], C c)", stream, "acb", options=Options(jit=False, max_runs=500)))
+    assert len(fed.all([stream]).matches) == 700
+
+
 def test_lists_are_cut_as_soon_as_an_aggregate_can_only_get_worse() -> None:
     """Of 40 A there are 2^40 lists; those whose sum is below 6 are made of the first six."""
     stream = events("A" * 40 + "B", [*range(40), 6])

@@ -126,10 +126,14 @@ def kept_for_the_first(plan: LazyChainPlan) -> LazyKernel:
 
 
 def one_by_one(plan: LazyChainPlan) -> LazyKernel:
+    return LazyKernel(replace(plan, indexed=False, selected=frozenset()), COUNTING)
+
+
+def counted(plan: LazyChainPlan) -> LazyKernel:
     return LazyKernel(replace(plan, indexed=False), COUNTING)
 
 
-@pytest.mark.parametrize("way", [by_key_and_value, all_at_once, kept_for_the_first, one_by_one])
+@pytest.mark.parametrize("way", [by_key_and_value, all_at_once, kept_for_the_first, one_by_one, counted])
 @pytest.mark.parametrize("text, singles", CROWDED)
 def test_many_candidates_and_concurrent_events(
     text: str, singles: str, way: Callable[[LazyChainPlan], LazyKernel]
@@ -171,6 +175,35 @@ def test_sorted_searches_find_the_same(text: str, order: str, size: int) -> None
     assert len(fed.matches) > 100
     if size > n:
         assert fed.counters["predicates"] < plain.counters["predicates"] / 2
+
+
+TENTHS = [
+    ("a.x < b.x AND a.x + 0.3 > b.x", "ba"),
+    ("b.x < a.x AND 0.3 + b.x >= a.x", "ab"),
+    ("a.x - 0.7 <= b.x AND b.x - 0.1 < a.x AND a.x - b.x > -0.1", "ba"),
+    ("a.x + b.x >= 30.3 AND a.x + b.x <= 30.4", "ba"),
+    ("a.x + a.y > b.x AND a.x + b.y < b.x + 0.5", "ba"),
+]
+"""Conditions with sums; in tenths, many of them are true or not only by how a sum is rounded."""
+
+
+@pytest.mark.parametrize("condition, order", TENTHS)
+def test_sorted_searches_with_sums_find_the_same(condition: str, order: str) -> None:
+    rng = np.random.default_rng(7)
+    n = 800
+    x, y = (rng.integers(-200, 400, n) / 10 for _ in range(2))
+    x[:6] = [np.inf, -np.inf, np.nan, 1.7e308, -1.7e308, 5e-324]
+    types = np.where(np.arange(n) < 6, rng.choice(["A", "B"], n), rng.choice(["A", "A", "B"], n))
+    stream = events("".join(types), x.tolist()).append_column("y", pa.array(y))
+    plan = plan_of(f"PATTERN AND(A a, B b) WHERE {condition} WITHIN 300 seconds", stream, order)
+    plain = Feed(LazyKernel(replace(plan, selected=frozenset()), COUNTING)).all([stream])
+    by_value = replace(plan, sorted=frozenset(order))
+    ((_, step),) = (by_value.steps(branch)[0] for branch in by_value.branches)
+    fed = Feed(LazyKernel(by_value, COUNTING)).all([stream])
+    assert fed.matches == plain.matches
+    assert len(fed.matches) > 50
+    assert step.bounds
+    assert fed.counters["predicates"] < plain.counters["predicates"]
 
 
 # -- compressed matches ------------------------------------------------------------------------------------------------

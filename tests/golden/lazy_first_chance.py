@@ -10,39 +10,39 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of n
     n2 = FILL[2]  # of a
     n3 = FILL[3]  # of b
-    for i in range(i0, n):
-        if (type_[i] == 2):  # store it for c
-            B0_e[n0] = i
-            B0_r[n0] = rank[i]
-            B0_t[n0] = time[i]
-            B0__c_price[n0] = c_price[i]
-            n0 += 1
-        if (type_[i] == 3):  # store it for n
-            B1_e[n1] = i
-            B1_r[n1] = rank[i]
-            B1_t[n1] = time[i]
-            B1__c_volume[n1] = c_volume[i]
-            B1__c_volume_null[n1] = c_volume_null[i]
-            n1 += 1
+    for i in range(natural(i0), n):
         if (type_[i] == 0):  # store it for a
-            B2_e[n2] = i
-            B2_r[n2] = rank[i]
-            B2_t[n2] = time[i]
-            B2__c_volume[n2] = c_volume[i]
-            B2__c_volume_null[n2] = c_volume_null[i]
-            B2__c_price[n2] = c_price[i]
+            at = natural(n2)
+            B2_e[at] = i
+            B2_t[at] = time[i]
+            B2__c_volume[at] = c_volume[i]
+            B2__c_volume_null[at] = c_volume_null[i]
+            B2__c_price[at] = c_price[i]
             n2 += 1
-        if (type_[i] == 1):  # store it for b
-            B3_e[n3] = i
-            B3_r[n3] = rank[i]
-            B3_t[n3] = time[i]
-            B3__c_price[n3] = c_price[i]
+        elif (type_[i] == 1):  # store it for b
+            at = natural(n3)
+            B3_e[at] = i
+            B3_t[at] = time[i]
+            B3__c_price[at] = c_price[i]
             n3 += 1
+        elif (type_[i] == 2):  # store it for c
+            at = natural(n0)
+            B0_e[at] = i
+            B0_t[at] = time[i]
+            B0__c_price[at] = c_price[i]
+            n0 += 1
+        elif (type_[i] == 3):  # store it for n
+            at = natural(n1)
+            B1_e[at] = i
+            B1_t[at] = time[i]
+            B1__c_volume[at] = c_volume[i]
+            B1__c_volume_null[at] = c_volume_null[i]
+            n1 += 1
     FILL[0] = n0
     FILL[1] = n1
     FILL[2] = n2
@@ -63,7 +63,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_v
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_price, B1_e, B1_r, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_r, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     from1_b = 0
@@ -74,33 +74,32 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
         m_0 = m
         w_0 = w
         e_c = B0_e[j_c]
-        r_c = B0_r[j_c]
         t_c = B0_t[j_c]
         c__c_price = B0__c_price[j_c]
         if quiet == 0:
             lo_b = from1_b = gallop_lower(B3_t, from1_b, FILL[3], t_c - 600000)  # WITHIN
-            hi_b = to1_b = gallop_lower(B3_r, to1_b, FILL[3], r_c)  # before c
+            hi_b = to1_b = gallop_lower(B3_t, to1_b, FILL[3], t_c)  # before c
             found_b = select_1(lo_b, hi_b, c__c_price, B3__c_price, MASK, WORDS, G1)  # b.price < c.price   (query 2:53)
             if found_b > 0:
                 base2_a = gallop_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
-                top2_a = gallop_lower(B2_r, top2_a, FILL[2], r_c)  # before c
+                top2_a = gallop_lower(B2_t, top2_a, FILL[2], t_c)  # before c
                 for at_b in range(found_b):  # take B b
                     j_b = G1[at_b]
                     e_b = B3_e[j_b]
-                    r_b = B3_r[j_b]
+                    t_b = B3_t[j_b]
                     b__c_price = B3__c_price[j_b]
                     lo_a = base2_a  # WITHIN
-                    hi_a = lower_bound(B2_r, lo_a, top2_a, r_b)  # before c, b
+                    hi_a = lower_bound(B2_t, lo_a, top2_a, t_b)  # before c, b
                     found_a = select_2(lo_a, hi_a, b__c_price, B2__c_price, MASK, WORDS, G2)  # a.price < b.price   (query 2:31)
                     for at_a in range(found_a):  # take A a
                         j_a = G2[at_a]
                         e_a = B2_e[j_a]
-                        r_a = B2_r[j_a]
+                        t_a = B2_t[j_a]
                         a__c_volume = B2__c_volume[j_a]
                         a__c_volume_null = B2__c_volume_null[j_a]
                         gone_n = False
-                        lo_n = upper_bound(B1_r, 0, FILL[1], r_a)  # after a
-                        hi_n = lower_bound(B1_r, lo_n, FILL[1], r_b)  # before c, b
+                        lo_n = upper_bound(B1_t, 0, FILL[1], t_a)  # after a
+                        hi_n = lower_bound(B1_t, lo_n, FILL[1], t_b)  # before c, b
                         for j_n in range(lo_n, hi_n):  # take N n
                             n__c_volume = B1__c_volume[j_n]
                             n__c_volume_null = B1__c_volume_null[j_n]

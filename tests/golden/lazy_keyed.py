@@ -9,44 +9,44 @@
 
 
 @kernel
-def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
+def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of a
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of c
-    for i in range(i0, n):
-        if (type_[i] == 0):  # store it for a
-            B0_e[n0] = i
-            B0_r[n0] = rank[i]
-            B0_t[n0] = time[i]
-            B0__c_symbol[n0] = c_symbol[i]
-            B0__c_price[n0] = c_price[i]
-            B0_k0[n0] = K0[i - k0]
-            g = K0[i - k0]
-            L1[n0] = X1_last[g] if g >= 0 else -1
-            n0 += 1
-        if (type_[i] == 1):  # store it for b
-            B1_e[n1] = i
-            B1_r[n1] = rank[i]
-            B1_t[n1] = time[i]
-            B1__c_symbol[n1] = c_symbol[i]
-            B1__c_volume[n1] = c_volume[i]
-            B1__c_volume_null[n1] = c_volume_null[i]
-            B1_k1[n1] = K1[i - k0]
-            B1_k0[n1] = K0[i - k0]
-            g = K1[i - k0]
-            L0[n1] = X0_last[g] if g >= 0 else -1
-            chain(n1, K0[i - k0], X1_id, X1_next, X1_prev, X1_first, X1_last)
-            n1 += 1
+    for i in range(natural(i0), n):
         if (type_[i] == 2):  # store it for c
-            B2_e[n2] = i
-            B2_r[n2] = rank[i]
-            B2_t[n2] = time[i]
-            B2__c_volume[n2] = c_volume[i]
-            B2__c_volume_null[n2] = c_volume_null[i]
-            B2__c_price[n2] = c_price[i]
-            B2_k1[n2] = K1[i - k0]
-            chain(n2, K1[i - k0], X0_id, X0_next, X0_prev, X0_first, X0_last)
+            at = natural(n2)
+            B2_e[at] = i
+            B2_t[at] = time[i]
+            B2__c_volume[at] = c_volume[i]
+            B2__c_volume_null[at] = c_volume_null[i]
+            B2__c_price[at] = c_price[i]
+            B2_k1[at] = K1[i - k0]
+            chain(at, K1[i - k0], X0_id, X0_next, X0_prev, X0_first, X0_last)
             n2 += 1
+        elif (type_[i] == 1):  # store it for b
+            at = natural(n1)
+            B1_e[at] = i
+            B1_t[at] = time[i]
+            B1__c_symbol[at] = c_symbol[i]
+            B1__c_volume[at] = c_volume[i]
+            B1__c_volume_null[at] = c_volume_null[i]
+            B1_k1[at] = K1[i - k0]
+            B1_k0[at] = K0[i - k0]
+            g = K1[i - k0]
+            L0[at] = X0_last[g] if g >= 0 else -1
+            chain(at, K0[i - k0], X1_id, X1_next, X1_prev, X1_first, X1_last)
+            n1 += 1
+        elif (type_[i] == 0):  # store it for a
+            at = natural(n0)
+            B0_e[at] = i
+            B0_t[at] = time[i]
+            B0__c_symbol[at] = c_symbol[i]
+            B0__c_price[at] = c_price[i]
+            B0_k0[at] = K0[i - k0]
+            g = K0[i - k0]
+            L1[at] = X1_last[g] if g >= 0 else -1
+            n0 += 1
     FILL[0] = n0
     FILL[1] = n1
     FILL[2] = n2
@@ -64,7 +64,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_s
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
     m = nums[0]
     w = nums[1]
     f0 = PF[0, 0]
@@ -185,7 +185,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
 
 
 @kernel
-def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
+def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
     m = nums[0]
     w = nums[1]
     f1 = PF[1, 0]
@@ -279,7 +279,7 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
 
 
 @kernel
-def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_r, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_r, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
+def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
     m = nums[0]
     w = nums[1]
     for j_c in range(r0, r1):

@@ -9,39 +9,39 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_r, B1_t, B1_p, B2_e, B2_r, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, WORDS, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of a
-    for i in range(i0, n):
+    for i in range(natural(i0), n):
         if part[i] < 0:
             continue  # it agrees with no other event
-        if (type_[i] == 2):  # store it for c
-            B0_e[n0] = i
-            B0_r[n0] = rank[i]
-            B0_t[n0] = time[i]
-            B0_p[n0] = part[i]
-            B0__c_volume[n0] = c_volume[i]
-            B0__c_volume_null[n0] = c_volume_null[i]
-            g = part[i]
-            L0[n0] = X0_last[g] if g >= 0 else -1
-            g = part[i]
-            L1[n0] = X1_last[g] if g >= 0 else -1
-            n0 += 1
         if (type_[i] == 1):  # store it for b
-            B1_e[n1] = i
-            B1_r[n1] = rank[i]
-            B1_t[n1] = time[i]
-            B1_p[n1] = part[i]
-            chain(n1, part[i], X0_id, X0_next, X0_prev, X0_first, X0_last)
+            at = natural(n1)
+            B1_e[at] = i
+            B1_t[at] = time[i]
+            B1_p[at] = part[i]
+            chain(at, part[i], X0_id, X0_next, X0_prev, X0_first, X0_last)
             n1 += 1
-        if (type_[i] == 0):  # store it for a
-            B2_e[n2] = i
-            B2_r[n2] = rank[i]
-            B2_t[n2] = time[i]
-            B2_p[n2] = part[i]
-            chain(n2, part[i], X1_id, X1_next, X1_prev, X1_first, X1_last)
+        elif (type_[i] == 0):  # store it for a
+            at = natural(n2)
+            B2_e[at] = i
+            B2_t[at] = time[i]
+            B2_p[at] = part[i]
+            chain(at, part[i], X1_id, X1_next, X1_prev, X1_first, X1_last)
             n2 += 1
+        elif (type_[i] == 2):  # store it for c
+            at = natural(n0)
+            B0_e[at] = i
+            B0_t[at] = time[i]
+            B0_p[at] = part[i]
+            B0__c_volume[at] = c_volume[i]
+            B0__c_volume_null[at] = c_volume_null[i]
+            g = part[i]
+            L0[at] = X0_last[g] if g >= 0 else -1
+            g = part[i]
+            L1[at] = X1_last[g] if g >= 0 else -1
+            n0 += 1
     FILL[0] = n0
     FILL[1] = n1
     FILL[2] = n2
@@ -61,14 +61,13 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_p
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, WORDS, B0_e, B0_r, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_r, B1_t, B1_p, B2_e, B2_r, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, WORDS, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     for j_c in range(r0, r1):
         m_0 = m
         w_0 = w
         e_c = B0_e[j_c]
-        r_c = B0_r[j_c]
         t_c = B0_t[j_c]
         c__c_volume = B0__c_volume[j_c]
         c__c_volume_null = B0__c_volume_null[j_c]
@@ -77,25 +76,26 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
             while at_a >= 0:  # take A a with the same symbol
                 j_a = at_a
                 at_a = X1_prev[j_a]
-                if B2_r[j_a] >= r_c:  # before c
+                if B2_t[j_a] >= t_c:  # before c
                     continue
                 if t_c - B2_t[j_a] > 600000:  # WITHIN
                     break
                 e_a = B2_e[j_a]
-                r_a = B2_r[j_a]
+                t_a = B2_t[j_a]
                 at_b = L0[j_c]
                 back_b = X0_prev[at_b] if at_b >= 0 else -1
-                while back_b >= 0 and B1_r[back_b] > r_a:
+                while back_b >= 0 and B1_t[back_b] > t_a:
                     at_b = back_b
                     back_b = X0_prev[at_b]
                 if at_b < 0:
                     at_b = first_of(X0_first, B0_p[j_c])
+                lists = 0
                 d_b = 0
                 RI_b[0, 0] = 0
                 RI_b[0, 1] = 0
                 RF_b[0, 0] = 0.0
                 while True:  # iterate B b
-                    if at_b < 0 or B1_r[at_b] >= r_c or d_b >= 5:
+                    if at_b < 0 or B1_t[at_b] >= t_c or d_b >= 5:
                         if d_b == 0:
                             break
                         d_b -= 1
@@ -107,7 +107,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     e_b = B1_e[j_b]
                     if d_b > 0 and rank[e_b] <= rank[E_b[d_b - 1]]:  # concurrent with the last one
                         continue
-                    if B1_r[j_b] <= r_a:  # after a
+                    if B1_t[j_b] <= t_a:  # after a
                         continue
                     ok = True
                     if d_b == 0:
@@ -127,6 +127,12 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         RI_b[d_b + 1, 0] += 1
                         RI_b[d_b + 1, 1] = x if RI_b[d_b + 1, 0] == 1 or x > RI_b[d_b + 1, 1] else RI_b[d_b + 1, 1]
                     d_b += 1
+                    lists += 1
+                    if lists > nums[3]:
+                        nums[0] = m_0
+                        nums[1] = w_0
+                        nums[2] = -1
+                        return j_c
                     if (not ((c__c_volume_null != 0) or (RI_b[d_b, 0] == 0)) and c__c_volume <= RI_b[d_b, 1]):  # no longer list can be true: c.volume > max(b[].volume)   (query 2:74)
                         d_b -= 1
                         continue

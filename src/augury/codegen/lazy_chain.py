@@ -32,6 +32,8 @@ from augury.codegen.lines import Lines
 from augury.codegen.source import kernel_source
 from augury.plan import Absence, ChainStep, LazyChainPlan
 
+NO_ROOM = "# no room: the caller makes some and comes back"
+
 
 def emit_lazy_chain(plan: LazyChainPlan, *, counters: bool = False) -> LazyChainSource:
     """The kernel of a plan; the same plan gives the same text."""
@@ -56,7 +58,7 @@ class _Emitter(Lists):
         for _ in range(2):
             self.out, self.entries, self.selectors = Lines(), [], {}
             self._header()
-            self.layout.store(self.out, self._arguments)
+            self.layout.store(self.out, self._arguments, self._frequent)
             self.layout.tally(self.out, self._stream)
             self._functions()
             for selector in self.selectors.values():
@@ -91,6 +93,14 @@ class _Emitter(Lists):
     @property
     def _stream(self) -> str:
         return ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+
+    @property
+    def _frequent(self) -> list[str]:
+        """The variables by how often their events come, as far as that is known, else as the chains suppose."""
+        rates = self.plan.statistics.rates
+        last_first = [v for b in self.plan.branches for v in reversed(b.evaluation)]
+        negated = [v for v in self.component if v not in last_first]
+        return sorted([*last_first, *negated], key=lambda v: -rates.get(v, 0.0))
 
     @property
     def _own_arrays(self) -> list[str]:
@@ -209,7 +219,7 @@ class _Emitter(Lists):
         c = node.step
         after = self._latest(c.after)
         if after:
-            with inside.block(f"if r_{v} <= {after}:", f"after {', '.join(c.after)}"):
+            with inside.block(f"if {self.rank}_{v} <= {after}:", f"after {', '.join(c.after)}"):
                 inside.add("continue")
         self._within(inside, f"t_{v}", bound, low=False)
         self._same_partition(inside, node, bound)
@@ -297,6 +307,7 @@ class _Emitter(Lists):
             test = f"now < INT_MAX and {now} - {earliest} <= {self.span}"
         with out.block(f"if {test}:", "it may wait for the stream"):
             with out.block(f"if f{node.number} >= {p}__t.shape[0]:"):
+                out.add(NO_ROOM)
                 self._full(out, f"{NO_ROOM_IN_POOL + node.number}")
             for u in node.path:
                 out.add(f"{p}_{self.names[u]}[f{node.number}] = j_{self.names[u]}")
@@ -318,10 +329,6 @@ class _Emitter(Lists):
             if self.counters:
                 out.add("stored += 1")
 
-    def _full(self, out: Lines, what: str) -> None:
-        out.add("# no room: the caller makes some and comes back")
-        out.add("@full " + what)
-
     def _report(self, out: Lines, b: int) -> None:
         branch = self.plan.branches[b]
         first = sum(len(x.components) for x in self.plan.branches[:b])
@@ -330,6 +337,7 @@ class _Emitter(Lists):
         size = " + ".join([str(len(singles)), *(f"d_{v}" for v in lists)])
         with out.block("if quiet == 0:") if not self.loud else nullcontext():
             with out.block(f"if m + 1 >= O_offsets.shape[0] or w + {size} > O_events.shape[0]:"):
+                out.add(NO_ROOM)
                 self._full(out, f"{NO_ROOM_FOR_MATCHES}")
             for c in branch.in_sequence:
                 v, code = self.names[c.variable], first + branch.components.index(c)

@@ -1,7 +1,8 @@
 """What is known at a place of a nest of loops: names, order, window, partition, and the texts of conjuncts.
 
-`j_a` is the position in its buffer of the event bound to a, `e_a`, `r_a`, `t_a`, `p_a` are its number, rank, clock and
-partition, `a__c_price` is a column of it. Of an iterated variable, `E_b[:d_b]` are the events bound so far.
+`j_a` is the position in its buffer of the event bound to a, `e_a`, `t_a`, `p_a` are its number, clock and partition,
+`r_a` is its rank where the clock does not tell the order, `a__c_price` is a column of it. Of an iterated variable,
+`E_b[:d_b]` are the events bound so far.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Known:
         self.layout = Layout(plan.query, self.columns, self.specs, self.strings)
         self.names = identifiers([v.name for v in plan.query.variables])
         self.span = span_of(plan.query.window)
+        self.rank = self.layout.rank
         self.vectors = {
             c.variable: ValueVector(suffix=f"_{self.names[c.variable]}")
             for b in plan.branches
@@ -68,11 +70,11 @@ class Known:
         array = "rank" if what == "r" else self.layout.clock
         return f"{array}[E_{name}[{f'd_{name} - 1' if last else '0'}]]"
 
-    def _latest(self, variables: Iterable[str], what: str = "r") -> str:
-        return _most("max", [self._end(v, what, last=True) for v in self._nearest(variables, last=True)])
+    def _latest(self, variables: Iterable[str], what: str = "") -> str:
+        return most("max", [self._end(v, what or self.rank, last=True) for v in self._nearest(variables, last=True)])
 
-    def _earliest(self, variables: Iterable[str], what: str = "r") -> str:
-        return _most("min", [self._end(v, what, last=False) for v in self._nearest(variables, last=False)])
+    def _earliest(self, variables: Iterable[str], what: str = "") -> str:
+        return most("min", [self._end(v, what or self.rank, last=False) for v in self._nearest(variables, last=False)])
 
     def _within(self, out: Lines, clock: str, bound: Sequence[str], *, low: bool, high: bool = True) -> None:
         if self.span < 0 or not bound:
@@ -168,7 +170,7 @@ class Known:
         text = str(body)
         for variable in variables:
             v, b = self.names[variable], self._buffer(variable)
-            loads = [(f"{x}_{v}", f"{b.name}_{x}") for x in ("e", "r", "t")]
+            loads = [(f"{x}_{v}", f"{b.name}_{x}") for x in self.layout.places]
             if self.query.partition_by:
                 loads.append((f"p_{v}", f"{b.name}_p"))
             loads += [(f"{v}__{x}", f"{b.name}__{x}") for x in b.columns]
@@ -180,5 +182,5 @@ class Known:
         return node.step.component.iterated
 
 
-def _most(function: str, texts: Sequence[str]) -> str:
+def most(function: str, texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{function}({', '.join(texts)})" if texts else ""

@@ -1,7 +1,8 @@
 """The input buffers of a lazy chain: which there are, what they hold of an event, and how candidates are found by key.
 
 A buffer holds the events of one type that pass the predicates on them alone, in stream order: `e` their numbers in the
-event store, `r` their ranks, `t` what the window is measured in, and copies of the columns that predicates read.
+event store, `t` what the window is measured in, `r` their ranks where time alone does not tell the order, and copies of
+the columns that predicates read.
 Components that ask for the same events share a buffer. An index links the events of a buffer that agree on a key; a
 link leads from an event of one buffer to the last one of an index that came before it and has its key. Where candidates
 are many and a comparison leaves few, a column of a buffer is also sorted, block by block.
@@ -10,7 +11,9 @@ are many and a comparison leaves few, a column of a buffer is also sorted, block
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from augury.codegen.expressions import Code, Leaf, true
 from augury.codegen.lines import Lines
@@ -31,6 +34,8 @@ class Buffer:
 
     number: int
     variables: list[str]
+    types: frozenset[str]
+    """Empty for any."""
     fits: str
     columns: dict[str, None] = field(default_factory=dict)
     keys: dict[str, None] = field(default_factory=dict)
@@ -62,7 +67,7 @@ class Layout:
                 if c.variable not in b.variables:
                     b.variables.append(c.variable)
                 return b
-        self.buffers.append(Buffer(len(self.buffers), [c.variable], fits))
+        self.buffers.append(Buffer(len(self.buffers), [c.variable], frozenset(c.types), fits))
         return self.buffers[-1]
 
     def index(self, b: Buffer, key: str) -> int:
@@ -103,11 +108,21 @@ class Layout:
         return "place" if isinstance(self.query.window, CountWindow) else "time"
 
     @property
+    def rank(self) -> str:
+        """What tells which of two events comes first: the clock, where that is the whole order, else the rank."""
+        return "t" if self.clock == "time" and len(self.query.schema.order_by) == 1 else "r"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What every buffer holds of an event: its number, its clock, and its rank unless that says no more."""
+        return ("e", "t") if self.rank == "t" else ("e", "r", "t")
+
+    @property
     def arrays(self) -> list[str]:
         """Every array of the layout, in the order generated functions take them."""
         names = ["FILL", "MASK", "WORDS"]
         for b in self.buffers:
-            names += [f"{b.name}_{x}" for x in ("e", "r", "t")]
+            names += [f"{b.name}_{x}" for x in self.places]
             names += [f"{b.name}_p"] if self.query.partition_by else []
             names += [f"{b.name}__{x}" for x in b.columns]
             names += [f"{b.name}_k{self.key_columns.index(key)}" for key in b.keys if key != PARTITION]
@@ -140,8 +155,17 @@ class Layout:
 
     # -- the function that fills the buffers ------------------------------------------------------------------------
 
-    def store(self, out: Lines, arguments: str) -> None:
-        """Write `store`, which sorts new events into the buffers and their indexes."""
+    def store(self, out: Lines, arguments: str, frequent: Sequence[str]) -> None:
+        """Write `store`, which sorts new events into the buffers and their indexes.
+
+        Where no event can go into two buffers, those of the most `frequent` variables are tried first.
+        """
+        buffers = self.buffers
+        apart = self.query.schema.type is not None and all(
+            a.types and b.types and not a.types & b.types for a, b in combinations(buffers, 2)
+        )
+        if apart:
+            buffers = sorted(buffers, key=lambda b: min(map(frequent.index, b.variables)))
         out.add()
         out.add()
         out.add("@kernel")
@@ -149,12 +173,13 @@ class Layout:
         with out.block(f"def store(i0, n, k0, {keys}{arguments}):"):
             for b in self.buffers:
                 out.add(f"n{b.number} = FILL[{b.number}]", f"of {', '.join(b.variables)}")
-            with out.block("for i in range(i0, n):"):
+            with out.block("for i in range(natural(i0), n):"):
                 if self.query.partition_by:
                     with out.block("if part[i] < 0:"):
                         out.add("continue", "it agrees with no other event")
-                for b in self.buffers:
-                    with out.block(f"if {b.fits}:", f"store it for {', '.join(b.variables)}"):
+                for k, b in enumerate(buffers):
+                    test = "elif" if apart and k else "if"
+                    with out.block(f"{test} {b.fits}:", f"store it for {', '.join(b.variables)}"):
                         self._append(out, b)
             for b in self.buffers:
                 out.add(f"FILL[{b.number}] = n{b.number}")
@@ -173,26 +198,27 @@ class Layout:
                     out.add(f"counts[(i - i0) // piece, {b.number}] += 1")
 
     def _append(self, out: Lines, b: Buffer) -> None:
-        at = f"n{b.number}"
-        out.add(f"{b.name}_e[{at}] = i")
-        out.add(f"{b.name}_r[{at}] = rank[i]")
-        out.add(f"{b.name}_t[{at}] = {self.clock}[i]")
+        out.add(f"at = natural(n{b.number})")
+        out.add(f"{b.name}_e[at] = i")
+        if "r" in self.places:
+            out.add(f"{b.name}_r[at] = rank[i]")
+        out.add(f"{b.name}_t[at] = {self.clock}[i]")
         if self.query.partition_by:
-            out.add(f"{b.name}_p[{at}] = part[i]")
+            out.add(f"{b.name}_p[at] = part[i]")
         for x in b.columns:
-            out.add(f"{b.name}__{x}[{at}] = {x}[i]")
+            out.add(f"{b.name}__{x}[at] = {x}[i]")
         for key in b.keys:
             if key != PARTITION:
                 n = self.key_columns.index(key)
-                out.add(f"{b.name}_k{n}[{at}] = K{n}[i - k0]")
+                out.add(f"{b.name}_k{n}[at] = K{n}[i - k0]")
         for (owner, key, q), link in self.links.items():
             if owner == b.number:
                 out.add(f"g = {self._new_key(key)}")
-                out.add(f"L{link}[{at}] = X{q}_last[g] if g >= 0 else -1")
+                out.add(f"L{link}[at] = X{q}_last[g] if g >= 0 else -1")
         for (owner, key), q in self.indexes.items():
             if owner == b.number:
-                out.add(f"chain({at}, {self._new_key(key)}, X{q}_id, X{q}_next, X{q}_prev, X{q}_first, X{q}_last)")
-        out.add(f"{at} += 1")
+                out.add(f"chain(at, {self._new_key(key)}, X{q}_id, X{q}_next, X{q}_prev, X{q}_first, X{q}_last)")
+        out.add(f"n{b.number} += 1")
 
     def _new_key(self, key: str) -> str:
         return "part[i]" if key == PARTITION else f"K{self.key_columns.index(key)}[i - k0]"

@@ -9,6 +9,7 @@ from augury.codegen.expressions import false, true
 from augury.codegen.lazy_layout import PARTITION, Buffer
 from augury.codegen.lazy_nest import Node, one_way
 from augury.codegen.lazy_search import Searches
+from augury.codegen.lazy_source import LIMIT, TOO_MANY_LISTS
 from augury.codegen.lines import Lines
 from augury.codegen.runs import Place, ValueVector, updates
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
@@ -17,6 +18,10 @@ from augury.plan import Component
 
 class Lists(Searches):
     """Writes them."""
+
+    def _full(self, out: Lines, what: str) -> None:
+        """Go back to the caller from where the outermost event was taken."""
+        out.add("@full " + what)
 
     def _list(
         self, out: Lines, node: Node, bound: Sequence[str], report: Callable[[Lines, int], None], *, fresh: bool
@@ -47,11 +52,13 @@ class Lists(Searches):
             following = f"X{q}_next[at_{v}]"
             over = f"at_{v} < 0"
             if node.step.before:
-                over += f" or {b.name}_r[at_{v}] >= {self._earliest(node.step.before)}"
+                over += f" or {b.name}_{self.rank}[at_{v}] >= {self._earliest(node.step.before)}"
             elif self.span >= 0:
                 over += f" or {b.name}_t[at_{v}] - {self._earliest(bound, 't')} > {self.span}"
         if c.high is not None:
             over += f" or d_{v} >= {c.high}"
+        if not any(self.component[u].iterated for u in bound):
+            out.add("lists = 0")
         out.add(f"d_{v} = 0")
         for array, cells, zero in (("RI", vector.integers, "0"), ("RF", vector.floats, "0.0")):
             for k in range(len(cells)):
@@ -69,6 +76,9 @@ class Lists(Searches):
             out.add(f"e_{v} = {b.name}_e[j_{v}]")
             self._candidate(out, node, bound, key, group)
             self._take_into_list(out, c, vector, b)
+            out.add("lists += 1")
+            with out.block(f"if lists > nums[{LIMIT}]:"):
+                self._full(out, f"{TOO_MANY_LISTS}")
             self._cut(out, c)
             if key is None and group is not None:
                 with out.block(f"if d_{v} == 1:"):
@@ -129,7 +139,7 @@ class Lists(Searches):
         if key is not None:
             if step.after:
                 with out.block(
-                    f"if {b.name}_r[j_{v}] <= {self._latest(step.after)}:", f"after {', '.join(step.after)}"
+                    f"if {b.name}_{self.rank}[j_{v}] <= {self._latest(step.after)}:", f"after {', '.join(step.after)}"
                 ):
                     out.add("continue")
             elif self.span >= 0 and bound:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from augury.codegen.expressions import value
+from augury.codegen.lazy_known import most
 from augury.codegen.lazy_layout import Buffer
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lazy_select import Selections
@@ -51,8 +52,8 @@ class Searches(Selections):
                 self._keep_for_first(out, n)
         if key is not None:
             self._walk(out, inside, node, bound, key)
-        elif node.step.bound is not None:
-            self._sorted_search(out, node, node.step.bound)
+        elif node.step.bounds:
+            self._sorted_search(out, node, node.step.bounds)
         elif rest:
             out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
             where = f"G{node.number}[at_{v}]"
@@ -78,11 +79,11 @@ class Searches(Selections):
         within = self.span >= 0 and not self._by_partition
         base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
         if first in node.step.after:
-            out.add(f"{base} = gallop_upper({b.name}_r, {base}, {fill}, r_{r})", f"after {first}")
+            out.add(f"{base} = gallop_upper({b.name}_{self.rank}, {base}, {fill}, {self.rank}_{r})", f"after {first}")
         elif within:
             out.add(f"{base} = gallop_lower({b.name}_t, {base}, {fill}, t_{r} - {self.span})", "WITHIN")
         if first in node.step.before:
-            out.add(f"{top} = gallop_lower({b.name}_r, {top}, {fill}, r_{r})", f"before {first}")
+            out.add(f"{top} = gallop_lower({b.name}_{self.rank}, {top}, {fill}, {self.rank}_{r})", f"before {first}")
         elif within:
             out.add(f"{top} = gallop_upper({b.name}_t, {top}, {fill}, t_{r} + {self.span})", "WITHIN")
         else:
@@ -109,7 +110,7 @@ class Searches(Selections):
         if step.after:
             why, text = (
                 f"after {', '.join(step.after)}",
-                f"{upper}({arrays}_r, {base}, {top}, {self._latest(step.after)})",
+                f"{upper}({arrays}_{self.rank}, {base}, {top}, {self._latest(step.after)})",
             )
             by = self._nearest(step.after, last=True)
         elif within and bound:
@@ -122,7 +123,7 @@ class Searches(Selections):
         why, text, by = "", top, [""]
         if step.before:
             earliest = self._earliest(step.before)
-            why, text = f"before {', '.join(step.before)}", f"{lower}({arrays}_r, {start}, {top}, {earliest})"
+            why, text = f"before {', '.join(step.before)}", f"{lower}({arrays}_{self.rank}, {start}, {top}, {earliest})"
             by = self._nearest(step.before, last=False)
         elif within and bound:
             why, text = "WITHIN", f"{upper}({arrays}_t, {start}, {top}, {self._earliest(bound, 't')} + {self.span})"
@@ -146,31 +147,44 @@ class Searches(Selections):
         late, early = "continue" if backward else "break", "break" if backward else "continue"
         if step.before:
             with stops.block(
-                f"if {b.name}_r[j_{v}] >= {self._earliest(step.before)}:", f"before {', '.join(step.before)}"
+                f"if {b.name}_{self.rank}[j_{v}] >= {self._earliest(step.before)}:", f"before {', '.join(step.before)}"
             ):
                 stops.add(late)
         elif self.span >= 0:
             with stops.block(f"if {b.name}_t[j_{v}] - {self._earliest(bound, 't')} > {self.span}:", "WITHIN"):
                 stops.add(late)
         if step.after:
-            with stops.block(f"if {b.name}_r[j_{v}] <= {self._latest(step.after)}:", f"after {', '.join(step.after)}"):
+            with stops.block(
+                f"if {b.name}_{self.rank}[j_{v}] <= {self._latest(step.after)}:", f"after {', '.join(step.after)}"
+            ):
                 stops.add(early)
         elif self.span >= 0:
             with stops.block(f"if {self._latest(bound, 't')} - {b.name}_t[j_{v}] > {self.span}:", "WITHIN"):
                 stops.add(early)
         out.lines += stops.lines
 
-    def _sorted_search(self, out: Lines, node: Node, bound: Bound) -> None:
-        """The head of a loop over the candidates that a comparison leaves, found block by block by their values."""
-        v, b = self.names[node.variable], self._buffer(node.variable)
-        z, x = self.layout.sorting(b, bound.column), self.columns.names[bound.column]
-        known = value(bound.value, self._leaf, self.strings).as_float()
-        low, high = ("-inf", known) if "<" in bound.operator else (known, "inf")
+    def _sorted_search(self, out: Lines, node: Node, bounds: Sequence[Bound]) -> None:
+        """The head of a loop over the candidates that comparisons leave, found block by block by their values."""
+        v, b, column = self.names[node.variable], self._buffer(node.variable), bounds[0].column
+        z, x = self.layout.sorting(b, column), self.columns.names[column]
+        low = most("max", [self._limit(bound) for bound in bounds if ">" in bound.operator]) or "-inf"
+        high = most("min", [self._limit(bound) for bound in bounds if "<" in bound.operator]) or "inf"
         arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Y{node.number}"
-        out.add(f"found_{v} = sorted_between({arrays})", f"{bound.column} {bound.operator} ...")
+        out.add(f"found_{v} = sorted_between({arrays})", "; ".join(f"{column} {b.operator} ..." for b in bounds))
+        if self.counters:
+            out.add(f"predicates += looked_at(SORTED[{z}], lo_{v}, hi_{v})")
         out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
         self._first_line(out, f"j_{v} = Y{node.number}[at_{v}]")
         self.selected[f"Y{node.number}"] = None
+
+    def _limit(self, bound: Bound) -> str:
+        """What the column is at least, or at most; a little less, or more, where a sum is rounded."""
+        known = value(bound.value, self._leaf, self.strings).as_float()
+        if bound.shift is None:
+            return known
+        shift = value(bound.shift, self._leaf, self.strings).as_float()
+        rounded = "least_with" if ">" in bound.operator else "most_with"
+        return f"{rounded}({known}, {f'-({shift})' if bound.less else shift})"
 
     def _start_of_walk(
         self,
@@ -199,7 +213,7 @@ class Searches(Selections):
         out.add(f"back_{v} = X{q}_prev[at_{v}] if at_{v} >= 0 else -1")
         inside = [f"back_{v} >= 0"]
         if step.after:
-            inside.append(f"{b.name}_r[back_{v}] > {self._latest(step.after)}")
+            inside.append(f"{b.name}_{self.rank}[back_{v}] > {self._latest(step.after)}")
         elif self.span >= 0:
             inside.append(f"{self._latest(bound, 't')} - {b.name}_t[back_{v}] <= {self.span}")
         with out.block(f"while {' and '.join(inside)}:"):

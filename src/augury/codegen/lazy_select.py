@@ -2,7 +2,7 @@
 
 A selector fills a mask for the whole range, then reads it eight at a time; where few candidates pass, most of the mask
 is never looked at. Conditions of a later state that read only the first event are tested once for each of those, and
-what passes is kept beside: in `H3_r`, `H3__c_price`, ... for state 3, in order, at the positions `F3` of its buffer.
+what passes is kept beside: in `H3_t`, `H3__c_price`, ... for state 3, in order, at the positions `F3` of its buffer.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Selections(Known):
     """The arrays that selectors write to."""
 
     def _chosen(self, node: Node) -> tuple[Conjunct, ...]:
-        """The conjuncts of a state that a selector tests; counting how many were tested forbids it."""
-        if self.counters or node.number < 0 or node.step.component.iterated or self._key(node) is not None:
+        """The conjuncts of a state that a selector tests."""
+        if node.number < 0 or node.step.component.iterated or self._key(node) is not None:
             return ()
-        if node.step.bound is not None or node.variable not in self.plan.selected:
+        if node.step.bounds or node.variable not in self.plan.selected:
             return ()
         return tuple(j for j in node.step.component.take if vectorises(j))
 
@@ -48,16 +48,23 @@ class Selections(Known):
         prefix = f"H{n}" if kept else self._buffer(node.variable).name
         call = self._selector(f"{'choose' if kept else 'select'}_{n}", node, conjuncts, prefix, f"G{n}", ())
         out.add(f"found_{v} = {call.format(lo=f'lo_{v}', hi=f'hi_{v}')}", self._origins(conjuncts))
+        if self.counters:
+            out.add(f"predicates += {len(conjuncts)} * (hi_{v} - lo_{v})")
 
     def _keep_for_first(self, out: Lines, node: Node) -> None:
         """Set `kept` to the number of events that pass what the first event alone decides."""
         v, n, b = self.names[node.variable], node.number, self._buffer(node.variable)
         conjuncts = self._kept_for_first(node)
         rest = [j for j in self._chosen(node) if j not in conjuncts]
-        copies = ["_r", "_t", *(f"__{x}" for x in self._columns_in(node, self._texts(rest)))]
+        copies = [
+            *(f"_{x}" for x in self.layout.places if x != "e"),
+            *(f"__{x}" for x in self._columns_in(node, self._texts(rest))),
+        ]
         call = self._selector(f"keep_{n}", node, conjuncts, b.name, f"F{n}", copies)
         text = call.format(lo=f"base{n}_{v}", hi=f"top{n}_{v}")
         out.add(f"kept{n}_{v} = {text}", self._origins(conjuncts))
+        if self.counters:
+            out.add(f"predicates += {len(conjuncts)} * (top{n}_{v} - base{n}_{v})")
 
     def _selector(
         self, name: str, node: Node, conjuncts: Sequence[Conjunct], prefix: str, found: str, copies: Sequence[str]

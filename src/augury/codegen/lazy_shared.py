@@ -104,7 +104,8 @@ def snapshot(live: LazyState, sequence: Sequence[int], first: int, begin: int) -
     fill = [int(live.arrays["FILL"][b]) for b in sequence]
     starts = np.concatenate([[0], np.cumsum(fill)])
     buffers = (
-        np.concatenate([live.arrays[f"B{b}_{x}"][:n] for b, n in zip(sequence, fill, strict=True)]) for x in "ert"
+        np.concatenate([live.arrays[f"B{b}_{x}"][:n] for b, n in zip(sequence, fill, strict=True)])
+        for x in ("e", live.source.layout.rank, "t")
     )
     columns = (live.events.view(name).copy() for name in ("rank", "time", "rows"))
     return Snapshot(first, int(starts[-2]) + begin, starts, *buffers, *columns)

@@ -10,8 +10,10 @@ from augury.codegen.source import KernelSource
 from augury.plan import Absence
 from augury.runtime.columns import ColumnSpec
 
-MATCHES, ENTRIES, FULL = range(3)
-"""Cells of `nums`: how many matches and events of matches there are, and what had no room left."""
+MATCHES, ENTRIES, FULL, LIMIT = range(4)
+"""Cells of `nums`: how many matches and events of matches there are, what had no room left, how many lists may be."""
+
+TOO_MANY_LISTS = -1
 
 NO_ROOM_FOR_MATCHES = 1
 NO_ROOM_IN_POOL = 2

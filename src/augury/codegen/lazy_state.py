@@ -107,7 +107,7 @@ class LazyState:
             _, integers, floats = self.source.lists[variable]
             return (size + 1, integers if array == "RI" else floats)
         # A selector writes one position more than it finds.
-        return (size + 1 if array in ("S", "E") or re.fullmatch(r"[FG]\d+", array) else size,)
+        return (size + 1 if array in ("S", "E") or re.fullmatch(r"[FGY]\d+", array) else size,)
 
     def _dtype(self, name: str) -> Any:
         if name.startswith("RF_"):

@@ -97,7 +97,7 @@ def _taken(step: ChainStep) -> str:
     key = step.key
     if key is not None:
         return f"{text}, found by {c.variable}.{key.column} = {key.other}.{key.other_column}"
-    return text if step.bound is None else f"{text}, found by a sorted search for {c.variable}.{step.bound.column}"
+    return f"{text}, found by a sorted search for {c.variable}.{step.bounds[0].column}" if step.bounds else text
 
 
 def _partial(plan: LazyChainPlan, k: int, j: int, counters: Counters | None) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from augury.ir.branches import in_order, is_total
-from augury.ir.predicate import Aggregate, Compare, Conjunct, Element, Expr, Ref, variables, walk
+from augury.ir.predicate import Aggregate, Arithmetic, Compare, Conjunct, Element, Expr, Ref, variables, walk
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.statistics import StreamStatistics
@@ -33,11 +33,17 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A comparison that a sorted search uses: `column` of the step's event is `operator` `value`, which is known."""
+    """A comparison that a sorted search uses: `column` of the step's event is `operator` `value`, which is known.
+
+    With `shift`, which is known as well, that is so of the column and the shift together: `a.price + 5 > b.price`. With
+    `less` the shift is taken from it.
+    """
 
     column: str
     operator: str
     value: Expr
+    shift: Expr | None = None
+    less: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,8 @@ class ChainStep:
     before: tuple[str, ...]
     absent: tuple[Absence, ...]
     key: Key | None
-    bound: Bound | None = None
+    bounds: tuple[Bound, ...] = ()
+    """On one column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +150,8 @@ class LazyChainPlan:
             ]
             rest = [part for part in rest if part not in ready]
             key = self._key(component, known) if self.indexed else None
-            bound = self._bound(component) if key is None and v in self.sorted else None
-            out.append(ChainStep(component, after, before, tuple(ready), key, bound))
+            bounds = self._bounds(component) if key is None and v in self.sorted else ()
+            out.append(ChainStep(component, after, before, tuple(ready), key, bounds))
         return tuple(out), tuple(rest)
 
     def _component(self, c: Component, known: Sequence[str]) -> Component:
@@ -169,28 +176,46 @@ class LazyChainPlan:
                         return Key(mine.column, other.variable, other.column)
         return None
 
-    def _bound(self, c: Component) -> Bound | None:
-        """The first comparison of a number of the step's event with what is known by then."""
+    def _bounds(self, c: Component) -> tuple[Bound, ...]:
+        """The comparisons of a number of the step's event with what is known by then."""
         if c.iterated or self.query.partition_by:
-            return None
-        return next((bound for j in c.take if (bound := bound_of(j, c.variable)) is not None), None)
+            return ()
+        return tuple(bound for _, bound in bounds_of(c))
 
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons, and what they are with their sides exchanged."""
 
 
-def bound_of(j: Conjunct, variable: str) -> Bound | None:
-    """`j` as a bound on an attribute of `variable`, if it compares one with what other variables tell."""
+def bounds_of(c: Component) -> list[tuple[Conjunct, Bound]]:
+    """The conjuncts that bound a number of the component's event by what other variables tell, all the same one."""
+    found = [(j, bound) for j in c.take if (bound := _bound(j, c.variable)) is not None]
+    return [(j, bound) for j, bound in found if bound.column == found[0][1].column]
+
+
+def _bound(j: Conjunct, variable: str) -> Bound | None:
     if not isinstance(j.expr, Compare) or j.expr.operator not in TURNED:
         return None
     sides = ((j.expr.left, j.expr.right, j.expr.operator), (j.expr.right, j.expr.left, TURNED[j.expr.operator]))
     for mine, value, operator in sides:
-        own = isinstance(mine, Ref) and mine.variable == variable and mine.type.kind is Kind.FLOAT
-        if own and variable not in variables(value) and value.type.numeric:
-            assert isinstance(mine, Ref)
-            return Bound(mine.column, operator, value)
+        if variable in variables(value) or not value.type.numeric:
+            continue
+        match mine:
+            case Ref(column=column) if _own(mine, variable):
+                return Bound(column, operator, value)
+            case Arithmetic("+" | "-" as sign, Ref(column=column) as own, shift) if _own(own, variable):
+                pass
+            case Arithmetic("+" as sign, shift, Ref(column=column) as own) if _own(own, variable):
+                pass
+            case _:
+                continue
+        if variable not in variables(shift) and shift.type.numeric:
+            return Bound(column, operator, value, shift, sign == "-")
     return None
+
+
+def _own(e: Ref, variable: str) -> bool:
+    return e.variable == variable and e.type.kind is Kind.FLOAT
 
 
 @dataclass(frozen=True, slots=True)

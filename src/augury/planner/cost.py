@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Component, LazyChainPlan, StreamStatistics
-from augury.plan.lazy_chain import bound_of
+from augury.plan.lazy_chain import bounds_of
 from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
 
 EXHAUSTIVE = 8
@@ -30,8 +30,8 @@ SEARCH = 2.0
 SOME = 8
 """Candidates of a search from which on they are compared many at a time."""
 
-MANY, SELDOM = 1_000, 0.1
-"""Candidates of a search, and the share of them that a comparison leaves, from which on it is a sorted one."""
+MANY, SELDOM = 256, 0.1
+"""Candidates of a search, and the share of them that comparisons leave, from which on it is a sorted one."""
 
 SEVERAL = 3
 """Partial matches from one first event, from which on it pays to test later candidates once for all of them."""
@@ -344,18 +344,14 @@ def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
         for step in plan.steps(branch)[0]:
             v = step.component.variable
             i = model.index(v)
-            compared = next((j for j in step.component.take if bound_of(j, v) is not None), None)
+            left = math.prod(selectivity(j, plan.statistics, plan.computed) for j, _ in bounds_of(step.component))
             candidates = model.candidates(bound, i)
             if candidates >= SOME:
                 select.add(v)
-            if (
-                candidates >= MANY
-                and compared is not None
-                and selectivity(compared, plan.statistics, plan.computed) <= SELDOM
-            ):
-                sort.add(v)
             if bound not in (0, first) and model.partial(bound) >= SEVERAL * model.partial(first):
                 keep.add(v)
+            elif candidates >= MANY and left <= SELDOM:
+                sort.add(v)
             bound |= 1 << i
             first = first or bound
     return replace(plan, selected=frozenset(select), sorted=frozenset(sort), kept=frozenset(keep))
