@@ -71,7 +71,7 @@ bench-sets: $(READY) ## measure event sets, covers and counting, with every answ
 	@$(BIN)/python -m benchmarks.sets --json build/bench/sets.json $(BENCH)
 
 bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
-	@$(BIN)/python -m benchmarks.spark_host --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)
+	@$(BIN)/python -m benchmarks.spark_batch --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)
 
 bench-stream: $(READY) ## measure streams on Spark, with every answer checked
 	@$(BIN)/python -m benchmarks.spark_stream --json build/bench/stream.json $(BENCH)

@@ -4,6 +4,7 @@
 """
 
 from augury.hosts.spark.config import Pipeline, read_pipeline
+from augury.hosts.spark.files import match_files
 from augury.hosts.spark.match import match, match_all
 from augury.hosts.spark.pipeline import run_pipeline
 from augury.hosts.spark.session import embedded_session
@@ -14,6 +15,7 @@ __all__ = [
     "embedded_session",
     "match",
     "match_all",
+    "match_files",
     "read_pipeline",
     "register",
     "register_any_query",

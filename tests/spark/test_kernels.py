@@ -16,7 +16,7 @@ from augury.hosts.local import make_options
 from augury.hosts.spark.group import one_group
 from augury.hosts.spark.job import Job, Roles, job_of
 from augury.hosts.spark.kernels import compiled_kernels, unpack_kernels
-from augury.hosts.spark.partition import PartitionTask
+from augury.hosts.spark.packing import SHARE, PackTask, PlaceTask
 from augury.source import Source
 from augury.testing.tables import parse_stream
 
@@ -24,12 +24,18 @@ EVENTS = parse_stream("a1(k=p,x=1) b2(k=p,x=3) a3(k=q,x=2) b4(k=q,x=0) c5(k=p,x=
 QUERY = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 10 seconds RETURN a.id AS a, b.id AS b"
 
 
+def packed(job: Job) -> list[pa.RecordBatch]:
+    """The events as they reach the task that matches them."""
+    table = EVENTS.select(job.arrow.names).append_column(SHARE, pa.array([0] * len(EVENTS), pa.int32()))
+    return list(PackTask(job.schema, 1, None)(table.to_batches()))
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     """A job whose kernels the driver has compiled by running it once."""
     options = make_options(jit=True, cache_dir=tmp_path / "driver")
     compiled = job_of(Source(QUERY), EVENTS.schema, Roles(), options)
-    assert pa.Table.from_batches(PartitionTask(one_group(compiled))(EVENTS.to_batches())).num_rows == 2
+    assert pa.Table.from_batches(PlaceTask(one_group(compiled), None)(packed(compiled))).num_rows == 2
     return replace(compiled, kernels=compiled_kernels(compiled.program, options.cache_dir))
 
 
@@ -43,7 +49,7 @@ def test_an_executor_compiles_nothing_that_the_driver_compiled(job: Job, tmp_pat
     )
     ran = subprocess.run(
         [sys.executable, "-c", script],
-        input=pickle.dumps((PartitionTask(one_group(moved)), EVENTS.to_batches())),
+        input=pickle.dumps((PlaceTask(one_group(moved), None), packed(moved))),
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=False,

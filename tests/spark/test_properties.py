@@ -16,10 +16,11 @@ from pyspark.sql import functions as F
 
 import augury.spark
 from augury.hosts.local import make_options
-from augury.hosts.spark.batch import CHUNK, match_batch, match_split, prepared
+from augury.hosts.spark.batch import match_batch, match_split, prepared
 from augury.hosts.spark.chunks import Chunks
 from augury.hosts.spark.group import Group, one_group
 from augury.hosts.spark.job import Roles, job_of
+from augury.hosts.spark.sampling import Look
 from augury.hosts.spark.schemas import arrow_schema
 from augury.source import Source
 from augury.testing.queries import queries
@@ -33,8 +34,8 @@ AT_ONCE = 8
 def split(frame: DataFrame, group: Group, cuts: list[int], partitions: int) -> DataFrame:
     """Matched in ranges of time that end anywhere, if the query may be, else by key."""
     if group.why_whole is not None:
-        return match_batch(frame, group, partitions=partitions, chunks=None)
-    chunks = Chunks(tuple(sorted(set(cuts))), group.reach, CHUNK) if cuts else None
+        return match_batch(Look(frame), group, partitions=partitions, chunks=None)
+    chunks = Chunks(tuple(sorted(set(cuts))), group.reach) if cuts else None
     return match_split(prepared(frame, group), group, chunks, partitions)
 
 

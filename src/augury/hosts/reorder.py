@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,14 @@ class Arrivals:
 
     `rows` are their positions in the stream. `anchors` are those of the events they arrived with: an event derived from
     a match arrives right after the last event of the match, every other one is its own anchor. `time` is in ticks.
+    `texts` is what kernels that are given these very events share.
     """
 
     table: pa.Table
     rows: Integers
     anchors: Integers
     time: Integers
+    texts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def none(cls, arrow: pa.Schema) -> Self:
@@ -85,7 +87,7 @@ class Arrivals:
 
     def batch(self, schema: EventSchema) -> EventBatch:
         """What a kernel consumes; the events must be in order."""
-        return EventBatch(engine_table(self.table, schema.type), self.rows, self.time)
+        return EventBatch(engine_table(self.table, schema.type), self.rows, self.time, self.texts)
 
 
 def arrive(table: pa.Table, schema: EventSchema, first_row: int) -> Arrivals:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,14 @@ class EventBatch:
     """Events sorted by their order key, concurrent ones by arrival.
 
     `rows` are the positions at which the events arrived, counted from 0 over the whole stream; `time` is in ticks of
-    the schema's time unit and has no nulls.
+    the schema's time unit and has no nulls. `texts` holds columns of strings by their distinct values, as far as a
+    kernel has wanted them: those that are given the same events share it.
     """
 
     table: pa.Table
     rows: Integers
     time: Integers
+    texts: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

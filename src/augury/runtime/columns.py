@@ -138,7 +138,7 @@ def encode(
     """
     size = len(batch)
     ranks, last = ranks_in_order(batch, schema, encoding.last)
-    text, dictionary = _text(batch.table, schema, specs, encoding.dictionary, functions)
+    text, dictionary = _text(batch, schema, specs, encoding.dictionary, functions)
     arrays: Arrays = {}
     for spec in specs:
         if spec.kind is Kind.STRING:
@@ -190,7 +190,7 @@ class _Text:
 
 
 def _text(
-    table: pa.Table,
+    batch: EventBatch,
     schema: EventSchema,
     specs: Sequence[ColumnSpec],
     dictionary: StringDictionary,
@@ -204,13 +204,18 @@ def _text(
             attribute = _attribute(spec)
             wanted.append(attribute)
             if attribute is None:
-                computed[spec.name] = distinct(_column(spec, table, functions))
-    attributes = {
-        name: distinct(_as_text(one_array(table[name]))) for name in dict.fromkeys(wanted) if name is not None
-    }
+                computed[spec.name] = distinct(_column(spec, batch.table, functions))
+    attributes = {name: _distinct(batch, name) for name in dict.fromkeys(wanted) if name is not None}
     encoded, dictionary = encode_strings([*attributes.values(), *computed.values()], dictionary)
     codes = iter(encoded)
     return _Text(dict(zip(attributes, codes, strict=False)), dict(zip(computed, codes, strict=True))), dictionary
+
+
+def _distinct(batch: EventBatch, name: str) -> Distinct[str]:
+    found: Distinct[str] | None = batch.texts.get(name)
+    if found is None:
+        found = batch.texts[name] = distinct(_as_text(one_array(batch.table[name])))
+    return found
 
 
 def _as_text(array: pa.Array) -> pa.Array:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from functools import reduce
-from operator import add
+from operator import and_
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from augury.errors import AuguryWarning
@@ -14,12 +14,9 @@ from augury.hosts.spark.blobs import ARRIVAL
 from augury.hosts.spark.chunks import Chunks, cut
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.group import Group
-from augury.hosts.spark.partition import PartitionTask
+from augury.hosts.spark.packing import PACKED, PLACE, SHARE, PackTask, PlaceTask
+from augury.hosts.spark.sampling import Heaviest, Look, heaviest
 from augury.hosts.spark.schemas import spark_schema
-from augury.schema import Kind
-
-CHUNK = "__augury_chunk"
-PLACE = "__augury_place"
 
 QUANTILES = 255
 """Times at which a stream without a key may be cut."""
@@ -27,10 +24,14 @@ QUANTILES = 255
 ENOUGH = 50_000
 """Events that are worth a chunk of their own."""
 
+SOME, MOST = 0.1, 0.75
+"""A key with twice its part of the events is too much for one task, but not below the first, and always above the
+second share."""
 
-def match_batch(frame: DataFrame, group: Group, *, partitions: int | None, chunks: int | None) -> DataFrame:
+
+def match_batch(look: Look, group: Group, *, partitions: int | None, chunks: int | None) -> DataFrame:
     """The matches of a finite frame; `partitions` and `chunks` say how it is split, by default by what is in it."""
-    events = prepared(frame, group)
+    events = prepared(look.frame, group)
     reason = group.why_whole
     if not group.key and reason is not None and chunks != 1:
         warnings.warn(
@@ -38,22 +39,61 @@ def match_batch(frame: DataFrame, group: Group, *, partitions: int | None, chunk
             AuguryWarning,
             stacklevel=3,
         )
-    splits = reason is None and (chunks != 1 if not group.key else chunks is not None)
-    pieces = _chunks(events, group, chunks, partitions) if splits else None
-    return match_split(events, group, pieces, partitions)
+    if reason is not None or chunks == 1:
+        return match_split(events, group, None, partitions)
+    if not group.key or chunks is not None:
+        return match_split(events, group, _chunks(events, group, chunks, partitions), partitions)
+    heavy = _dominating(look, group, partitions or shuffle_partitions(look.frame))
+    pieces = None if heavy is None else _chunks(events, group, None, partitions)
+    if heavy is not None and pieces is not None:
+        named = ", ".join(f"{name}={value!r}" for name, value in zip(group.key, heavy.key, strict=True))
+        warnings.warn(
+            f"{heavy.share:.0%} of the events have the key {named}: they are split by time, not by key. "
+            "Give partitions= and chunks= to split them by both, or chunks=1 to split them by key",
+            AuguryWarning,
+            stacklevel=3,
+        )
+    return match_split(events, group, pieces, None if pieces is not None else partitions)
+
+
+def _dominating(look: Look, group: Group, partitions: int) -> Heaviest | None:
+    """The key that has so many of the events that the task which gets it would keep all others waiting."""
+    if partitions == 1:
+        return None
+    too_much = min(MOST, max(SOME, 2 / partitions))
+    seen = heaviest(look.sample(group.key))
+    if seen is None or seen.share <= too_much:
+        return None
+    # The first events of a partition may be of one key by chance: all events are counted before any are split.
+    same = [column(name) == F.lit(value) for name, value in zip(group.key, seen.key, strict=True)]
+    counted = look.frame.select(F.count(F.lit(1)), F.count_if(reduce(and_, same))).first()
+    assert counted is not None
+    share = counted[1] / max(1, counted[0])
+    return Heaviest(seen.key, share) if share > too_much else None
 
 
 def match_split(events: DataFrame, group: Group, chunks: Chunks | None, partitions: int | None) -> DataFrame:
     """The matches of prepared events, split by key, or into chunks, or both."""
-    if chunks is not None:
-        spread = _by_time(events, group, chunks, partitions)
-    elif group.key:
-        columns = [column(name) for name in group.key]
-        spread = events.repartition(*columns) if partitions is None else events.repartition(partitions, *columns)
-    else:
-        spread = events.repartition(1)
-    ordered = spread.sortWithinPartitions(*_order(group, events))
-    return ordered.mapInArrow(PartitionTask(group, chunks), spark_schema(group.result))
+    shares = _shares(events, group, chunks, partitions)
+    key = [column(name) for name in group.key]
+    share = F.pmod(F.xxhash64(*key), F.lit(shares)).cast("int") if shares > 1 else F.lit(0)
+    pack = PackTask(group.schema, shares, chunks)
+    packed = events.withColumn(SHARE, share).mapInArrow(pack, spark_schema(PACKED))
+    placed = packed.repartitionById(pack.places, PLACE)
+    return placed.mapInArrow(PlaceTask(group, chunks), spark_schema(group.result))
+
+
+def _shares(events: DataFrame, group: Group, chunks: Chunks | None, partitions: int | None) -> int:
+    if not group.key:
+        return 1
+    if partitions is not None or chunks is not None:
+        return partitions or 1
+    return shuffle_partitions(events)
+
+
+def shuffle_partitions(frame: DataFrame) -> int:
+    """Into how many partitions Spark is told to shuffle."""
+    return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def prepared(frame: DataFrame, group: Group) -> DataFrame:
@@ -65,14 +105,6 @@ def prepared(frame: DataFrame, group: Group) -> DataFrame:
     test = None if relevant is None else row_filter(relevant, group.schema)
     events = frame if test is None else frame.where(test)
     return events.select(*columns)
-
-
-def _order(group: Group, events: DataFrame) -> list[Column]:
-    """Time first, then what settles the order of concurrent events, arrival last."""
-    time = group.schema.time
-    first = ticks(group.schema, time) if group.schema[time].kind is Kind.FLOAT else column(time)
-    rest = [column(name) for name in group.schema.order_by[1:]]
-    return [first, *rest, *([column(ARRIVAL)] if ARRIVAL in events.columns else [])]
 
 
 def _chunks(events: DataFrame, group: Group, wanted: int | None, partitions: int | None) -> Chunks | None:
@@ -88,29 +120,8 @@ def _chunks(events: DataFrame, group: Group, wanted: int | None, partitions: int
         return None
     bounds = list(row["q"])
     if wanted is None:
-        most = partitions or int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+        most = partitions or shuffle_partitions(events)
         count = min(most, row["n"] // ENOUGH)
         bounds = [bounds[k * (number + 1) // count - 1] for k in range(1, count)]
-    chunks = cut(bounds, group.reach, CHUNK)
+    chunks = cut(bounds, group.reach)
     return chunks if len(chunks) > 1 else None
-
-
-def _by_time(events: DataFrame, group: Group, chunks: Chunks, partitions: int | None) -> DataFrame:
-    """Every event in each chunk that it can matter to, each chunk (of each share of the keys) in its own partition."""
-    time = ticks(group.schema, group.schema.time)
-
-    def chunk_of(at: Column, beyond: int) -> Column:
-        # A time so far off that it does not fit 64 bits is null.
-        return F.coalesce(reduce(add, [(at >= F.lit(bound)).cast("int") for bound in chunks.bounds]), F.lit(beyond))
-
-    reach = F.lit(chunks.reach).cast("long")
-    first = chunk_of(F.try_subtract(time, reach), 0)
-    seen_in = F.when(time.isNotNull(), F.sequence(first, chunk_of(F.try_add(time, reach), len(chunks) - 1)))
-    # An event without a time is an error, to be raised where the events are read, not a row to be lost here.
-    spread = events.select("*", F.explode(F.coalesce(seen_in, F.array(F.lit(0)))).alias(CHUNK))
-    shares = (partitions or 1) if group.key else 1
-    place = column(CHUNK)
-    if shares > 1:
-        share = F.pmod(F.hash(*[column(name) for name in group.key]), F.lit(shares))
-        place = share * F.lit(len(chunks)) + place
-    return spread.withColumn(PLACE, place).repartitionById(shares * len(chunks), PLACE).drop(PLACE)

@@ -11,6 +11,7 @@ from augury.compiler import CompiledProgram
 from augury.hosts.stages import Found
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
+from augury.runtime.batch import Integers
 from augury.runtime.shared import enumerated
 
 
@@ -18,15 +19,14 @@ from augury.runtime.shared import enumerated
 class Chunks:
     """Time cut at `bounds` (ticks, increasing): chunk k holds the times from bound k - 1 up to, not including, bound k.
 
-    An event takes part in every chunk that comes within `reach` of it. `column` holds the number of the chunk.
+    An event takes part in every chunk that comes within `reach` of it.
 
-    >>> Chunks((10, 20), 3, "chunk").limits(1)
+    >>> Chunks((10, 20), 3).limits(1)
     (10, 20)
     """
 
     bounds: tuple[int, ...]
     reach: int
-    column: str
 
     def __len__(self) -> int:
         return len(self.bounds) + 1
@@ -37,6 +37,21 @@ class Chunks:
             None if chunk == 0 else self.bounds[chunk - 1],
             None if chunk == len(self.bounds) else self.bounds[chunk],
         )
+
+    def seen_in(self, time: Integers) -> tuple[Integers, Integers]:
+        """Every event, by its position, in each chunk that it takes part in.
+
+        >>> rows, chunks = Chunks((10, 20), 3).seen_in(np.array([5, 8, 12]))
+        >>> rows.tolist(), chunks.tolist()
+        ([0, 1, 1, 2, 2], [0, 0, 1, 0, 1])
+        """
+        bounds, limits = np.array(self.bounds, dtype=np.int64), np.iinfo(np.int64)
+        first = np.searchsorted(bounds, np.maximum(time, limits.min + self.reach) - self.reach, "right")
+        last = np.searchsorted(bounds, np.minimum(time, limits.max - self.reach) + self.reach, "right")
+        number = last - first + 1
+        rows = np.repeat(np.arange(len(time)), number)
+        before = np.cumsum(number) - number
+        return rows, first[rows] + np.arange(len(rows)) - before[rows]
 
 
 def why_whole(program: CompiledProgram) -> str | None:
@@ -70,17 +85,17 @@ def by_end(program: CompiledProgram) -> bool:
     return program.last.bound.output in (OutputMode.LATEST, OutputMode.COUNT)
 
 
-def cut(quantiles: Sequence[int], reach: int, column: str) -> Chunks:
+def cut(quantiles: Sequence[int], reach: int) -> Chunks:
     """Chunks with about the same number of events; none is shorter than a window, of which it would see three.
 
-    >>> cut([5, 6, 20, 90], 10, "chunk").bounds
+    >>> cut([5, 6, 20, 90], 10).bounds
     (5, 20, 90)
     """
     bounds: list[int] = []
     for time in sorted(quantiles):
         if not bounds or time - bounds[-1] > reach:
             bounds.append(time)
-    return Chunks(tuple(bounds), reach, column)
+    return Chunks(tuple(bounds), reach)
 
 
 def kept_in(found: Found, chunks: Chunks, chunk: int, *, by_end: bool) -> Found:

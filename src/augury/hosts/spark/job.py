@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -20,6 +19,7 @@ from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order
 from augury.hosts.spark.kernels import CompiledFile, unpack_kernels
 from augury.hosts.spark.needs import needed_columns
+from augury.hosts.spark.sampling import Look, scaled
 from augury.hosts.spark.schemas import result_schema, sendable
 from augury.hosts.stages import Found, Stage, stages
 from augury.hosts.statistics import measure
@@ -83,44 +83,40 @@ class Job:
         return (sendable(piece, self.result) for piece in matches.to_batches())
 
 
-Sample: TypeAlias = "Callable[[tuple[str, ...]], pa.Table]"
-"""Some of the events, with these columns."""
-
-
 def job_of(
     source: Source,
     events: pa.Schema,
     roles: Roles,
     options: Options,
     *,
-    sample: Sample | None = None,
+    look: Look | None = None,
     live: bool = False,
 ) -> Job:
     """Compile a program for events of these columns; it sees only those it needs.
 
-    The planner looks at a `sample` if it has to choose; of a `live` stream there is none.
+    The planner takes a `look` at the events if it has to choose; of a `live` stream there are none yet.
     """
     whole = event_schema(events, roles.time, roles.type, roles.order_by, roles.time_unit)
     program = compile_program(source, whole, options)
     names = needed_columns(program)
     arrow = pa.schema([field for field in events if field.name in names])
     kept = replace(whole, columns=tuple(c for c in whole.columns if c.name in names))
-    program = _productive(compile_program(source, kept, options, measure=_measure(sample, arrow, kept), live=live))
+    program = _productive(compile_program(source, kept, options, measure=_measure(look, arrow, kept), live=live))
     chain = stages(program, arrow, replace(options, jit=False))
     result = result_schema(_columns(chain[-1], options))
     return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
 
 
-def _measure(sample: Sample | None, arrow: pa.Schema, schema: EventSchema) -> Measure | None:
-    if sample is None:
+def _measure(look: Look | None, arrow: pa.Schema, schema: EventSchema) -> Measure | None:
+    if look is None:
         return None
 
     @cache
     def events() -> Arrivals:
-        table = conform(sample(tuple(arrow.names)), arrow)
+        table = conform(look.sample(arrow.names), arrow)
         return in_order(arrive(table, schema, 0), schema)
 
-    return lambda query: measure(events(), query)
+    return lambda query: scaled(measure(events(), query), len(events()), look.totals(schema))
 
 
 def _productive(program: CompiledProgram) -> CompiledProgram:

@@ -8,23 +8,19 @@ from dataclasses import replace
 from functools import reduce
 from typing import Unpack
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from augury.errors import HostError
 from augury.hosts.local import make_options, query_source
 from augury.hosts.spark.batch import match_batch
-from augury.hosts.spark.expressions import column
 from augury.hosts.spark.group import QUERY, groups, one_group
 from augury.hosts.spark.job import Job, Roles, job_of
 from augury.hosts.spark.kernels import compiled_kernels
 from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.sampling import Look
 from augury.hosts.spark.schemas import arrow_schema
 from augury.hosts.spark.stream import match_stream
 from augury.options import Options
-
-SAMPLED = 10_000
-"""Events of a finite frame that the planner looks at."""
 
 
 def match(
@@ -49,8 +45,9 @@ def match(
     `augury.match`. Its limits hold for each step of each task.
 
     A finite frame is split by the key of the query, if it has one, into `partitions`; or else by time into `chunks`,
-    where a match depends on no event farther away than WITHIN. With both given, the events of each share of the keys
-    are split by time as well, which helps against keys that have most of the events.
+    where a match depends on no event farther away than WITHIN. Where one key has most of the events, they are split by
+    time instead of by key; `chunks=1` prevents it. With both given, the events of each share of the keys are split by
+    time.
 
     To choose the plan, and where to cut, a few of its events and the distribution of their times are looked at now.
 
@@ -61,11 +58,12 @@ def match(
 
     What is said about the other kind of frame is not looked at: one call serves both.
     """
-    _check(partitions=partitions, chunks=chunks, buckets=buckets)
-    job = _job(events, query, Roles(time, type, order_by, time_unit), make_options(**options))
+    check_parts(partitions=partitions, chunks=chunks, buckets=buckets)
+    look = Look(events)
+    job = job_for(look, query, Roles(time, type, order_by, time_unit), make_options(**options))
     if events.isStreaming:
         return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
-    return match_batch(events, one_group(job), partitions=partitions, chunks=chunks)
+    return match_batch(look, one_group(job), partitions=partitions, chunks=chunks)
 
 
 def match_all(
@@ -93,37 +91,36 @@ def match_all(
     taken = sorted({QUERY, "start", "end"} & queries.keys())
     if taken:
         raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
-    _check(partitions=partitions, chunks=chunks, buckets=buckets)
+    check_parts(partitions=partitions, chunks=chunks, buckets=buckets)
     roles, given = Roles(time, type, order_by, time_unit), make_options(**options)
-    jobs = [(name, _job(events, query, roles, given)) for name, query in queries.items()]
+    look = Look(events, everything=len(queries) > 1)
+    jobs = [(name, job_for(look, query, roles, given)) for name, query in queries.items()]
     found = [
         match_stream(events, group, watermark=watermark, buckets=buckets if group.key else None, late=None)
         if events.isStreaming
-        else match_batch(events, group, partitions=partitions, chunks=chunks)
+        else match_batch(look, group, partitions=partitions, chunks=chunks)
         for group in groups(jobs, arrow_schema(events.schema))
     ]
     return reduce(lambda one, other: one.unionAll(other), found)
 
 
-def _check(**parts: int | None) -> None:
+def check_parts(**parts: int | None) -> None:
+    """A frame is split into one part at least."""
     for name, number in parts.items():
         if number is not None and number < 1:
             raise HostError("A589", f"a frame cannot be split into {number} parts: {name}={number}", "give 1 or more")
 
 
-def _job(events: DataFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
-    """The query compiled for the frame; what decides about the plan is measured on its first events."""
-
-    def sample(names: tuple[str, ...]) -> pa.Table:
-        return events.select(*map(column, names)).limit(SAMPLED).toArrow()
-
+def job_for(look: Look, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
+    """The query compiled for the frame; what decides about the plan is measured on some of its events."""
+    events = look.frame
     measurable = not events.isStreaming and options.statistics is None
     job = job_of(
         query_source(query),
         arrow_schema(events.schema),
         roles,
         options,
-        sample=sample if measurable else None,
+        look=look if measurable else None,
         live=events.isStreaming,
     )
     if options.jit is False or _shares_disk(events.sparkSession):

@@ -27,7 +27,7 @@ class Ranges:
 
     def chunk(self, number: int) -> Chunks:
         """A range as the middle one of three chunks."""
-        return Chunks((number * self.length, (number + 1) * self.length), self.reach, "")
+        return Chunks((number * self.length, (number + 1) * self.length), self.reach)
 
     def over(self, number: int) -> int:
         """The last time that matters to a range."""

@@ -1,0 +1,179 @@
+"""Files -> a frame of matches, without a shuffle: Spark only says which task reads what."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Unpack
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from augury.errors import AuguryWarning
+from augury.hosts.events import conform
+from augury.hosts.local import make_options
+from augury.hosts.spark.batch import ENOUGH, match_batch, shuffle_partitions
+from augury.hosts.spark.blobs import ARRIVAL
+from augury.hosts.spark.group import Group, one_group
+from augury.hosts.spark.job import Roles
+from augury.hosts.spark.match import check_parts, job_for
+from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.partition import PIECE, matches_of
+from augury.hosts.spark.pushdown import read_filter
+from augury.hosts.spark.row_groups import (
+    Cannot,
+    Footers,
+    Layout,
+    Range,
+    by_files,
+    by_time,
+    fragment,
+    read_footers,
+    row_groups,
+    why_not_alike,
+)
+from augury.hosts.spark.sampling import SAMPLED, Look
+from augury.hosts.spark.schemas import arrow_schema, spark_schema
+from augury.hosts.spark.steps import by_time as sorted_by_time
+from augury.hosts.spark.steps import in_steps, ticks_of
+from augury.runtime.batch import Integers
+from augury.schema import EventSchema
+
+LARGE = 4_000_000
+"""Events that a task may have to hold."""
+
+HEADS = 16
+"""Row groups whose first events the planner looks at."""
+
+
+def match_files(
+    spark: SparkSession,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    query: str | os.PathLike[str],
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    tasks: int | None = None,
+    **options: Unpack[RunOptions],
+) -> DataFrame:
+    """The matches of a query in Parquet files, with the columns of `match`, for a fraction of what a shuffle costs.
+
+    Each of the `tasks` reads its range of the files by itself, with the columns and rows that can matter. The range is
+    one of time, for a query whose matches depend on no event farther away than WITHIN, if statistics in the files tell
+    which row groups hold it; else some of the files, if their statistics show that no key is in two tasks' files.
+
+    Where neither is possible a warning says why, and the files are read and shuffled as by `match`. The tasks must be
+    able to open the files, under the names that Spark has for them. The other arguments are those of `match`.
+    """
+    check_parts(tasks=tasks)
+    names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    frame = spark.read.parquet(*[os.fspath(name) for name in names])
+    footers = read_footers(sorted(frame.inputFiles()))
+    look = Look(frame) if isinstance(footers, Cannot) else FilesLook(frame, footers)
+    group = one_group(job_for(look, query, Roles(time, type, order_by, time_unit), make_options(**options)))
+    layout = footers if isinstance(footers, Cannot) else share_out(footers, group, tasks, shuffle_partitions(frame))
+    if isinstance(layout, Cannot):
+        warnings.warn(f"the files are shuffled: {layout.reason}", AuguryWarning, stacklevel=2)
+        return match_batch(look, group, partitions=tasks, chunks=None)
+    number = len(layout.ranges)
+    return spark.range(0, number, 1, number).mapInArrow(FilesTask(group, layout), spark_schema(group.result))
+
+
+def share_out(footers: Footers, group: Group, tasks: int | None, most: int) -> Layout | Cannot:
+    """What each task reads: ranges of time if possible, else files with keys of their own."""
+    why_not = why_not_alike(footers, group.arrow)
+    if why_not is not None:
+        return Cannot(why_not)
+    groups = row_groups(footers, group.arrow.field(group.schema.time), group.schema)
+    if isinstance(groups, Cannot):
+        return groups
+    number = tasks or max(1, min(most, footers.rows // ENOUGH), -(-footers.rows // LARGE))
+    layout = by_time(footers.files, groups, group, number)
+    if isinstance(layout, Layout):
+        return layout
+    other = by_files(footers, groups, group, number)
+    return other if isinstance(other, Layout) else Cannot(f"{layout.reason}, and {other.reason}")
+
+
+class FilesLook(Look):
+    """A look at files for which Spark is not needed."""
+
+    def __init__(self, frame: DataFrame, footers: Footers) -> None:
+        super().__init__(frame)
+        self.footers = footers
+
+    def heads(self, names: Sequence[str]) -> pa.Table:
+        arrow = pa.schema([field for field in arrow_schema(self.frame.schema) if field.name in names])
+        if why_not_alike(self.footers, arrow) is not None:
+            return super().heads(names)
+        places = [(file, k) for file, f in enumerate(self.footers.footers) for k in range(f.num_row_groups)]
+        chosen = places[:: -(-len(places) // HEADS)]
+        tables = [
+            fragment(self.footers.files[file], [k]).head(SAMPLED // HEADS, columns=arrow.names) for file, k in chosen
+        ]
+        return pa.concat_tables([conform(table, arrow) for table in tables]) if tables else arrow.empty_table()
+
+    @cached_property
+    def number(self) -> int:
+        return self.footers.rows
+
+    def span(self, schema: EventSchema) -> int:
+        groups = row_groups(self.footers, arrow_schema(self.frame.schema).field(schema.time), schema)
+        if isinstance(groups, Cannot) or not groups:
+            return super().span(schema)
+        return max(g.last for g in groups) - min(g.first for g in groups)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilesTask:
+    """The number of a range -> the matches in it."""
+
+    group: Group
+    layout: Layout
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch[0].to_pylist():
+                for table in self.matches(self.layout.ranges[number]):
+                    yield from table.to_batches(max_chunksize=PIECE)
+
+    def matches(self, part: Range) -> Iterator[pa.Table]:
+        """The matches of one range."""
+        steps = in_steps(list(self._pieces(part)), self.group.schema)
+        return matches_of(self.group, steps, self.layout.chunks, part.chunk)
+
+    def _pieces(self, part: Range) -> Iterator[tuple[pa.Table, Integers]]:
+        """The events of the range and of what lies around it, a row group at a time, sorted by time."""
+        group, chunks = self.group, self.layout.chunks
+        relevant = group.relevant
+        test = None if relevant is None else read_filter(relevant, group.schema)
+        came = 0
+        for g in sorted(part.groups, key=lambda g: (g.file, g.number)):
+            table = self._read(g.file, g.number, test)
+            time = ticks_of(table, group.schema)
+            if group.arrival_matters:
+                table = table.append_column(ARRIVAL, pa.array(np.arange(came, came + len(time))))
+                came += len(time)
+            if chunks is not None and part.chunk is not None:
+                low, high = chunks.limits(part.chunk)
+                inside = np.ones(len(time), dtype=bool)
+                if low is not None and g.first < low - chunks.reach:
+                    inside &= time >= low - chunks.reach
+                if high is not None and g.last >= high + chunks.reach:
+                    inside &= time < high + chunks.reach
+                if not inside.all():
+                    table, time = table.filter(pa.array(inside)), time[inside]
+            yield sorted_by_time(table, time)
+
+    def _read(self, file: int, number: int, test: pc.Expression | None) -> pa.Table:
+        # Spark gives a task one core.
+        one = fragment(self.layout.files[file], [number])
+        table = one.to_table(columns=self.group.arrow.names, filter=test, use_threads=False)
+        return conform(table, self.group.arrow)

@@ -1,0 +1,125 @@
+"""Finite events on their way through the shuffle: a table a row, instead of an event a row.
+
+Spark moves a few large values instead of many small rows, and need not sort them: each blob is sorted where it is
+written, and blobs are merged where they are read.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from augury.hosts.spark.blobs import BLOB, to_blob
+from augury.hosts.spark.chunks import Chunks
+from augury.hosts.spark.group import Group
+from augury.hosts.spark.partition import PIECE, joined, matches_of
+from augury.hosts.spark.steps import in_steps, ticks_of
+from augury.runtime.batch import Integers
+from augury.schema import EventSchema
+
+SHARE, PLACE = "__augury_share", "__augury_place"
+
+PACKED = pa.schema([(PLACE, pa.int32()), (BLOB, pa.binary())])
+
+ROWS, ROWS_A_PLACE, MOST_ROWS = 1 << 17, 1 << 12, 1 << 20
+"""Events that are packed at a time: so many, more where they go to many places, and never more than the last."""
+
+BYTES = 1 << 26
+"""Nor more than so many bytes."""
+
+HELD = 1 << 28
+"""Bytes of blobs that a task keeps in memory; more go to a file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackTask:
+    """Events with the number of their share of the keys -> blobs, each for one place, sorted by time.
+
+    A place is a share, or with `chunks` a range of time of a share.
+    """
+
+    schema: EventSchema
+    shares: int
+    chunks: Chunks | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in joined(batches, min(MOST_ROWS, max(ROWS, ROWS_A_PLACE * self.places)), BYTES):
+            yield self._packed(table)
+
+    @property
+    def places(self) -> int:
+        return self.shares * (1 if self.chunks is None else len(self.chunks))
+
+    def _packed(self, table: pa.Table) -> pa.RecordBatch:
+        share = table[SHARE].to_numpy().astype(np.int32)
+        events = table.drop_columns([SHARE])
+        time = ticks_of(events, self.schema)
+        row, place = np.arange(len(time)), share
+        if self.chunks is not None:
+            row, chunk = self.chunks.seen_in(time)
+            place = share[row] * np.int32(len(self.chunks)) + chunk
+        if not (time[1:] >= time[:-1]).all():
+            order = np.argsort(time[row], kind="stable")
+            row, place = row[order], place[order]
+        # Numbers of 16 bits are sorted in linear time.
+        narrow = place.astype(np.int16) if self.places < 1 << 15 else place
+        order = np.argsort(narrow, kind="stable")
+        there, first = np.unique(place[order], return_index=True)
+        ordered = events.take(pa.array(row[order])).combine_chunks()
+        ends = [*first[1:].tolist(), len(order)]
+        blobs = [to_blob(ordered.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
+        return pa.record_batch([pa.array(there, pa.int32()), pa.array(blobs, pa.binary())], schema=PACKED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlaceTask:
+    """The blobs of one place -> the matches in it."""
+
+    group: Group
+    chunks: Chunks | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with tempfile.TemporaryFile(dir=_scratch()) as file:
+            place, pieces = _pieces(batches, self.group.schema, file)
+            chunk = None if self.chunks is None else place % len(self.chunks)
+            for table in matches_of(self.group, in_steps(pieces, self.group.schema), self.chunks, chunk):
+                yield from table.to_batches(max_chunksize=PIECE)
+
+
+def _pieces(
+    batches: Iterable[pa.RecordBatch], schema: EventSchema, file: BinaryIO
+) -> tuple[int, list[tuple[pa.Table, Integers]]]:
+    """The blobs as tables with their times, and the place they are for; what is too much is left in the file."""
+    place, held = 0, 0
+    blobs: list[pa.Buffer] = []
+    lengths: list[int] = []
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        place = batch[PLACE][0].as_py()
+        for blob in batch[BLOB]:
+            buffer = blob.as_buffer()
+            held += buffer.size
+            if held <= HELD:
+                blobs.append(buffer)
+            else:
+                lengths.append(file.write(buffer))
+    if lengths:
+        file.flush()
+        data = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        ends = np.cumsum(lengths).tolist()
+        blobs += [data.slice(end - length, length) for end, length in zip(ends, lengths, strict=True)]
+    tables = [pa.ipc.open_stream(blob).read_all() for blob in blobs]
+    return place, [(table, ticks_of(table, schema)) for table in tables]
+
+
+def _scratch() -> str | None:
+    """Where Spark wants temporary files; the machine's own place if it does not say."""
+    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None

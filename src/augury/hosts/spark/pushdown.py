@@ -1,0 +1,120 @@
+"""Conditions of a query as Arrow expressions, so that rows which cannot matter are never read out of a file."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.hosts.spark.needs import Relevant
+from augury.ir.predicate import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Expr,
+    IsNull,
+    ListLength,
+    Literal,
+    Member,
+    Negate,
+    Not,
+    Or,
+    Ref,
+)
+from augury.schema import EventSchema, Kind
+
+_COMPARED = {Kind.INT: pa.int64(), Kind.FLOAT: pa.float64(), Kind.STRING: pa.string(), Kind.BOOL: pa.bool_()}
+
+
+def read_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> pc.Expression | None:
+    """True for every row that can make a difference; None when nothing can be told by Arrow.
+
+    What cannot be translated is left out: the engine tests all of it again.
+    """
+    choices: list[pc.Expression] = []
+    for one in relevant:
+        tests: list[pc.Expression] = []
+        if one.types and schema.type is not None and schema[schema.type].kind is Kind.STRING:
+            tests.append(pc.field(schema.type).isin(list(one.types)))
+        tests += [test for c in one.conjuncts if (test := expression(c.expr)) is not None]
+        if not tests:
+            return None
+        choices.append(reduce(and_, tests))
+    return reduce(or_, choices) if choices else None
+
+
+def expression(e: Expr) -> pc.Expression | None:
+    """An expression that is true wherever `e` is, or None.
+
+    Where a value is NaN, which is null to us, it may be true as well: that keeps a row for nothing.
+    """
+    match e:
+        case Compare(operator, left, right) if left.type.kind is right.type.kind and left.type.kind in _COMPARED:
+            sides = _value(left), _value(right)
+            return None if sides[0] is None or sides[1] is None else _compare(operator, sides[0], sides[1])
+        case And(operands):
+            return _joined(operands, conjunction=True)
+        case Or(operands):
+            return _joined(operands, conjunction=False)
+        case Not(operand):
+            inner = expression(operand)
+            return None if inner is None else ~inner
+        case Member(operand, items):
+            return _member(operand, items)
+        case IsNull(Ref(default=None, type=type) as operand) if type.kind in _COMPARED:
+            value = _value(operand)
+            return None if value is None else value.is_null(nan_is_null=True)
+        case Compare() | IsNull() | Literal() | Ref() | ListLength() | Aggregate() | Arithmetic() | Negate() | Call():
+            return None
+        case _:
+            assert_never(e)
+
+
+def _value(e: Expr) -> pc.Expression | None:
+    match e:
+        case Ref(default=None, type=type, column=name) if type.kind in _COMPARED:
+            return pc.field(name).cast(_COMPARED[type.kind])
+        case Literal(value, type) if type.kind in _COMPARED and not isinstance(value, list | tuple):
+            return pc.scalar(pa.scalar(value, _COMPARED[type.kind]))
+        case _:
+            return None
+
+
+def _joined(operands: tuple[Expr, ...], *, conjunction: bool) -> pc.Expression | None:
+    parts = [expression(operand) for operand in operands]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return reduce(and_ if conjunction else or_, known)
+
+
+def _member(operand: Expr, items: tuple[Expr, ...]) -> pc.Expression | None:
+    value = _value(operand)
+    if value is None or any(item.type.kind is not operand.type.kind for item in items):
+        return None
+    choices = [_value(item) for item in items]
+    known = [value == choice for choice in choices if choice is not None]
+    return reduce(or_, known) if known and len(known) == len(choices) else None
+
+
+def _compare(operator: str, left: pc.Expression, right: pc.Expression) -> pc.Expression | None:
+    match operator:
+        case "=":
+            return left == right
+        case "!=":
+            return left != right
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+        case _:
+            return None

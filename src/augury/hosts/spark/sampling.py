@@ -1,0 +1,127 @@
+"""What is known of a finite frame before it is matched: some of its events, and how many there are in what time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from augury.hosts.spark.expressions import column, ticks
+from augury.plan import StreamStatistics
+from augury.schema import EventSchema
+
+SAMPLED = 10_000
+"""Events that are looked at."""
+
+BLOCK = 500
+"""Events that are looked at in one place: the stretch holds events that a match may have in common."""
+
+COLUMNAR = (".parquet", ".orc")
+"""Files in which Spark finds some columns of some rows without reading all of them."""
+
+ROW = (1 << 33) - 1
+"""Spark numbers the rows of a partition in these bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many events there are, and how many ticks from the first to the last."""
+
+    events: int
+    ticks: int
+
+
+class Look:
+    """What has been looked at of a frame, once for all that want to know."""
+
+    def __init__(self, frame: DataFrame, *, everything: bool = False) -> None:
+        """With `everything`, all columns are looked at when the first of them is: several queries will ask."""
+        self.frame, self.everything = frame, everything
+        self._sample: pa.Table | None = None
+        self._totals: Totals | None = None
+
+    def sample(self, names: Sequence[str]) -> pa.Table:
+        """Some of the events, with these columns."""
+        if self._sample is None or not set(names) <= set(self._sample.column_names):
+            self._sample = self.heads(self.frame.columns if self.everything else names)
+        return self._sample.select(list(names))
+
+    def heads(self, names: Sequence[str]) -> pa.Table:
+        """Events from all over the frame where Spark can skip the others, else its first."""
+        chosen = self.frame.select(*map(column, names))
+        if not self.columnar:
+            return chosen.limit(SAMPLED).toArrow()
+        blocks = max(1, self.number // SAMPLED)
+        row = F.monotonically_increasing_id().bitwiseAND(ROW)
+        return chosen.where(row % F.lit(blocks * BLOCK) < F.lit(BLOCK)).limit(2 * SAMPLED).toArrow()
+
+    @cached_property
+    def columnar(self) -> bool:
+        """Whether the frame is one of files that need not be read as a whole."""
+        files = self.frame.inputFiles()
+        return bool(files) and all(file.endswith(COLUMNAR) for file in files)
+
+    @cached_property
+    def number(self) -> int:
+        return self.frame.count()
+
+    def span(self, schema: EventSchema) -> int:
+        """Ticks from the first event to the last, for which Spark reads nothing but the times."""
+        time = ticks(schema, schema.time)
+        found = self.frame.select(time.alias("t")).agg(F.min("t"), F.max("t")).first()
+        assert found is not None
+        return 0 if found[0] is None else int(found[1] - found[0])
+
+    def totals(self, schema: EventSchema) -> Totals | None:
+        """The size of the frame, if it is not dear to find out."""
+        if not self.columnar:
+            return None
+        if self._totals is None:
+            self._totals = Totals(self.number, self.span(schema))
+        return self._totals
+
+
+def scaled(measured: StreamStatistics, sampled: int, whole: Totals | None) -> StreamStatistics:
+    """What was measured on a sample as rates of the whole stream; shares are what they are.
+
+    >>> found = StreamStatistics({"a": 0.5}, {}, 1.0, 10.0, "measured")
+    >>> scaled(found, 10, Totals(1_000, 100)).rates
+    {'a': 5.0}
+    """
+    if whole is None or not measured.total or not whole.ticks:
+        return measured
+    factor = whole.events / whole.ticks / measured.total
+    return replace(
+        measured,
+        rates={name: rate * factor for name, rate in measured.rates.items()},
+        total=measured.total * factor,
+        ticks=float(whole.ticks),
+        source=f"measured on {sampled} of {whole.events} events",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Heaviest:
+    """The key that most events have, and their share of all events."""
+
+    key: tuple[object, ...]
+    share: float
+
+
+def heaviest(keys: pa.Table) -> Heaviest | None:
+    """The key of most events of a sample; None when none has a key.
+
+    >>> heaviest(pa.table({"k": ["a", "b", "a", None]}))
+    Heaviest(key=('a',), share=0.5)
+    """
+    rows = zip(*(keys[name].to_pylist() for name in keys.column_names), strict=True)
+    counted = Counter(row for row in rows if None not in row)
+    if not counted:
+        return None
+    ((key, number),) = counted.most_common(1)
+    return Heaviest(key, number / keys.num_rows)

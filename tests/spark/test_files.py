@@ -1,0 +1,180 @@
+"""Files that tasks read by range: the same matches as through a shuffle, or a reason why not."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import augury
+import augury.spark
+from augury.hosts.local import make_options
+from augury.hosts.spark.files import share_out
+from augury.hosts.spark.group import Group, one_group
+from augury.hosts.spark.job import Roles, job_of
+from augury.hosts.spark.needs import Relevant
+from augury.hosts.spark.pushdown import read_filter
+from augury.hosts.spark.row_groups import Cannot, Layout, read_footers
+from augury.source import Source
+from tests.spark.comparing import local_rows, rows_of
+from tests.spark.test_batch import QUERIES, stream
+
+BY_TIME = ["by key", "by a derived key", "without a key", "leading and trailing NOT", "latest", "counted", "optional"]
+ORDER = ("ts", "seq")
+
+
+def write(events: pa.Table, folder: Path, files: int, row_group: int) -> Path:
+    """The events in so many files, each of a range of time and in no order of its own."""
+    folder.mkdir()
+    ordered = events.sort_by("ts")
+    cuts = np.linspace(0, len(ordered), files + 1).astype(int)
+    for k, (a, b) in enumerate(pairwise(cuts)):
+        part = ordered.slice(a, b - a)
+        pq.write_table(part, folder / f"part {k}.parquet", row_group_size=row_group)
+    return folder
+
+
+def group_of(query: str, events: pa.Table) -> Group:
+    return one_group(job_of(Source(query), events.schema, Roles(order_by=ORDER), make_options(jit=False)))
+
+
+def layout_of(query: str, events: pa.Table, folder: Path, tasks: int) -> Layout | Cannot:
+    footers = read_footers(sorted(map(str, folder.glob("*.parquet"))))
+    assert not isinstance(footers, Cannot)
+    return share_out(footers, group_of(query, events), tasks, tasks)
+
+
+@pytest.mark.parametrize("name", BY_TIME)
+def test_ranges_of_time_have_all_matches_once(spark: SparkSession, name: str, tmp_path: Path) -> None:
+    events = stream()
+    folder = write(events, tmp_path / "events", files=3, row_group=13)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", augury.AuguryWarning)
+        found = augury.spark.match_files(spark, folder, QUERIES[name], order_by=ORDER, tasks=3)
+    assert rows_of(found) == local_rows(events, QUERIES[name], order_by=ORDER)
+    layout = layout_of(QUERIES[name], events, folder, 3)
+    assert isinstance(layout, Layout)
+    assert layout.chunks is not None
+    assert len(layout.ranges) > 1
+
+
+def test_no_task_reads_everything(tmp_path: Path) -> None:
+    events = stream()
+    folder = write(events, tmp_path / "events", files=4, row_group=10)
+    layout = layout_of("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds", events, folder, 4)
+    assert isinstance(layout, Layout)
+    assert len(layout.ranges) == 4
+    assert max(sum(g.rows for g in part.groups) for part in layout.ranges) < 0.5 * len(events)
+
+
+def test_a_cut_is_made_where_nothing_is_read_twice(tmp_path: Path) -> None:
+    days = pa.table({"ts": [*range(100), *range(1_000, 1_140)], "type": ["A", "B"] * 120, "seq": range(240)})
+    folder = tmp_path / "events"
+    folder.mkdir()
+    pq.write_table(days, folder / "days.parquet", row_group_size=20)
+    layout = layout_of("PATTERN SEQ(A a, B b) WITHIN 50 seconds", days, folder, 2)
+    assert isinstance(layout, Layout)
+    assert layout.chunks is not None
+    assert layout.chunks.bounds == (1_000,)
+    assert [sum(g.rows for g in part.groups) for part in layout.ranges] == [100, 140]
+
+
+def test_files_with_keys_of_their_own_are_matched_apart(spark: SparkSession, tmp_path: Path) -> None:
+    events = stream().sort_by("ts")
+    events = events.filter(pc.is_valid(events["k"]))
+    folder = tmp_path / "events"
+    folder.mkdir()
+    for name in ("k0", "k1", "k2", "k3", "k4"):
+        pq.write_table(events.filter(pc.equal(events["k"], name)), folder / f"{name}.parquet")
+    query = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { [k] } WITHIN 30 seconds OUTPUT NONOVERLAP"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", augury.AuguryWarning)
+        found = augury.spark.match_files(spark, str(folder), query, order_by=ORDER, tasks=2)
+    expected = local_rows(events, query, order_by=ORDER)
+    assert rows_of(found) == expected
+    assert expected
+    layout = layout_of(query, events, folder, 2)
+    assert isinstance(layout, Layout)
+    assert layout.chunks is None
+    assert sorted(len({g.file for g in part.groups}) for part in layout.ranges) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "query, reason",
+    [
+        ("PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x", "without WITHIN .* statistics do not show"),
+        ("PATTERN SEQ(A a, B b) WHERE a.x + b.x = 9 AND a.x > 6 WITHIN 200 seconds", "WITHIN overlaps .* no key"),
+    ],
+)
+def test_what_cannot_be_read_by_range_is_shuffled(spark: SparkSession, query: str, reason: str, tmp_path: Path) -> None:
+    events = stream()
+    folder = write(events, tmp_path / "events", files=3, row_group=10)
+    with pytest.warns(augury.AuguryWarning, match=reason) as notes:
+        found = augury.spark.match_files(spark, folder, query, order_by=ORDER, tasks=3)
+    assert notes[0].filename == __file__
+    assert rows_of(found) == local_rows(events, query, order_by=ORDER)
+
+
+def test_events_without_a_time_are_an_error_as_ever(spark: SparkSession, tmp_path: Path) -> None:
+    events = pa.table({"ts": pa.array([1, None, 3], pa.int64()), "type": ["A", "B", "B"]})
+    pq.write_table(events, tmp_path / "events.parquet")
+    query = "PATTERN SEQ(A a, B b) WITHIN 9 seconds"
+    with pytest.warns(augury.AuguryWarning, match="without a time"):
+        found = augury.spark.match_files(spark, tmp_path, query, statistics={})
+    with pytest.raises(Exception, match="A509"):
+        found.collect()
+    with pytest.raises(augury.HostError, match="A509"):
+        augury.spark.match_files(spark, tmp_path, query)
+
+
+def test_timestamps_and_arrival(spark: SparkSession, tmp_path: Path) -> None:
+    """Concurrent events are consumed as they stand in the files."""
+    chance = random.Random(3)
+    events = pa.table(
+        {
+            "ts": pa.array(sorted(chance.randrange(40) * 1_000_000 for _ in range(120)), pa.timestamp("us", "UTC")),
+            "type": [chance.choice("ABC") for _ in range(120)],
+            "n": range(120),
+        }
+    )
+    pq.write_table(events, tmp_path / "events.parquet", row_group_size=7)
+    query = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { b.n > a.n } WITHIN 2 seconds RETURN a.n AS a, b.n AS b"
+    found = augury.spark.match_files(spark, tmp_path, query, tasks=3)
+    with pytest.warns(augury.AuguryWarning, match="concurrent"):
+        assert rows_of(found) == local_rows(events, query)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["a.x > 4", "NOT (a.x > 4)", "a.x IN (1, 7)", "a.x IS NULL", "a.y < 0.5 OR a.k = 'k1'", "a.k != 'k1'", "a.y > a.x"],
+)
+def test_rows_that_a_condition_is_true_for_are_read(condition: str) -> None:
+    events = stream().set_column(5, "y", pa.array([float("nan"), 0.25, None, 0.75] * 75))
+    query = f"PATTERN SEQ(A a) WHERE {condition} WITHIN 1 second"
+    group = group_of(query, events)
+    assert group.relevant is not None
+    test = read_filter(group.relevant, group.schema)
+    assert test is not None
+    kept = events.filter(test)
+    assert len(kept) < len(events)
+    assert local_rows(kept, query) == local_rows(events, query)
+
+
+def test_what_arrow_cannot_tell_is_read() -> None:
+    group = group_of("PATTERN SEQ(a) WHERE a.x + 1 > 4 WITHIN 1 second", stream())
+    assert isinstance(group.relevant, tuple)
+    assert isinstance(group.relevant[0], Relevant)
+    assert read_filter(group.relevant, group.schema) is None
+
+
+def test_less_than_one_task_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(augury.HostError, match="A589"):
+        augury.spark.match_files(spark, tmp_path, "PATTERN SEQ(A a)", tasks=0)
