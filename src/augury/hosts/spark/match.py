@@ -62,7 +62,7 @@ def match(
     What is said about the other kind of frame is not looked at: one call serves both.
     """
     _check(partitions=partitions, chunks=chunks, buckets=buckets)
-    job = _job(events, query, Roles(time, type, order_by, time_unit), make_options(**options))
+    job = frame_job(events, query, Roles(time, type, order_by, time_unit), make_options(**options))
     if events.isStreaming:
         return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
     return match_batch(events, one_group(job), partitions=partitions, chunks=chunks)
@@ -95,7 +95,7 @@ def match_all(
         raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
     _check(partitions=partitions, chunks=chunks, buckets=buckets)
     roles, given = Roles(time, type, order_by, time_unit), make_options(**options)
-    jobs = [(name, _job(events, query, roles, given)) for name, query in queries.items()]
+    jobs = [(name, frame_job(events, query, roles, given)) for name, query in queries.items()]
     found = [
         match_stream(events, group, watermark=watermark, buckets=buckets if group.key else None, late=None)
         if events.isStreaming
@@ -111,7 +111,7 @@ def _check(**parts: int | None) -> None:
             raise HostError("A589", f"a frame cannot be split into {number} parts: {name}={number}", "give 1 or more")
 
 
-def _job(events: DataFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
+def frame_job(events: DataFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
     """The query compiled for the frame; what decides about the plan is measured on its first events."""
 
     def sample(names: tuple[str, ...]) -> pa.Table:
