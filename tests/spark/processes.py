@@ -80,7 +80,7 @@ def _session_of(pid: int) -> int | None:
 
 
 def wait_until(
-    happened: Callable[[], bool], what: str, *, program: Program, log: Path, seconds: float = 120, every: float = 0.05
+    happened: Callable[[], bool], what: str, *, program: Program, log: Path, seconds: float = 240, every: float = 0.05
 ) -> None:
     """Until something has happened; not longer than the program runs, nor than `seconds`."""
     deadline = time.monotonic() + seconds

@@ -97,7 +97,7 @@ def test_workers_compile_nothing_that_the_driver_compiled(machines: Cluster, tmp
     workers = [found for cache in machines.folder.glob("cache-*") if compiled.keys() & (found := kernels(cache)).keys()]
     assert workers
     for found in workers:
-        # Compiled anew they would differ, in the times they hold.
+        # Compiled anew they would differ.
         assert {name: found[name] for name in compiled} == compiled
 
 

@@ -34,8 +34,9 @@ LAST_WORDS = 10.0
 def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str], None]) -> None:
     """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes."""
     there = SparkSession.getActiveSession()
-    spark = there or embedded_session(master or pipeline.spark.master, pipeline.spark.settings)
+    spark = there
     try:
+        spark = there or embedded_session(master or pipeline.spark.master, pipeline.spark.settings)
         events = read_source(spark, pipeline)
         if pipeline.streaming is None:
             for query in pipeline.query:
@@ -45,7 +46,7 @@ def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str],
     except PySparkException as e:
         raise _told(e) from e
     finally:
-        if there is None:
+        if there is None and spark is not None:
             spark.stop()
 
 
