@@ -48,4 +48,4 @@ def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     frame = read_files(spark, write_files([EVENTS], tmp_path / "events"), EVENTS.schema)
     lines = augury.spark.explain(frame, "PATTERN SEQ(A a, B b) WITHIN 5 seconds").splitlines()
     assert [line.split()[0] for line in lines] == ["plan", "columns", "rows", "split"]
-    assert lines[-1].endswith("not at all: the query has no key")
+    assert lines[-1].endswith("not at all: there is no key; buckets=8 would split it by time")

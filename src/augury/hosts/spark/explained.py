@@ -61,9 +61,9 @@ def _rows(group: Group) -> str:
 def _split(group: Group, *, live: bool) -> str:
     if group.key:
         return f"by key: {', '.join(group.key)}"
-    if live:
-        return "not at all: the query has no key"
     reason = group.why_whole
+    if live and reason is None:
+        return "not at all: there is no key; buckets=8 would split it by time"
     if reason is None:
         return "by time, for there is no key: each piece with one window around it"
     return f"not at all: there is no key, and {reason}"
