@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
 
@@ -33,6 +34,10 @@ if __name__ == "__main__":
         assert rows_of(augury.spark.match(frame, text)) == local_rows(EVENTS, text)
     keyless = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 seconds"
     assert rows_of(augury.spark.match(frame, keyless, chunks=3)) == local_rows(EVENTS, keyless)
+    augury.spark.install()
+    with_methods: Any = frame
+    assert rows_of(with_methods.augury.match(keyless, chunks=2)) == local_rows(EVENTS, keyless)
+    assert "by time" in augury.spark.explain(frame, keyless)
     frame.createOrReplaceTempView("events")
     augury.spark.register(spark, "rise", QUERIES["by key"], frame)
     assert rows_of(spark.sql("SELECT * FROM rise(TABLE(events) PARTITION BY (k))")) == local_rows(

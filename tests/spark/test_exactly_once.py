@@ -1,13 +1,14 @@
-"""A stream that is killed and started again has every match, and each of them once."""
+"""A stream that is killed and started again has every match, and each of them once.
+
+`test_kafka` has a quick test of the same kind.
+"""
 
 from __future__ import annotations
 
-import os
+import json
 import random
-import signal
-import subprocess
-import sys
-import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.comparing import local_rows, rows_of
+from tests.spark.processes import environment, module, running, wait_until
 from tests.spark.streaming import write_files
 
-ROOT = Path(__file__).parents[2]
 QUERY = "PATTERN SEQ(A a, B b, NOT(C c)) WHERE [k] AND a.x < b.x WITHIN 20 seconds RETURN a.n AS a, b.n AS b, a.k AS k"
 OPTIONS: dict[str, Any] = {"watermark": "5 seconds", "buckets": 3}
 FILES = 5
@@ -42,44 +43,78 @@ def events(size: int) -> pa.Table:
 EVENTS = events(250)
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.pipeline_under_fire", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
-        start_new_session=True,
-    )
-
-
-def kill_when(running: subprocess.Popen[bytes], folder: Path, batches: int, *, inside: bool) -> None:
-    """Kill -9 once so many micro-batches are done, while one is under way or when none is."""
-    deadline = time.monotonic() + 120
-    while True:
-        done, begun = (len(list((folder / "checkpoint" / name).glob("[0-9]*"))) for name in ("commits", "offsets"))
-        if done >= batches and (begun > done) == inside:
-            break
-        assert running.poll() is None, "the stream was over before it could be killed"
-        assert time.monotonic() < deadline, "the stream made no progress"
-        time.sleep(0.01)
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait()
-
-
-def survived(spark: SparkSession, folder: Path, kills: list[tuple[int, bool]]) -> None:
+def fire_at(folder: Path, sink: str, kills: Sequence[tuple[str, Callable[[], bool]]]) -> None:
+    """Run a stream as often as it is killed, each time when something has happened, and then to its end."""
     step = -(-len(EVENTS) // FILES)
     write_files([EVENTS.slice(first, step) for first in range(0, len(EVENTS), step)], folder / "events")
-    for batches, inside in kills:
-        kill_when(start(folder), folder, batches, inside=inside)
-    assert start(folder).wait(timeout=240) == 0
-    expected = local_rows(EVENTS, QUERY)
-    assert rows_of(spark.read.parquet(str(folder / "matches"))) == expected
-    assert sum(expected.values()) > 20
+    command, log = module("tests.spark.pipeline_under_fire", folder, sink), folder / "log"
+    for what, happened in kills:
+        with running(command, log, environment()) as stream:
+            wait_until(happened, what, program=stream, log=log, every=0.01)
+    with running(command, log, environment()) as stream:
+        assert stream.wait(timeout=240) == 0, log.read_text()
 
 
+def between(folder: Path, batches: int) -> tuple[str, Callable[[], bool]]:
+    """So many micro-batches are done, and none is under way."""
+
+    def happened() -> bool:
+        done, begun = progress(folder)
+        return done >= batches and begun == done
+
+    return f"{batches} micro-batches were done", happened
+
+
+def inside(folder: Path, batches: int) -> tuple[str, Callable[[], bool]]:
+    """So many micro-batches are done, and one is under way."""
+
+    def happened() -> bool:
+        done, begun = progress(folder)
+        return done >= batches and begun > done
+
+    return f"one after {batches} micro-batches was under way", happened
+
+
+def before_commit(folder: Path, batch: int) -> tuple[str, Callable[[], bool]]:
+    """A micro-batch is written, and Spark does not know it yet."""
+    written, committed = folder / "written" / f"{batch}.json", folder / "checkpoint" / "commits" / str(batch)
+    return f"micro-batch {batch} was written", lambda: written.exists() and not committed.exists()
+
+
+def progress(folder: Path) -> tuple[int, int]:
+    """How many micro-batches are done, and how many have begun."""
+    done, begun = (len(list((folder / "checkpoint" / name).glob("[0-9]*"))) for name in ("commits", "offsets"))
+    return done, begun
+
+
+def expected() -> Counter[str]:
+    found = local_rows(EVENTS, QUERY)
+    assert sum(found.values()) > 20
+    return found
+
+
+@pytest.mark.slow
 def test_killed_inside_a_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
-    survived(spark, tmp_path, [(1, True)])
+    fire_at(tmp_path, "files", [inside(tmp_path, 1)])
+    assert rows_of(spark.read.parquet(str(tmp_path / "matches"))) == expected()
 
 
 @pytest.mark.slow
 def test_killed_again_and_again(spark: SparkSession, tmp_path: Path) -> None:
-    survived(spark, tmp_path, [(1, False), (2, True), (3, True), (4, False)])
+    fire_at(tmp_path, "files", [between(tmp_path, 1), inside(tmp_path, 2), inside(tmp_path, 3), between(tmp_path, 4)])
+    assert rows_of(spark.read.parquet(str(tmp_path / "matches"))) == expected()
+
+
+@pytest.mark.slow
+def test_a_sink_that_knows_the_numbers_of_micro_batches(tmp_path: Path) -> None:
+    fire_at(
+        tmp_path,
+        "foreach",
+        [between(tmp_path, 1), before_commit(tmp_path, 1), inside(tmp_path, 2), before_commit(tmp_path, 3)],
+    )
+    written = tmp_path / "written"
+    found = sum((Counter(json.loads(path.read_text())) for path in written.glob("*.json")), Counter[str]())
+    assert found == expected()
+    times = Counter((written / "log").read_text().split())
+    assert times["1"] >= 2, "nothing was written again"
+    assert times["3"] >= 2, "nothing was written again"

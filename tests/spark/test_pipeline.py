@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +19,7 @@ import augury.spark
 from augury.cli import app
 from augury.errors import HostError
 from tests.spark.comparing import local_rows, rows_of
+from tests.spark.processes import environment, module, running, wait_until
 from tests.spark.streaming import write_files
 from tests.spark.test_stream import EVENTS, cut, with_end
 
@@ -104,24 +103,36 @@ def test_the_embedded_engine_says_nothing_of_its_own() -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_stream_after_its_micro_batch(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_stream_after_its_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
-    text = STREAM.replace("buckets = 2", 'buckets = 2\ntrigger = "1 second"')
-    running = subprocess.Popen(
-        [sys.executable, "-m", "augury.cli", "run", str(written(tmp_path, text)), "--master", "local[2]"],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    while len(list((tmp_path / "checkpoint" / "rises" / "commits").glob("[0-9]*"))) < 3:
-        assert running.poll() is None
-        time.sleep(0.1)
-    os.kill(running.pid, signal.SIGINT)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == 0, said
+    # The next micro-batch is far enough away not to begin before the end.
+    path = written(tmp_path, STREAM.replace("buckets = 2", 'buckets = 2\ntrigger = "60 seconds"'))
+    log, names = tmp_path / "log", ("rises", "quiet")
+    with running(module("augury.cli", "run", path, "--master", "local[2]"), log, environment()) as ran:
+        wait_until(
+            lambda: all(batches(tmp_path / "checkpoint" / name, "offsets") for name in names),
+            "both queries began",
+            program=ran,
+            log=log,
+            every=0.01,
+        )
+        assert any(not batches(tmp_path / "checkpoint" / name, "commits") for name in names)
+        # A terminal sends it to the JVM as well.
+        os.killpg(ran.pid, signal.SIGINT)
+        assert ran.wait(timeout=120) == 0, log.read_text()
+    said = log.read_text()
     assert "stopping after the micro-batch under way" in said
-    found = pa.parquet.read_table(tmp_path / "rises").to_pylist()
-    assert Counter((row["a"], row["b"]) for row in found).total() == sum(local_rows(EVENTS, RISES).values())
+    assert "Traceback" not in said
+    assert "ERROR" not in said
+    for name in names:
+        assert batches(tmp_path / "checkpoint" / name, "commits") == {"0"}
+        assert batches(tmp_path / "checkpoint" / name, "offsets") == {"0"}
+    augury.spark.run_pipeline(augury.spark.read_pipeline(written(tmp_path, STREAM)), master=None, say=lambda text: None)
+    assert rows_of(spark.read.parquet(str(tmp_path / "rises"))) == local_rows(EVENTS, RISES)
+
+
+def batches(checkpoint: Path, what: str) -> set[str]:
+    return {path.name for path in (checkpoint / what).glob("[0-9]*")}
 
 
 @pytest.mark.parametrize(

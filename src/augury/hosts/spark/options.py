@@ -28,3 +28,22 @@ class RunOptions(TypedDict, total=False):
     counters: bool
     compressed: bool
     cache_dir: str | os.PathLike[str] | None
+
+
+class FrameOptions(RunOptions, total=False):
+    """What `match_all` takes beside the events and the queries."""
+
+    time: str
+    type: str | None
+    order_by: str | Iterable[str] | None
+    time_unit: str
+    watermark: str | None
+    buckets: int | None
+    partitions: int | None
+    chunks: int | None
+
+
+class MatchOptions(FrameOptions, total=False):
+    """What `match` takes beside the events and the query."""
+
+    late: str | None

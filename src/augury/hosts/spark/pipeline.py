@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +24,9 @@ from augury.hosts.spark.session import embedded_session
 PATIENCE = 60.0
 """Seconds that a micro-batch may take to end after the user asked to stop."""
 
+GLANCE = 1
+"""Seconds between two looks at whether a stream has ended or is to end."""
+
 LAST_WORDS = 10.0
 """Seconds to wait for what Spark still has to tell of a stream that has ended."""
 
@@ -28,8 +34,9 @@ LAST_WORDS = 10.0
 def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str], None]) -> None:
     """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes."""
     there = SparkSession.getActiveSession()
-    spark = there or embedded_session(master or pipeline.spark.master, pipeline.spark.settings)
+    spark = there
     try:
+        spark = there or embedded_session(master or pipeline.spark.master, pipeline.spark.settings)
         events = read_source(spark, pipeline)
         if pipeline.streaming is None:
             for query in pipeline.query:
@@ -39,7 +46,7 @@ def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str],
     except PySparkException as e:
         raise _told(e) from e
     finally:
-        if there is None:
+        if there is None and spark is not None:
             spark.stop()
 
 
@@ -55,13 +62,14 @@ def _stream(spark: SparkSession, events: DataFrame, pipeline: Pipeline, say: Cal
     spark.streams.addListener(listener)
     running: list[StreamingQuery] = []
     try:
-        for query in pipeline.query:
-            running.append(start_stream(_found(events, query, pipeline), query, pipeline))
-        for started in running:
-            started.awaitTermination()
-    except KeyboardInterrupt:
-        say("stopping after the micro-batch under way; what is open is kept in the checkpoint")
-        _let_finish(running)
+        with _interruption() as asked_to_stop:
+            for query in pipeline.query:
+                running.append(start_stream(_found(events, query, pipeline), query, pipeline))
+            while not asked_to_stop.is_set() and not _over(running):
+                continue
+            if asked_to_stop.is_set():
+                say("stopping after the micro-batch under way; what is open is kept in the checkpoint")
+                _let_finish(running)
     finally:
         for started in running:
             started.stop()
@@ -69,10 +77,47 @@ def _stream(spark: SparkSession, events: DataFrame, pipeline: Pipeline, say: Cal
         spark.streams.removeListener(listener)
 
 
+def _over(running: list[StreamingQuery]) -> bool:
+    """Whether all have ended, after a glance at each; one that has failed raises."""
+    ended = [q.awaitTermination(GLANCE) for q in running]
+    return all(ended)
+
+
+@contextmanager
+def _interruption() -> Iterator[threading.Event]:
+    """What the first Ctrl-C sets; a second one ends the program at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    # Spark's own answer to Ctrl-C is to cancel all jobs, the micro-batch under way with them.
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: object) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _let_finish(running: list[StreamingQuery]) -> None:
+    """Until what each of them is at has ended; a micro-batch that follows at once is left to the next run."""
     deadline = time.monotonic() + PATIENCE
-    while any(q.isActive and q.status["isTriggerActive"] for q in running) and time.monotonic() < deadline:
+    before = [_last_done(q) for q in running]
+    while time.monotonic() < deadline and any(
+        q.isActive and q.status["isTriggerActive"] and _last_done(q) == done
+        for q, done in zip(running, before, strict=True)
+    ):
         time.sleep(0.1)
+
+
+def _last_done(query: StreamingQuery) -> tuple[int, str] | None:
+    last = query.lastProgress
+    return None if last is None else (last.batchId, last.timestamp)
 
 
 def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFrame:

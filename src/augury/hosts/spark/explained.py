@@ -1,0 +1,85 @@
+"""How Spark will match a query, in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Unpack
+
+from pyspark.sql import DataFrame
+
+from augury.hosts.local import make_options
+from augury.hosts.spark.expressions import expression, row_filter
+from augury.hosts.spark.group import Group, one_group
+from augury.hosts.spark.job import Roles
+from augury.hosts.spark.match import job_for
+from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.sampling import Look
+from augury.hosts.spark.tables import ANY_QUERY
+
+
+def explain(
+    events: DataFrame,
+    query: str | os.PathLike[str],
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    **options: Unpack[RunOptions],
+) -> str:
+    """Which columns and rows of a frame reach Python for a query, how they are split, and what it costs in SQL.
+
+    The arguments are those of `match`. What the plan does is told by `augury.explain`.
+    """
+    job = job_for(Look(events), query, Roles(time, type, order_by, time_unit), make_options(**options))
+    group = one_group(job)
+    parts = {
+        "plan": ", then ".join(compiled.choice.plan.family for compiled in job.program.queries),
+        "columns": f"{', '.join(group.arrow.names)} ({len(group.arrow)} of {len(events.columns)})",
+        "rows": _rows(group),
+        "split": _split(group, live=events.isStreaming),
+        **({} if events.isStreaming else {"match_files": _of_files(group), **_in_sql(group)}),
+    }
+    width = max(map(len, parts)) + 2
+    return "\n".join(f"{name:{width}}{text}" for name, text in parts.items())
+
+
+def _rows(group: Group) -> str:
+    """What Spark tests before the shuffle; the engine tests the rest."""
+    relevant = group.relevant
+    if relevant is None or row_filter(relevant, group.schema) is None:
+        return "all"
+    tests = [
+        " and ".join(
+            ["|".join(one.types) or "any type", *(str(c) for c in one.conjuncts if expression(c.expr) is not None)]
+        )
+        for one in relevant
+    ]
+    return "; ".join(dict.fromkeys(tests))
+
+
+def _split(group: Group, *, live: bool) -> str:
+    if group.key:
+        return f"by key: {', '.join(group.key)}"
+    reason = group.why_whole
+    if live and reason is None:
+        return "not at all: there is no key; buckets=8 would split it by time"
+    if reason is None:
+        return "by time, for there is no key: each piece with one window around it"
+    return f"not at all: there is no key, and {reason}"
+
+
+def _of_files(group: Group) -> str:
+    reason = group.why_whole
+    if reason is None:
+        return "no shuffle where row groups tell their times"
+    return "no shuffle where no key is in two files" if group.key else f"a shuffle: {reason}"
+
+
+def _in_sql(group: Group) -> dict[str, str]:
+    clause = f"PARTITION BY ({', '.join(group.key)})" if group.key else "WITH SINGLE PARTITION"
+    return {
+        "register": f"the Arrow path; call it with {clause}",
+        ANY_QUERY: "the row path, 5 to 6 times as expensive; it finds its partitions by itself",
+    }

@@ -1,0 +1,37 @@
+"""Matching as a method of data frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Unpack
+
+from pyspark.sql import DataFrame
+
+from augury.hosts.spark.match import match, match_all
+from augury.hosts.spark.options import FrameOptions, MatchOptions
+
+
+@dataclass(frozen=True, slots=True)
+class FrameMethods:
+    """What `frame.augury` offers."""
+
+    events: DataFrame
+
+    def match(self, query: str | os.PathLike[str], **options: Unpack[MatchOptions]) -> DataFrame:
+        """`augury.spark.match` of this frame."""
+        return match(self.events, query, **options)
+
+    def match_all(self, queries: Mapping[str, str | os.PathLike[str]], **options: Unpack[FrameOptions]) -> DataFrame:
+        """`augury.spark.match_all` of this frame."""
+        return match_all(self.events, queries, **options)
+
+
+def install() -> None:
+    """Give data frames, classic ones and those of Spark Connect, the attribute `augury`.
+
+    `frame.augury.match(query)` is `augury.spark.match(frame, query)`. Type checkers do not know of it.
+    """
+    # Both kinds inherit from the class that has the name.
+    DataFrame.augury = property(FrameMethods)  # type: ignore[attr-defined]
