@@ -16,7 +16,7 @@ from augury.hosts.local import make_options
 from augury.hosts.spark.group import one_group
 from augury.hosts.spark.job import Job, Roles, job_of
 from augury.hosts.spark.kernels import compiled_kernels, unpack_kernels
-from augury.hosts.spark.packing import SHARE, PackTask, PlaceTask
+from augury.hosts.spark.packing import PackTask, PlaceTask
 from augury.source import Source
 from augury.testing.tables import parse_stream
 
@@ -26,8 +26,8 @@ QUERY = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 10 seconds RETURN 
 
 def packed(job: Job) -> list[pa.RecordBatch]:
     """The events as they reach the task that matches them."""
-    table = EVENTS.select(job.arrow.names).append_column(SHARE, pa.array([0] * len(EVENTS), pa.int32()))
-    return list(PackTask(job.schema, 1, None)(table.to_batches()))
+    table = EVENTS.select(job.arrow.names)
+    return list(PackTask(job.schema, (), 1, None)(table.to_batches()))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from augury.hosts.spark import batch, packing
 from augury.hosts.spark.chunks import Chunks
 from augury.hosts.spark.group import one_group
 from augury.hosts.spark.job import Roles, job_of
-from augury.hosts.spark.packing import SHARE, PackTask, PlaceTask
+from augury.hosts.spark.packing import PackTask, PlaceTask
 from augury.hosts.spark.sampling import SAMPLED, Look
 from augury.hosts.spark.schemas import arrow_schema
 from augury.hosts.spark.steps import in_steps, ticks_of
@@ -126,8 +126,8 @@ def test_blobs_beyond_what_is_held_wait_in_a_file(held: int, monkeypatch: pytest
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds"
     job = job_of(Source(query), events.schema, Roles(), make_options(jit=False))
     chunks = Chunks((100, 150, 220), one_group(job).reach)
-    shared = events.select(job.arrow.names).append_column(SHARE, pa.array([0] * len(events), pa.int32()))
-    packed = pa.Table.from_batches(list(PackTask(job.schema, 1, chunks)(shared.to_batches(max_chunksize=20))))
+    shared = events.select(job.arrow.names)
+    packed = pa.Table.from_batches(list(PackTask(job.schema, (), 1, chunks)(shared.to_batches(max_chunksize=20))))
     found = []
     for place in range(4):
         mine = packed.filter(pc.equal(packed[packing.PLACE], place))

@@ -14,7 +14,7 @@ from augury.hosts.spark.blobs import ARRIVAL
 from augury.hosts.spark.chunks import Chunks, cut
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.group import Group
-from augury.hosts.spark.packing import PACKED, PLACE, SHARE, PackTask, PlaceTask
+from augury.hosts.spark.packing import PACKED, PLACE, PackTask, PlaceTask
 from augury.hosts.spark.sampling import Heaviest, Look, heaviest
 from augury.hosts.spark.schemas import spark_schema
 
@@ -75,10 +75,8 @@ def _dominating(look: Look, group: Group, partitions: int) -> Heaviest | None:
 def match_split(events: DataFrame, group: Group, chunks: Chunks | None, partitions: int | None) -> DataFrame:
     """The matches of prepared events, split by key, or into chunks, or both."""
     shares = _shares(events, group, chunks, partitions)
-    key = [column(name) for name in group.key]
-    share = F.pmod(F.xxhash64(*key), F.lit(shares)).cast("int") if shares > 1 else F.lit(0)
-    pack = PackTask(group.schema, shares, chunks)
-    packed = events.withColumn(SHARE, share).mapInArrow(pack, spark_schema(PACKED))
+    pack = PackTask(group.schema, group.key, shares, chunks)
+    packed = events.mapInArrow(pack, spark_schema(PACKED))
     placed = packed.repartitionById(pack.places, PLACE)
     return placed.mapInArrow(PlaceTask(group, chunks), spark_schema(group.result))
 

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Unpack
 
 import numpy as np
@@ -37,7 +36,7 @@ from augury.hosts.spark.row_groups import (
     row_groups,
     why_not_alike,
 )
-from augury.hosts.spark.sampling import SAMPLED, Look
+from augury.hosts.spark.sampling import SAMPLED, Look, Totals
 from augury.hosts.spark.schemas import arrow_schema, spark_schema
 from augury.hosts.spark.steps import by_time as sorted_by_time
 from augury.hosts.spark.steps import in_steps, ticks_of
@@ -120,15 +119,11 @@ class FilesLook(Look):
         ]
         return pa.concat_tables([conform(table, arrow) for table in tables]) if tables else arrow.empty_table()
 
-    @cached_property
-    def number(self) -> int:
-        return self.footers.rows
-
-    def span(self, schema: EventSchema) -> int:
+    def totals(self, schema: EventSchema) -> Totals | None:
         groups = row_groups(self.footers, arrow_schema(self.frame.schema).field(schema.time), schema)
         if isinstance(groups, Cannot) or not groups:
-            return super().span(schema)
-        return max(g.last for g in groups) - min(g.first for g in groups)
+            return super().totals(schema)
+        return Totals(self.footers.rows, max(g.last for g in groups) - min(g.first for g in groups))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,9 @@ from augury.hosts.spark.sampling import Look, scaled
 from augury.hosts.spark.schemas import result_schema, sendable
 from augury.hosts.stages import Found, Stage, stages
 from augury.hosts.statistics import measure
+from augury.ir.query import BoundQuery
 from augury.options import Options
+from augury.plan import StreamStatistics
 from augury.runtime.matches import MatchSet
 from augury.schema import EventSchema
 from augury.source import Source
@@ -116,7 +118,12 @@ def _measure(look: Look | None, arrow: pa.Schema, schema: EventSchema) -> Measur
         table = conform(look.sample(arrow.names), arrow)
         return in_order(arrive(table, schema, 0), schema)
 
-    return lambda query: scaled(measure(events(), query), len(events()), look.totals(schema))
+    def measured(query: BoundQuery) -> StreamStatistics:
+        # First the totals, which tell how far apart the events of the sample are to be.
+        totals = look.totals(schema)
+        return scaled(measure(events(), query), len(events()), totals)
+
+    return measured
 
 
 def _productive(program: CompiledProgram) -> CompiledProgram:

@@ -20,11 +20,12 @@ from augury.hosts.spark.blobs import BLOB, to_blob
 from augury.hosts.spark.chunks import Chunks
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.partition import PIECE, joined, matches_of
+from augury.hosts.spark.shares import shares_of
 from augury.hosts.spark.steps import in_steps, ticks_of
 from augury.runtime.batch import Integers
 from augury.schema import EventSchema
 
-SHARE, PLACE = "__augury_share", "__augury_place"
+PLACE = "__augury_place"
 
 PACKED = pa.schema([(PLACE, pa.int32()), (BLOB, pa.binary())])
 
@@ -40,12 +41,13 @@ HELD = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackTask:
-    """Events with the number of their share of the keys -> blobs, each for one place, sorted by time.
+    """Events -> blobs, each for one place, sorted by time.
 
-    A place is a share, or with `chunks` a range of time of a share.
+    A place is a share of the keys, or with `chunks` a range of time of a share.
     """
 
     schema: EventSchema
+    key: tuple[str, ...]
     shares: int
     chunks: Chunks | None
 
@@ -57,9 +59,8 @@ class PackTask:
     def places(self) -> int:
         return self.shares * (1 if self.chunks is None else len(self.chunks))
 
-    def _packed(self, table: pa.Table) -> pa.RecordBatch:
-        share = table[SHARE].to_numpy().astype(np.int32)
-        events = table.drop_columns([SHARE])
+    def _packed(self, events: pa.Table) -> pa.RecordBatch:
+        share = shares_of(events, self.key, self.shares)
         time = ticks_of(events, self.schema)
         row, place = np.arange(len(time)), share
         if self.chunks is not None:

@@ -15,7 +15,7 @@ from augury.hosts.spark.job import Job
 from augury.hosts.stages import Found, step
 from augury.runtime.state import FOREVER
 
-STEP = 1 << 16
+STEP = 1 << 18
 """Events a kernel is given at a time."""
 
 PIECE = 1 << 14

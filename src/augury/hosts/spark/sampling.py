@@ -56,33 +56,31 @@ class Look:
         chosen = self.frame.select(*map(column, names))
         if not self.columnar:
             return chosen.limit(SAMPLED).toArrow()
-        blocks = max(1, self.number // SAMPLED)
+        number = self.frame.count() if self._totals is None else self._totals.events
+        blocks = max(1, number // SAMPLED)
         row = F.monotonically_increasing_id().bitwiseAND(ROW)
-        return chosen.where(row % F.lit(blocks * BLOCK) < F.lit(BLOCK)).limit(2 * SAMPLED).toArrow()
+        spread = chosen.where(row % F.lit(blocks * BLOCK) < F.lit(BLOCK))
+        # To stop early Spark goes through partitions a few at a time, which only pays where there are many.
+        return (spread.limit(2 * SAMPLED) if len(self.files) * BLOCK > SAMPLED else spread).toArrow()
 
     @cached_property
+    def files(self) -> tuple[str, ...]:
+        return tuple(self.frame.inputFiles())
+
+    @property
     def columnar(self) -> bool:
         """Whether the frame is one of files that need not be read as a whole."""
-        files = self.frame.inputFiles()
-        return bool(files) and all(file.endswith(COLUMNAR) for file in files)
-
-    @cached_property
-    def number(self) -> int:
-        return self.frame.count()
-
-    def span(self, schema: EventSchema) -> int:
-        """Ticks from the first event to the last, for which Spark reads nothing but the times."""
-        time = ticks(schema, schema.time)
-        found = self.frame.select(time.alias("t")).agg(F.min("t"), F.max("t")).first()
-        assert found is not None
-        return 0 if found[0] is None else int(found[1] - found[0])
+        return bool(self.files) and all(file.endswith(COLUMNAR) for file in self.files)
 
     def totals(self, schema: EventSchema) -> Totals | None:
-        """The size of the frame, if it is not dear to find out."""
+        """The size of the frame, if it is not dear to find out: Spark reads nothing but the times."""
         if not self.columnar:
             return None
         if self._totals is None:
-            self._totals = Totals(self.number, self.span(schema))
+            time = ticks(schema, schema.time)
+            found = self.frame.select(time.alias("t")).agg(F.count(F.lit(1)), F.min("t"), F.max("t")).first()
+            assert found is not None
+            self._totals = Totals(found[0], 0 if found[1] is None else int(found[2] - found[1]))
         return self._totals
 
 
