@@ -101,6 +101,10 @@ def _floats(values: Any) -> list[float | None]:
     return [None if v is None else _float(v) for v in values]
 
 
+BLOCK = 2048
+"""Lists that are standardised at a time."""
+
+
 def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
     """The offsets of a column of lists of numbers, where a null list is empty, and all its elements with NaN for null.
 
@@ -125,32 +129,51 @@ def standardised(array: pa.Array) -> pa.Array:
     """
     offsets, values = list_parts(array)
     lengths = np.diff(offsets)
+    if len(lengths) and lengths[0] >= 2 and (lengths == lengths[0]).all():
+        rows = values.reshape(len(lengths), lengths[0])
+        has = _standardise_rows(rows)
+        result = (rows if has.all() else rows[has]).reshape(-1)
+    else:
+        result, has = _standardise_by_length(offsets, values, lengths)
+    bounds = np.concatenate(([0], np.cumsum(np.where(has, lengths, 0))))
+    return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), pa.array(result), mask=pa.array(~has))
+
+
+def _standardise_by_length(
+    offsets: Integers, values: Floats, lengths: Integers
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Lists of several lengths standardised, one after the other, and which of them have a variance."""
     result = np.zeros(len(values))
     has = np.zeros(len(lengths), dtype=bool)
     for length in np.unique(lengths[lengths >= 2]).tolist():
         of_length = np.flatnonzero(lengths == length)
         places = offsets[of_length][:, None] + np.arange(length)
-        rows, fine = _standardise_rows(values[places])
+        rows = values[places]
+        fine = _standardise_rows(rows)
         has[of_length] = fine
         result[places[fine]] = rows[fine]
-    kept = np.repeat(has, lengths)
-    bounds = np.concatenate(([0], np.cumsum(np.where(has, lengths, 0))))
-    return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), pa.array(result[kept]), mask=pa.array(~has))
+    return result[np.repeat(has, lengths)], has
 
 
-def _standardise_rows(rows: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Rows of one length standardised, and which of them have a variance.
+def _standardise_rows(rows: Floats) -> npt.NDArray[np.bool_]:
+    """Standardise rows of one length in place; which of them have a variance.
 
-    Sums run from left to right as in `ir.functions.standardise`; NumPy's own would add in another order.
+    Sums run from left to right as in `ir.functions.standardise`; NumPy's own would add in another order. Some rows at a
+    time are turned into columns, few enough to stay in the processor's cache.
     """
-    total, squares = np.zeros(len(rows)), np.zeros(len(rows))
+    squares = np.zeros(len(rows))
+    turned = np.empty((rows.shape[1], min(BLOCK, len(rows))))
     with np.errstate(all="ignore"):
-        for column in rows.T:
-            total += column
-        mean = total / rows.shape[1]
-        centred = rows - mean[:, None]
-        for column in centred.T:
-            squares += column * column
-        # A NaN among the values makes the squares NaN, which is not greater than zero.
-        fine = (squares > 0.0) & (squares < np.inf)
-        return centred / np.sqrt(squares)[:, None], fine
+        for first in range(0, len(rows), BLOCK):
+            block, variance = rows[first : first + BLOCK], squares[first : first + BLOCK]
+            columns, total = turned[:, : len(block)], np.zeros(len(block))
+            columns[:] = block.T
+            for column in columns:
+                total += column
+            columns -= total / len(columns)
+            for column in columns:
+                variance += column * column
+            columns /= np.sqrt(variance)
+            block[:] = columns.T
+    # A NaN among the values makes the squares NaN, which is not greater than zero.
+    return (squares > 0.0) & (squares < np.inf)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyspark import TaskContext
 
 from augury.hosts.events import engine_table
 from augury.hosts.spark.clock import milliseconds
+from augury.hosts.spark.kernels import CompiledFile, unpack_kernels
 from augury.hosts.spark.partition import STEP, joined
 from augury.hosts.spark.ranges import Ranges
 from augury.runtime.batch import Integers, time_ticks
@@ -52,14 +54,18 @@ def from_blob(data: bytes) -> pa.Table:
 class PackTask:
     """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts.
 
-    With `ranges` the buckets are ranges of time, else a column says which.
+    With `ranges` the buckets are ranges of time, else a column says which. On its way it puts the `kernels` that the
+    driver has compiled into the cache of its machine.
     """
 
     schema: EventSchema
     arrival: bool
     ranges: Ranges | None = None
+    kernels: tuple[CompiledFile, ...] = ()
+    cache_dir: Path | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        unpack_kernels(self.kernels, self.cache_dir)
         context = TaskContext.get()
         next_row = 0 if context is None else context.partitionId() << 33
         for table in joined(batches, STEP):

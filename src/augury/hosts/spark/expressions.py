@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import reduce
-from operator import and_, or_
-from typing import assert_never
+from operator import and_, eq, ge, gt, le, lt, ne, or_
+from typing import Any, assert_never
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -27,6 +28,9 @@ from augury.ir.predicate import (
     Ref,
 )
 from augury.schema import EventSchema, Kind
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+"""What an operator of the language is in Python, and so for expressions of Spark and of Arrow."""
 
 _COMPARABLE = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
 
@@ -99,21 +103,8 @@ def _joined(operator: object, operands: tuple[Expr, ...]) -> Column | None:
 def _compare(operator: str, left: Column | None, right: Column | None) -> Column | None:
     if left is None or right is None:
         return None
-    match operator:
-        case "=":
-            return left == right
-        case "!=":
-            return left != right
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
-        case _:
-            return None
+    comparison = COMPARISONS.get(operator)
+    return None if comparison is None else comparison(left, right)
 
 
 def ticks(schema: EventSchema, name: str) -> Column:

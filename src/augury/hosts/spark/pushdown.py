@@ -9,6 +9,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.hosts.spark.expressions import COMPARISONS
 from augury.hosts.spark.needs import Relevant
 from augury.ir.predicate import (
     Aggregate,
@@ -55,8 +56,8 @@ def expression(e: Expr) -> pc.Expression | None:
     """
     match e:
         case Compare(operator, left, right) if left.type.kind is right.type.kind and left.type.kind in _COMPARED:
-            sides = _value(left), _value(right)
-            return None if sides[0] is None or sides[1] is None else _compare(operator, sides[0], sides[1])
+            comparison, sides = COMPARISONS.get(operator), (_value(left), _value(right))
+            return None if comparison is None or any(s is None for s in sides) else comparison(*sides)
         case And(operands):
             return _joined(operands, conjunction=True)
         case Or(operands):
@@ -100,21 +101,3 @@ def _member(operand: Expr, items: tuple[Expr, ...]) -> pc.Expression | None:
     choices = [_value(item) for item in items]
     known = [value == choice for choice in choices if choice is not None]
     return reduce(or_, known) if known and len(known) == len(choices) else None
-
-
-def _compare(operator: str, left: pc.Expression, right: pc.Expression) -> pc.Expression | None:
-    match operator:
-        case "=":
-            return left == right
-        case "!=":
-            return left != right
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
-        case _:
-            return None

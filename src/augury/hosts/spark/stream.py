@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -44,9 +44,12 @@ def match_stream(
     number = _buckets(group, buckets)
     ranges = None if group.key or number == 1 else Ranges(number * max(1, group.reach), group.reach)
     events = _events(frame, group, watermark, number)
-    pack = PackTask(group.schema, group.arrival_matters, ranges)
+    kernels = tuple(dict.fromkeys(file for job in group.jobs for file in job.kernels))
+    pack = PackTask(group.schema, group.arrival_matters, ranges, kernels, group.jobs[0].options.cache_dir)
     packed = events.mapInArrow(pack, spark_schema(packed_schema(ranges)))
-    processor = BucketProcessor(group, number, delay_milliseconds(watermark), ranges)
+    # Spark broadcasts what is larger than a MiB, and workers with state cannot read that: kernels go with the packers.
+    light = replace(group, jobs=tuple(replace(job, kernels=()) for job in group.jobs))
+    processor = BucketProcessor(light, number, delay_milliseconds(watermark), ranges)
     states = packed.groupBy(BUCKET).transformWithState(processor, spark_schema(OUTPUT), "append", "eventTime")
     name = _late_column(group, late)
     result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
