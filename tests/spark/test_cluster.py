@@ -73,6 +73,7 @@ def at_work(folder: Path) -> int | None:
     return int(begun[-1].read_text()) if begun else None
 
 
+@pytest.mark.slow
 def test_a_worker_dies_in_the_middle_of_a_batch(machines: Cluster, tmp_path: Path) -> None:
     assert run(machines.master, tmp_path, "by key", on=machines) == expected("by key")
     assert len(attempts(tmp_path)) > PARTS, "nothing had to be done again"
