@@ -34,20 +34,20 @@ def agrees(options: Options, text: str, events: pa.Table, data: st.DataObject) -
     assert found == reference_matches(query.bound, events)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=250, suppress_health_check=UNHURRIED)
 @given(SETS, streams(max_size=9), st.data())
 def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@settings(max_examples=6, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
 @given(SETS, streams(max_size=9), st.data())
 def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True), text, events, data)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@settings(max_examples=300, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
 @given(SETS, streams(max_size=9), st.data())
 def test_much_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True, counters=data.draw(st.booleans())), text, events, data)

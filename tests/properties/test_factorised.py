@@ -63,20 +63,20 @@ def counts(options: Options, family: str, text: str, events: pa.Table, data: st.
 
 
 @pytest.mark.parametrize("family", ["eager-nfa", "lazy-chain"])
-@settings(max_examples=200, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=200, suppress_health_check=UNHURRIED)
 @given(COUNTED, streams(max_size=10), st.data())
 def test_counts_are_those_of_the_reference(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
     counts(Options(jit=False), family, text, events, data)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@settings(max_examples=6, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
 @given(st.sampled_from(["eager-nfa", "lazy-chain"]), COUNTED, streams(max_size=10), st.data())
 def test_counts_of_compiled_code(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
     counts(Options(jit=True), family, text, events, data)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=200, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=200, suppress_health_check=UNHURRIED)
 @given(JOINED, streams(max_size=12), st.integers(0, 2**32))
 def test_a_factorised_result_is_the_same_set(family: str, text: str, events: pa.Table, seed: int) -> None:
     query = compiled(text, events, Options(plan="reference"))

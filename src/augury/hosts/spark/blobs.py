@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
@@ -42,6 +44,13 @@ def to_blob(table: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def blobs_by(place: npt.NDArray[Any], events: pa.Table) -> tuple[npt.NDArray[Any], list[bytes]]:
+    """The places there are, and a blob for the events of each; events come in the order of their places."""
+    present, first = np.unique(place, return_index=True)
+    ends = [*first[1:].tolist(), len(place)]
+    return present, [to_blob(events.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
 
 
 def from_blob(data: bytes) -> pa.Table:
@@ -88,9 +97,7 @@ class PackTask:
 
     def _packed(self, events: pa.Table, bucket: Integers, latest: int) -> pa.RecordBatch:
         """Events in the order of their buckets, a blob for each."""
-        present, first = np.unique(bucket, return_index=True)
-        ends = [*first[1:].tolist(), len(bucket)]
-        blobs = [to_blob(events.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
+        present, blobs = blobs_by(bucket, events)
         schema = packed_schema(self.ranges)
         columns = [
             pa.array([nobody(self.ranges), *present.tolist()], schema.field(BUCKET).type),

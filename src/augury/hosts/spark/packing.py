@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from augury.hosts.spark.blobs import BLOB, to_blob
+from augury.hosts.spark.blobs import BLOB, blobs_by
 from augury.hosts.spark.chunks import Chunks
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.partition import PIECE, joined, matches_of
@@ -72,10 +72,7 @@ class PackTask:
         # Numbers of 16 bits are sorted in linear time.
         narrow = place.astype(np.int16) if self.places < 1 << 15 else place
         order = np.argsort(narrow, kind="stable")
-        there, first = np.unique(place[order], return_index=True)
-        ordered = events.take(pa.array(row[order])).combine_chunks()
-        ends = [*first[1:].tolist(), len(order)]
-        blobs = [to_blob(ordered.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
+        there, blobs = blobs_by(place[order], events.take(pa.array(row[order])).combine_chunks())
         return pa.record_batch([pa.array(there, pa.int32()), pa.array(blobs, pa.binary())], schema=PACKED)
 
 
