@@ -219,3 +219,25 @@ def test_what_it_cannot_do_it_says() -> None:
             assert reason in plan.reason
         else:
             assert isinstance(plan, EagerNfaPlan), plan
+
+
+@pytest.mark.parametrize(
+    "where, asked",
+    [
+        ("a[i].x > a[i-1].x AND a[1].x > 3", False),
+        ("a[i].x > a[i-1].x AND NOT a[i].x IN (3, 4)", False),
+        # The first of a list is let in with no x, and compared with by the second.
+        ("a[i].x > a[i-1].x", True),
+        ("a[i].x > a[i-1].x AND (a[i].x > 3 OR a[i].k = 'k1')", True),
+        ("a[i].x > a[i-1].x AND coalesce(a[i].x, 9) > 3", True),
+        ("a[1].x > 3 AND c.x > a[a.len].x", True),
+    ],
+)
+def test_whether_a_run_remembers_that_a_value_is_null(where: str, asked: bool) -> None:
+    stream = ticks(400, keys=3).set_column(3, "x", pa.array([None if i % 3 == 0 else i % 10 for i in range(400)]))
+    text = f"PATTERN SEQ(A+ a[], C c) WHERE skip_till_next_match {{ [k] AND {where} }} WITHIN 40 seconds"
+    k = kernel(text, stream)
+    assert any("null" in holds for _, holds in k.source.cells) is asked
+    _, found = once(k, stream)
+    assert found == reference_matches(k.plan.query, stream)
+    assert len(found)

@@ -40,6 +40,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
         r = P_head[g]
         while r >= 0:
             after = RX[r]
+            later = k > RK[r]  # than the last event of the run
             if place[i] - RT[r] >= 7:  # WITHIN
                 if link < 0:
                     P_head[g] = after
@@ -51,7 +52,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                 runs -= 1
             elif RS[r] == 0:  # waiting for b
                 took = fit_1
-                took = took and k > RK[r]
+                took = took and later
                 if took:
                     q = r
                     RF[q, 0] = c_price[i]
@@ -81,7 +82,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     runs -= 1
             else:  # looping over b
                 took = fit_1
-                took = took and k > RK[r]
+                took = took and later
                 took = took and (c_price[i] > RF[r, 0])  # b[i].price > b[i-1].price   (query 2:29)
                 if took:
                     q = r

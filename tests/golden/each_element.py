@@ -46,6 +46,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
         r = P_head[g]
         while r >= 0:
             after = RX[r]
+            later = k > RK[r]  # than the last event of the run
             if t - RT[r] > 600000:  # WITHIN
                 if link < 0:
                     P_head[g] = after
@@ -57,7 +58,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                 runs -= 1
             elif RS[r] == 0:  # waiting for b
                 took = fit_1
-                took = took and k > RK[r]
+                took = took and later
                 took = took and (c_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
@@ -94,7 +95,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                 go = fit_2
                 go = go and RI[r, 0] >= 2
                 if go:
-                    go = go and k > RK[r]
+                    go = go and later
                     if go:  # c.price > b[i].price   (query 2:56)
                         n_b = gather(RN[r], 1, NE, NP, NC, WALK[0])
                         for k_b in range(0, n_b):
@@ -113,7 +114,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     OUT[natural(found)] = node  # a match
                     found += 1
                 took = fit_1
-                took = took and k > RK[r] and RI[r, 0] < 5
+                took = took and later and RI[r, 0] < 5
                 took = took and (c_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1

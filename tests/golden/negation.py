@@ -41,6 +41,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
         r = P_head[g]
         while r >= 0:
             after = RX[r]
+            later = k > RK[r]  # than the last event of the run
             if t - RT[r] > 43200000:  # WITHIN
                 if link < 0:
                     P_head[g] = after
@@ -52,7 +53,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                 runs -= 1
             else:  # waiting for e
                 took = fit_1
-                took = took and k > RK[r]
+                took = took and later
                 took = took and (c_price[i] >= RF[r, 0])  # e.price >= s.price   (query 2:44)
                 if took:
                     node = natural(nodes)

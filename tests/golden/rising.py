@@ -48,6 +48,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
         r = P_head[g]
         while r >= 0:
             after = RX[r]
+            later = k > RK[r]  # than the last event of the run
             if t - RT[r] > 3600000:  # WITHIN
                 if link < 0:
                     P_head[g] = after
@@ -60,7 +61,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
             else:  # looping over a
                 go = fit_1
                 if go:
-                    go = go and k > RK[r]
+                    go = go and later
                     go = go and (to_float(c_volume[i], (c_volume_null[i] != 0)) < (0.8 * to_float(RI[r, 1], (RI[r, 2] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
                 if go:  # proceed to b
                     if final_0 >= 0:  # another run ends with the same event
@@ -82,7 +83,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         found += 1
                         final_0 = node
                 took = fit_0
-                took = took and k > RK[r]
+                took = took and later
                 took = took and (c_price[i] > divide(float(RF[r, 0]), float(RI[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
                 if took:
                     q = r
@@ -138,7 +139,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         RN[q] = node
                         link = r
                 else:
-                    if idle_0 >= 0 and k > RK[idle_0] and k > RK[r] and same(RI[idle_0, 0], RI[r, 0]) and same(RI[idle_0, 1], RI[r, 1]) and same(RI[idle_0, 2], RI[r, 2]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
+                    if later and idle_0 >= 0 and k > RK[idle_0] and same(RI[idle_0, 0], RI[r, 0]) and same(RI[idle_0, 1], RI[r, 1]) and same(RI[idle_0, 2], RI[r, 2]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
                         if join_0 < 0:
                             node = natural(nodes)
                             nodes = node + 1

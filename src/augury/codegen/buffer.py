@@ -377,8 +377,8 @@ def collect(
     """Keep the nodes and edges that a run can reach and that start no earlier than `limit`; the least event kept.
 
     With a `window`, which is one of places, each partition has its own limit, written to `limits`: what a run takes
-    next comes after all that the runs of its partition have taken. A node comes after those it leads back to, so one
-    pass backwards marks them and one forwards moves them.
+    next comes after all that the runs of its partition have taken. Without, there is one for all. A node comes after
+    those it leads back to, so one pass backwards marks them with whose limit is theirs, and one forwards moves them.
     """
     n = nums[0]
     for node in range(n):
@@ -393,19 +393,20 @@ def collect(
             if window >= 0:
                 p = part[NE[node]]
                 limits[p] = max(limits[p], start[NE[node]] - window)
+                place[node] = p
             r = RX[r]
     for node in range(n - 1, -1, -1):
-        if place[node] == 0:
-            if window >= 0:
-                limit = limits[part[NE[node]]]
+        p = place[node]
+        if p >= 0:
+            limit = limits[p]
             before = NP[node]
             if before >= 0 and NT[before] >= limit:
-                place[before] = 0
+                place[before] = p
             edge = NM[node]
             while edge >= 0:
                 before = XN[edge]
                 if before >= 0 and NT[before] >= limit:
-                    place[before] = 0
+                    place[before] = p
                 edge = XX[edge]
     kept, edges, least = 0, 0, INT_MAX
     for node in range(n):

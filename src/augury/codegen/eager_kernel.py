@@ -32,7 +32,7 @@ from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.shared import FoundMatches
 from augury.runtime.state import RunState
 
-VERSION = 2
+VERSION = 3
 
 PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are moved to their place."""
@@ -177,7 +177,8 @@ class AutomatonKernel(ABC):
                     "strategy, or raise max_runs"
                 )
             live.grow_runs(2 * need)
-        if live.nums[NODES] + 2 * need > len(live.pool["NE"]) // 2:
+        # Every collection goes through all nodes: where few of them stay, it is seldom called and finds much.
+        if live.nums[NODES] + 2 * need > len(live.pool["NE"]) // 4:
             live.grow_buffer(4 * need, ("NE", "NP", "NC", "NT", "NM"))
         if live.nums[EDGES] + 2 * need > len(live.pool["XN"]) // 2:
             live.grow_buffer(4 * need, ("XN", "XX"))
@@ -200,7 +201,7 @@ class AutomatonKernel(ABC):
         # Places are counted by partition, so that no one place is too early for all nodes. Without merging a node is no
         # older than the runs that lead back to it.
         by_partition = self._counts and isinstance(self.plan, EagerNfaPlan) and self.plan.merge
-        limits = np.empty(len(pool["P_head"]) if by_partition else 0, dtype=np.int64)
+        limits = np.empty(len(pool["P_head"]) if by_partition else 1, dtype=np.int64)
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
         least = self.support(

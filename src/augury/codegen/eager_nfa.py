@@ -24,6 +24,7 @@ from augury.codegen.inventory import (
 )
 from augury.codegen.lines import Lines
 from augury.codegen.pools import Pools
+from augury.codegen.present import never_null
 from augury.codegen.runs import Place, Slot, ValueVector, updates
 from augury.codegen.source import KernelSource, kernel_source
 from augury.ir.query import CountWindow, TimeWindow
@@ -93,7 +94,8 @@ class _Emitter:
 
     def __init__(self, plan: EagerNfaPlan, counters: bool) -> None:
         self.plan, self.counters = plan, counters
-        self.out, self.vector = Lines(), ValueVector()
+        taken = never_null(c for b in plan.branches for c in b.components)
+        self.out, self.vector = Lines(), ValueVector(never_null=taken)
         self.pools = Pools(self.out, self.vector, counters)
         self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
         self.tested = conjuncts_of(self.components)
@@ -216,6 +218,7 @@ class _Emitter:
         out.add("r = P_head[g]")
         with out.block("while r >= 0:"):
             out.add("after = RX[r]")
+            out.add("later = k > RK[r]", "than the last event of the run")
             word = "if"
             expired = self._expired()
             if expired:
@@ -282,7 +285,7 @@ class _Emitter:
         out, c = self.out, self.plan.branches[b].components[j]
         if first:
             out.add(f"{name} = fit_{self._code(b, j)}")
-        tests = ["k > RK[r]"]
+        tests = ["later"]
         if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY and self.plan.query.partition_by:
             tests.append("part[i] == part[NE[RN[r]]]")
         if not begins and c.high is not None:
@@ -323,8 +326,8 @@ class _Emitter:
         keys = self._keys(s.branch, s.component if s.looping else s.component - 1)
         same = [f"same({text.format(lead)}, {text.format('r')})" for text, _ in keys]
         # An event concurrent with the last one of a run is closed to it: only then may two runs differ in that one.
-        open_to_all = [f"k > RK[{run}]" for run in (lead, "r")]
-        with out.block(f"if {' and '.join([f'{lead} >= 0', *open_to_all, *same])}:", "an equivalent run: merge"):
+        open_to_all = ["later", f"{lead} >= 0", f"k > RK[{lead}]"]
+        with out.block(f"if {' and '.join([*open_to_all, *same])}:", "an equivalent run: merge"):
             with out.block(f"if {join} < 0:"):
                 self.pools.write_node(f"NE[RN[{lead}]]", f"RN[{lead}]", "-1", f"RT[{lead}]")
                 out.add(f"{join} = node", "no event: two histories become one")

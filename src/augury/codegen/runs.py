@@ -50,9 +50,13 @@ class Slot:
 
 @dataclass(slots=True)
 class ValueVector:
-    """The cells of a run in the order they were asked for; integers in RI, floats in RF, plus `suffix`."""
+    """The cells of a run in the order they were asked for; integers in RI, floats in RF, plus `suffix`.
+
+    `never_null` are variables with columns of theirs, of which it is not asked whether there is a value.
+    """
 
     suffix: str = ""
+    never_null: frozenset[tuple[str, str]] = frozenset()
     integers: list[Slot] = field(default_factory=list)
     floats: list[Slot] = field(default_factory=list)
     arguments: dict[tuple[str, str], Expr] = field(default_factory=dict)
@@ -169,7 +173,8 @@ class Place:
 
     def _held(self, variable: str, which: str, column: str, type: ColumnType) -> Code:
         """A column of the first or the last event bound to a variable, as the run remembers it."""
-        self._holder(variable)[0].types[column] = type
+        vector = self._holder(variable)[0]
+        vector.types[column] = type
         match type.kind:
             case Kind.LIST:
                 return self.columns.at(column, type, self._cell(variable, f"{which}_event"))
@@ -178,6 +183,8 @@ class Place:
             case Kind.STRING:
                 return Code(self._cell(variable, which, column), "s")
         held = Code("0", "i") if type.kind in UNREAD else Code(self._cell(variable, which, column), kind_of(type))
+        if (variable, column) in vector.never_null:
+            return held
         return replace(held, null=f"({self._cell(variable, f'{which}_null', column)} != 0)")
 
     def _aggregate(self, a: Aggregate) -> Code:
