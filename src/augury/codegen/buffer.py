@@ -156,16 +156,25 @@ def count(
     ways: NDArray[Any],
     earliest: NDArray[Any],
     value: NDArray[Any],
+    fork: NDArray[Any],
     stamp: NDArray[Any],
     each: NDArray[Any],
-) -> None:
+) -> int:
     """How many matches end at each of the nodes `OUT[:nf]`, without writing them out; 2**61 is that many or more.
 
     The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
-    same for every final node; the others are counted again for each, every node once.
+    same for every final node; the others are counted again for each, every `fork` once: from there on the way back is
+    not one to a single predecessor. The number of nodes that were looked at.
     """
     most = 2**61
+    looked = int(NE.shape[0])
     for node in range(NE.shape[0]):
+        if NP[node] >= 0 and NM[node] == -1:
+            fork[node] = fork[NP[node]]
+            ways[node] = ways[NP[node]]
+            earliest[node] = earliest[NP[node]]
+            continue
+        fork[node] = node
         ways[node] = 0
         earliest[node] = INT_MAX
         at = -2
@@ -187,13 +196,14 @@ def count(
             each[f] = ways[OUT[f]]
             continue
         depth = 0
-        stack[0] = OUT[f]
+        stack[0] = fork[OUT[f]]
         cursor[0] = -2
         total[0] = 0
         while depth >= 0:
             node = stack[depth]
             at = cursor[depth]
             if at == -1:
+                looked += 1
                 value[node] = total[depth]
                 stamp[node] = f
                 depth -= 1
@@ -208,14 +218,15 @@ def count(
             elif before >= 0 and NT[before] >= limit:
                 if earliest[before] >= limit:
                     total[depth] = min(most, total[depth] + ways[before])
-                elif stamp[before] == f:
-                    total[depth] = min(most, total[depth] + value[before])
+                elif stamp[fork[before]] == f:
+                    total[depth] = min(most, total[depth] + value[fork[before]])
                 else:
                     depth += 1
-                    stack[depth] = before
+                    stack[depth] = fork[before]
                     cursor[depth] = -2
                     total[depth] = 0
-        each[f] = value[OUT[f]]
+        each[f] = value[fork[OUT[f]]]
+    return looked
 
 
 def split(

@@ -141,7 +141,7 @@ def count_ways(
     support: Tier, finals: Integers, buffer: Mapping[str, npt.NDArray[Any]], start: Integers, span: int
 ) -> Integers:
     """How many matches end at each of the nodes `finals`, `MOST` for that many or more."""
-    scratch = (np.empty(len(buffer["NE"]) + 1, dtype=np.int64) for _ in range(6))
+    scratch = (np.empty(len(buffer["NE"]) + 1, dtype=np.int64) for _ in range(7))
     stamp = np.full(len(buffer["NE"]) + 1, -1, dtype=np.int64)
     each = np.zeros(len(finals), dtype=np.int64)
     arrays = (buffer[k] for k in ("NE", "NP", "NT", "NM", "XN", "XX"))
