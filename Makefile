@@ -8,6 +8,8 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 EXAMPLE := examples/shoplifting
 PARTS := kernels lazy
+# Two test processes on two cores; the tests of Spark, which has threads of its own, stay in one of them.
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -38,10 +40,10 @@ demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pi
 	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
 
 test: $(READY) ## run the tests and doctests, without the slow ones
-	@$(BIN)/python -m pytest -q -m "not slow"
+	@$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
 
 test-all: $(READY) ## run every test
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
 check: $(READY) ## lint, formatting, types and import directions
 	@$(BIN)/ruff check --quiet

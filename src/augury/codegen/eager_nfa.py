@@ -7,7 +7,7 @@ predecessors. docs/decisions/0010 says why this is the paper's versioned buffer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -23,6 +23,7 @@ from augury.codegen.inventory import (
     with_inner,
 )
 from augury.codegen.lines import Lines
+from augury.codegen.merging import Merging
 from augury.codegen.pools import Pools
 from augury.codegen.present import never_null
 from augury.codegen.runs import Place, Slot, ValueVector, updates
@@ -97,6 +98,7 @@ class _Emitter:
         taken = never_null(c for b in plan.branches for c in b.components)
         self.out, self.vector = Lines(), ValueVector(never_null=taken)
         self.pools = Pools(self.out, self.vector, counters)
+        self.merging = Merging(self.out, self.pools, self.vector, counters)
         self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
         self.tested = conjuncts_of(self.components)
         self.strings = strings_of(self.components, self.tested)
@@ -317,32 +319,11 @@ class _Emitter:
 
     def _ignore(self, s: _State) -> None:
         """Run r stays as it is; of several that stay with the same values, one goes on for all."""
-        out = self.out
         if not self.plan.merge:
             self.pools.keep()
             return
         state = self._state(s.branch, s.component, s.looping)
-        lead, join = f"idle_{state}", f"join_{state}"
-        keys = self._keys(s.branch, s.component if s.looping else s.component - 1)
-        same = [f"same({text.format(lead)}, {text.format('r')})" for text, _ in keys]
-        # An event concurrent with the last one of a run is closed to it: only then may two runs differ in that one.
-        open_to_all = ["later", f"{lead} >= 0", f"k > RK[{lead}]"]
-        with out.block(f"if {' and '.join([*open_to_all, *same])}:", "an equivalent run: merge"):
-            with out.block(f"if {join} < 0:"):
-                self.pools.write_node(f"NE[RN[{lead}]]", f"RN[{lead}]", "-1", f"RT[{lead}]")
-                out.add(f"{join} = node", "no event: two histories become one")
-                out.add(f"RN[{lead}] = node")
-            self.pools.edge(join, "RN[r]", "RT[r]")
-            out.add(f"NE[{join}] = max(NE[{join}], NE[RN[r]])")
-            out.add(f"RK[{lead}] = max(RK[{lead}], RK[r])")
-            out.add(f"RT[{lead}] = max(RT[{lead}], RT[r])")
-            if self.counters:
-                out.add("nums[12] += 1", "merged")
-            self.pools.remove()
-        with out.block("else:"):
-            with out.block(f"if {lead} < 0:"):
-                out.add(f"{lead} = r")
-            self.pools.keep()
+        self.merging.idle(state, self._keys(s.branch, s.component if s.looping else s.component - 1))
 
     def _begin(self, b: int) -> None:
         out, c = self.out, self.plan.branches[b].components[0]
@@ -392,12 +373,10 @@ class _Emitter:
             return
         # All runs that get here have just taken event i, and remember the same of it.
         current = ("last",) if c.iterated else ("first", "last")
-        self._equivalent(state, self._keys(b, j, [s for s in self.vector.of(c.variable) if s.element in current]))
+        keys = self._keys(b, j, [s for s in self.vector.of(c.variable) if s.element in current])
+        self.merging.find(state, keys)
         with out.block("if m >= 0:", "an equivalent run took the same event: merge"):
-            self.pools.edge("RN[m]", "RN[q]", "RT[q]")
-            out.add("RT[m] = max(RT[m], RT[q])")
-            if self.counters:
-                out.add("nums[12] += 1", "merged")
+            self.merging.join_taken()
             if run is _Run.SAME:
                 self.pools.remove()
             else:
@@ -407,33 +386,6 @@ class _Emitter:
                 out.add(f"lead_{state} = q")
             self._node(b, j, "RN[q]", "RT[q]")
             self._settle(b, j, run)
-
-    def _equivalent(self, state: int, keys: Sequence[tuple[str, bool]]) -> None:
-        """Find the run m that has taken event i too and agrees with run q on `keys`."""
-        out = self.out
-
-        def same(run: str) -> str:
-            return " and ".join(f"same({text.format(run)}, {text.format('q')})" for text, _ in keys)
-
-        # Mostly the runs that take an event agree with the first that did; the table is for those that do not.
-        out.add(f"m = lead_{state}")
-        if not keys:
-            return
-        with out.block(f"if m >= 0 and not ({same('m')}):"):
-            out.add(f"h = mix({state})")
-            for text, is_float in keys:
-                out.add(f"h = mix(h ^ {'bits' if is_float else 'int'}({text.format('q')}))")
-            out.add("h = h & (HT.shape[0] - 1)")
-            out.add("m = -1")
-            with out.block("while HG[h] == stamp:"):
-                out.add("m = HT[h]")
-                with out.block(f"if RS[m] == {state} and {same('m')}:"):
-                    out.add("break")
-                out.add("m = -1")
-                out.add("h = (h + 1) & (HT.shape[0] - 1)")
-            with out.block("if m < 0:"):
-                out.add("HG[h] = stamp")
-                out.add("HT[h] = q")
 
     def _settle(self, b: int, j: int, run: _Run) -> None:
         """Run q holds its new node: report it if that completes a match, and keep it."""
@@ -473,14 +425,5 @@ class _Emitter:
         self.pools.write_node("i", before, str(self._code(b, j)), start)
 
     def _keys(self, b: int, j: int, current: Collection[Slot] = ()) -> list[tuple[str, bool]]:
-        """The cells that the rest of the automaton can read: two runs that agree on them are equivalent.
-
-        The cells `current` need no comparison.
-        """
-        bound = {c.variable for c in self.plan.branches[b].components[: j + 1]}
-        return [
-            (f"{array}[{{}}, {k}]", slot.is_float)
-            for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats))
-            for k, slot in enumerate(cells)
-            if slot.variable in bound and slot not in current and any(r >= j for r in self.vector.readers[slot])
-        ]
+        """The cells that the rest of the automaton can read, but for `current`, which need no comparison."""
+        return self.merging.keys({c.variable for c in self.plan.branches[b].components[: j + 1]}, j, current)
