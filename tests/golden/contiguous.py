@@ -20,7 +20,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
     for event in range(i0, n):
         i = natural(event)
         g = 0  # the events of any partition end a run
-        need = 3 * P_live[g] + 1
+        r = P_head[g]
+        need = 1 if r < 0 else 3 * P_live[g] + 1
         room -= need
         if room < 0:
             room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
@@ -37,7 +38,6 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
         fit_0 = (type_[i] == 0) and (part[i] >= 0) and (((c_symbol[i] == 3 and c_symbol[i] >= 0 and 3 >= 0) or (c_symbol[i] == 4 and c_symbol[i] >= 0 and 4 >= 0)))  # a
         fit_1 = (type_[i] == 1) and (part[i] >= 0)  # b
         link = -1  # the run before r
-        r = P_head[g]
         while r >= 0:
             after = RX[r]
             later = k > RK[r]  # than the last event of the run

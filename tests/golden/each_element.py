@@ -25,7 +25,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
         g = part[i]
         if g < 0:
             continue
-        need = 3 * P_live[g] + 1
+        r = P_head[g]
+        need = 1 if r < 0 else 3 * P_live[g] + 1
         room -= need
         if room < 0:
             room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
@@ -43,7 +44,6 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
         fit_1 = (type_[i] == 1)  # b
         fit_2 = (type_[i] == 2)  # c
         link = -1  # the run before r
-        r = P_head[g]
         while r >= 0:
             after = RX[r]
             later = k > RK[r]  # than the last event of the run

@@ -12,24 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augury.codegen.prelude import INT_MAX, INT_MIN, mix
+from augury.codegen.prelude import INT_MAX, INT_MIN, mix, natural
 
 
 def index_keys(nums: NDArray[Any], KEYS: NDArray[Any], TABLE: NDArray[Any]) -> None:
     """Fill an empty hash table with the keys there are."""
+    mask = TABLE.shape[0] - 1
     for p in range(nums[6]):
-        h = slot_of(KEYS[p], TABLE)
-        while TABLE[h] >= 0:
-            h = (h + 1) & (TABLE.shape[0] - 1)
-        TABLE[h] = p
-
-
-def slot_of(words: NDArray[Any], TABLE: NDArray[Any]) -> int:
-    """Where a key is looked for first."""
-    h = 0
-    for k in range(words.shape[0]):
-        h = mix(h ^ words[k])
-    return int(h & (TABLE.shape[0] - 1))
+        h = 0
+        for k in range(KEYS.shape[1]):
+            h = mix(h ^ KEYS[p, k])
+        h &= mask
+        while TABLE[h, 0] >= 0:
+            h = (h + 1) & mask
+        TABLE[h, 0] = p
+        TABLE[h, 1] = KEYS[p, 0]
 
 
 def number(
@@ -46,29 +43,37 @@ def number(
 ) -> int:
     """Give each event the number of its key, by first appearance, and if asked its place among the events of that key.
 
-    `nums[6]` is how many keys there are. When one more would not fit, the event to come back to is returned.
+    `nums[6]` is how many keys there are. When one more would not fit, the event to come back to is returned. `TABLE`
+    has the first word of a key beside its number: with a hundred thousand keys, each further place in memory that is
+    looked at is far away.
     """
+    mask = TABLE.shape[0] - 1
     for i in range(i0, n):
         if null[i] != 0:
             part[i] = -1
             continue
-        h = slot_of(words[:, i], TABLE)
+        h = 0
+        for k in range(words.shape[0]):
+            h = mix(h ^ words[k, i])
+        h = natural(h & mask)
         p = -1
-        while TABLE[h] >= 0:
-            p = TABLE[h]
-            for k in range(words.shape[0]):
-                if KEYS[p, k] != words[k, i]:
-                    p = -1
+        while TABLE[h, 0] >= 0:
+            if TABLE[h, 1] == words[0, i]:
+                p = natural(TABLE[h, 0])
+                for k in range(1, words.shape[0]):
+                    if KEYS[p, k] != words[k, i]:
+                        p = -1
+                        break
+                if p >= 0:
                     break
-            if p >= 0:
-                break
-            h = (h + 1) & (TABLE.shape[0] - 1)
+            h = natural((h + 1) & mask)
         if p < 0:
             p = nums[6]
             if p >= KEYS.shape[0]:
                 return i
             nums[6] = p + 1
-            TABLE[h] = p
+            TABLE[h, 0] = p
+            TABLE[h, 1] = words[0, i]
             for k in range(words.shape[0]):
                 KEYS[p, k] = words[k, i]
             COUNT[p] = 0

@@ -235,7 +235,8 @@ class AutomatonKernel(ABC):
             return live.horizon
         else:
             first = self._collect(live)
-            live.next_look = 2 * (live.events.length - first) + 4096
+            # A look goes through all partitions, so that it is put off until as many events have come.
+            live.next_look = 2 * (live.events.length - first) + max(4096, len(live.pool["P_head"]))
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
     def _compact(self, live: EagerState) -> None:

@@ -198,7 +198,8 @@ class _Emitter:
             with out.block("if g < 0:"):
                 out.add("continue")
         # Each run may take the event, proceed with it, and be merged with one that ignores it.
-        out.add(f"need = 3 * P_live[g] + {len(self.plan.branches)}")
+        out.add("r = P_head[g]")
+        out.add(f"need = {len(self.plan.branches)} if r < 0 else 3 * P_live[g] + {len(self.plan.branches)}")
         out.add("room -= need")
         with out.block("if room < 0:"):
             out.add(f"room = {ROOM} - need")
@@ -217,7 +218,6 @@ class _Emitter:
             for j, c in enumerate(branch.components):
                 out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", f"{c.variable}")
         out.add("link = -1", "the run before r")
-        out.add("r = P_head[g]")
         with out.block("while r >= 0:"):
             out.add("after = RX[r]")
             out.add("later = k > RK[r]", "than the last event of the run")

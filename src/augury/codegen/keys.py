@@ -29,7 +29,7 @@ class KeyNumbers:
     def __init__(self, width: int) -> None:
         self.width = width
         self.nums = np.zeros(8, dtype=np.int64)
-        self.table = np.full(4 * ROOM, -1, dtype=np.int64)
+        self.table = np.full((2 * ROOM, 2), -1, dtype=np.int64)
         self.keys = np.zeros((ROOM, max(1, width)), dtype=np.int64)
         self.counts = np.zeros(ROOM, dtype=np.int64)
 
@@ -63,7 +63,7 @@ class KeyNumbers:
         keys, counts = np.zeros((count, self.keys.shape[1]), dtype=np.int64), np.zeros(count, dtype=np.int64)
         keys[: len(self.keys)], counts[: len(self.counts)] = self.keys, self.counts
         self.keys, self.counts = keys, counts
-        self.table = np.full(4 * count, -1, dtype=np.int64)
+        self.table = np.full((2 * count, 2), -1, dtype=np.int64)
 
     def to_table(self) -> pa.Table:
         known = len(self)
