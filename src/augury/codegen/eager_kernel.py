@@ -235,8 +235,8 @@ class AutomatonKernel(ABC):
             return live.horizon
         else:
             first = self._collect(live)
-            # A look goes through all partitions, so that it is put off until as many events have come.
-            live.next_look = 2 * (live.events.length - first) + max(4096, len(live.pool["P_head"]))
+            # A look goes through all partitions and what is left, so that it is put off until as many events have come.
+            live.next_look = 2 * live.events.length - first + max(4096, len(live.pool["P_head"]))
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
     def _compact(self, live: EagerState) -> None:
@@ -249,6 +249,7 @@ class AutomatonKernel(ABC):
             return
         live.events.drop(count)
         live.horizon -= count
+        live.next_look -= count
         live.pool["NE"][:nodes] -= count
         for cell in self.source.event_cells:
             live.pool["RI"][:, cell] -= count
