@@ -18,6 +18,7 @@ from augury.ir.predicate import Call, Ref
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoding, array_names, encode
 from augury.runtime.dictionary import ranks
+from augury.runtime.events import EventStore
 from augury.runtime.state import RunState
 from augury.runtime.values import to_values
 from augury.schema import STRING, EventSchema, Kind
@@ -238,7 +239,8 @@ def test_every_batch_gives_arrays_of_the_same_types(events: list[dict[str, Any]]
             expected[f"column {name}"] = suffixes[suffix] if suffix else own.get(spec.kind, np.int64)
     table = table_of(events)
     schema = EventSchema.from_arrow(table.schema)
-    encoding = Encoding.start()
+    encoding, store = Encoding.start(), EventStore(SPECS, with_places=True, capacity=1)
+    types = {name: array.dtype for name, array in store.arrays.items()}
     for batch in batches_of(table, schema, cuts):
         encoded, encoding = encode(batch, schema, SPECS, encoding)
         arrays = arrays_of(encoded)
@@ -247,10 +249,16 @@ def test_every_batch_gives_arrays_of_the_same_types(events: list[dict[str, Any]]
             assert array.dtype == expected[name], name
             assert array.ndim == 1
             assert array.flags.c_contiguous, name
-            assert array.flags.writeable, name
+            # The elements of lists are those of the table itself where they can be.
+            assert array.flags.writeable or name.endswith("_values"), name
             assert array.flags.aligned, name
             assert not np.shares_memory(array, batch.time)
             assert not np.shares_memory(array, batch.rows)
+        store.append(encoded)
+        # This is what kernels get.
+        for name, array in store.arrays.items():
+            assert array.dtype == types[name], name
+            assert array.flags.writeable and array.flags.c_contiguous, name
 
 
 def encode_one(table: pa.Table, specs: list[ColumnSpec]) -> EncodedBatch:

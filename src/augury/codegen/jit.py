@@ -95,8 +95,8 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
     from numba import njit
 
     def kernel(function: FunctionType) -> Any:
-        if function.__name__ == "dot":
-            return _vector_dot()
+        if function.__name__ in _instructions():
+            return _instructions()[function.__name__]
         dispatcher = njit(**_FLAGS)(function)
         # What an entry calls is linked into its code, so entries alone need a place on disk.
         if root is not None and function.__name__ in source.entries:
@@ -111,34 +111,67 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
 
 
 @functools.cache
-def _vector_dot() -> Any:
-    """What compiled kernels have in place of `dot` of the prelude.
+def _instructions() -> Mapping[str, Any]:
+    """What compiled kernels have in place of some functions of the prelude.
 
-    It is no function, also because Numba would count references to the arrays of lists at each call, which takes longer
-    than a dot product.
+    They are no functions, also because Numba would count references to the arrays at each call, which takes longer than
+    a dot product.
     """
     from numba import types
     from numba.extending import intrinsic
 
+    from augury.codegen.abreast import emit_lowest, emit_near
     from augury.codegen.lanes import ListAt, emit_dot
 
+    int64, float64 = types.int64, types.float64
+
+    def pointers(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+        """Arrays as pointers to their first element, numbers as they are."""
+        return [
+            context.make_array(type)(context, builder, value).data if isinstance(type, types.Array) else value
+            for type, value in zip(signature.args, arguments, strict=True)
+        ]
+
     def dot(context: Any, ao: Any, av: Any, an: Any, a: Any, bo: Any, bv: Any, bn: Any, b: Any) -> Any:
-        kinds = (types.int64, types.float64, types.uint8)
-        if any((x.dtype, x.layout) != (kind, "C") for x, kind in zip((ao, av, an, bo, bv, bn), 2 * kinds, strict=True)):
+        if not _arrays_of((ao, av, an, bo, bv, bn), 2 * (int64, float64, types.uint8)):
             return None
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            pointers = [
-                context.make_array(type)(context, builder, value).data if isinstance(type, types.Array) else value
-                for type, value in zip(signature.args, arguments, strict=True)
-            ]
+            given = pointers(context, builder, signature, arguments)
             # The tuple names the platform, the CPU and its features.
             masks = "+avx512f" in str(context.codegen().magic_tuple())
-            return emit_dot(builder, ListAt(*pointers[:4]), ListAt(*pointers[4:]), masks=masks)
+            return emit_dot(builder, ListAt(*given[:4]), ListAt(*given[4:]), masks=masks)
 
-        return types.float64(ao, av, an, types.int64, bo, bv, bn, types.int64), generate
+        return float64(ao, av, an, int64, bo, bv, bn, int64), generate
 
-    return intrinsic(dot)
+    def near(
+        context: Any,
+        rows: Any,
+        width: Any,
+        base: Any,
+        lo: Any,
+        hi: Any,
+        values: Any,
+        first: Any,
+        sign: Any,
+        limit: Any,
+    ) -> Any:
+        if not _arrays_of((rows, values), (types.float32, float64)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit_near(builder, *pointers(context, builder, signature, arguments))
+
+        return int64(rows, int64, int64, int64, int64, values, int64, float64, float64), generate
+
+    def lowest(context: Any, bits: Any) -> Any:
+        return int64(int64), lambda context, builder, signature, arguments: emit_lowest(builder, *arguments)
+
+    return {f.__name__: intrinsic(f) for f in (dot, near, lowest)}
+
+
+def _arrays_of(arrays: Sequence[Any], kinds: Sequence[Any]) -> bool:
+    return all((x.dtype, x.layout) == (kind, "C") for x, kind in zip(arrays, kinds, strict=True))
 
 
 def _execute(source: KernelSource, kernel: Callable[[FunctionType], Any], functions: Functions) -> ModuleType:
@@ -227,14 +260,15 @@ def _folder(codegen: Any) -> str:
     settings = (config.BOUNDSCHECK, int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
     versions = (python, numba.__version__, llvmlite.__version__, np.__version__)
     # The tuple names the platform, the CPU and its features.
-    facts = repr((versions, codegen.magic_tuple(), settings, _FLAGS, _lanes_text()))
+    facts = repr((versions, codegen.magic_tuple(), settings, _FLAGS, _instruction_text()))
     return f"augury-{python}-numba-{numba.__version__}-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
 
 
 @functools.cache
-def _lanes_text() -> str:
+def _instruction_text() -> str:
     """The one part of compiled kernels that is not in their own text or in the prelude."""
-    return files("augury.codegen").joinpath("lanes.py").read_text(encoding="utf-8")
+    folder = files("augury.codegen")
+    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("lanes.py", "abreast.py"))
 
 
 @functools.cache

@@ -30,7 +30,7 @@ from augury.codegen.lazy_source import (
 )
 from augury.codegen.lines import Lines
 from augury.codegen.source import kernel_source
-from augury.plan import Absence, ChainStep, LazyChainPlan
+from augury.plan import Absence, LazyChainPlan
 
 NO_ROOM = "# no room: the caller makes some and comes back"
 
@@ -362,11 +362,8 @@ class _Emitter(Lists):
 
     def _first_chance(self, out: Lines, node: Node, part: Absence) -> None:
         """Give up this partial match if the part occurs: its neighbours are bound."""
-        (c,) = part.components
-        gone = f"gone_{self.names[c.variable]}"
-        after = tuple(u for u in node.path if u in part.after)
-        before = tuple(u for u in node.path if u in part.before)
-        looked_for = Node(-1, ChainStep(c, after, before, (), None), (*node.path, c.variable), node)
+        looked_for = self.negated[node.number, part]
+        gone = f"gone_{self.names[looked_for.variable]}"
 
         def found(inside: Lines) -> None:
             inside.add(f"{gone} = True")

@@ -175,6 +175,7 @@ class Consuming(ABC):
         chain = self.chain(live.orders)
         numbers = [self._values(live, key, spec, first, end) for key, spec in chain.value_specs.items()]
         live.reserve_keys()
+        live.widen(first, end)
         stream = live.stream()
         before = int(live.arrays["FILL"].sum())
         chunk = SLICE if chain.code.warming_up else CHUNK
@@ -237,6 +238,7 @@ class Consuming(ABC):
         live.horizon = 0
         live.pending.events -= count
         fill[:] = live.arrays["SORTED"][:] = 0
+        live.arrays["WIDTH"][:] = 1, 0
         for q in layout.indexes.values():
             live.arrays[f"X{q}_first"][:] = live.arrays[f"X{q}_last"][:] = -1
         stored = live.stored

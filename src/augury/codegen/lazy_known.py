@@ -19,7 +19,7 @@ from augury.codegen.reporting import span_of
 from augury.codegen.runs import Place, ValueVector
 from augury.ir.predicate import Compare, Conjunct, Ref
 from augury.ir.query import CountWindow
-from augury.plan import LazyChainPlan
+from augury.plan import Absence, ChainStep, LazyChainPlan
 
 
 class Known:
@@ -32,6 +32,8 @@ class Known:
         self.strings = strings_of(components, self.tested)
         self.specs, self.columns = columns_of(self.tested, plan.computed)
         self.nest = nest(plan)
+        self.negated = self._looked_for()
+        """The states that look for negated parts, by the state where they do and the part."""
         self.layout = Layout(plan.query, self.columns, self.specs, self.strings)
         self.names = identifiers([v.name for v in plan.query.variables])
         self.span = span_of(plan.query.window)
@@ -48,6 +50,16 @@ class Known:
         """The nodes whose ranges have been narrowed by the first event already."""
         self.kept: set[int] = set()
         """The nodes of which the events that fit the first one are kept beside."""
+
+    def _looked_for(self) -> dict[tuple[int, Absence], Node]:
+        found: dict[tuple[int, Absence], Node] = {}
+        for n in self.nest.nodes:
+            for part in n.step.absent:
+                (c,) = part.components
+                after, before = (tuple(u for u in n.path if u in side) for side in (part.after, part.before))
+                step = ChainStep(c, after, before, (), None, near=self.plan.near(c))
+                found[n.number, part] = Node(len(self.nest.nodes) + len(found), step, (*n.path, c.variable), n)
+        return found
 
     def _buffer(self, v: str) -> Buffer:
         return self.layout.buffer(self.component[v])

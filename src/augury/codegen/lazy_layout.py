@@ -5,7 +5,8 @@ event store, `t` what the window is measured in, `r` their ranks where time alon
 the columns that predicates read.
 Components that ask for the same events share a buffer. An index links the events of a buffer that agree on a key; a
 link leads from an event of one buffer to the last one of an index that came before it and has its key. Where candidates
-are many and a comparison leaves few, a column of a buffer is also sorted, block by block.
+are many and a comparison leaves few, a column of a buffer is also sorted, block by block. Where they are compared by a
+dot product, their lists are also held in blocks of 64, turned on their side.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Layout:
     links: dict[tuple[int, str, int], int] = field(default_factory=dict)
     sorted: dict[tuple[int, str], int] = field(default_factory=dict)
     """Columns of buffers that are sorted block by block."""
+    turned: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Columns of lists that buffers hold in blocks, turned on their side."""
 
     def buffer(self, c: Component) -> Buffer:
         """The buffer of a component."""
@@ -81,6 +84,9 @@ class Layout:
         x = self.columns.names[column]
         b.columns[x] = None
         return self.sorted.setdefault((b.number, x), len(self.sorted))
+
+    def turning(self, b: Buffer, column: str) -> int:
+        return self.turned.setdefault((b.number, self.columns.names[column]), len(self.turned))
 
     def single(self, b: Buffer, v: str, r: Ref) -> Code:
         """An attribute of the event that `v` is bound to, as the scalars read at the head of its loop."""
@@ -131,7 +137,8 @@ class Layout:
         names += [f"L{k}" for k in self.links.values()]
         for z in self.sorted.values():
             names += [f"Z{z}_order"]
-        return [*names, "SORTED"]
+        names += [f"D{d}" for d in self.turned.values()]
+        return [*names, "SORTED", "WIDTH"]
 
     def key_of(self, b: Buffer, key: str, position: str) -> str:
         """The number of an event's key."""
@@ -181,6 +188,10 @@ class Layout:
                     test = "elif" if apart and k else "if"
                     with out.block(f"{test} {b.fits}:", f"store it for {', '.join(b.variables)}"):
                         self._append(out, b)
+            for (owner, x), d in self.turned.items():
+                lists = f"{x}_offsets, {x}_values, {x}_null"
+                out.add(f"turn(WIDTH[{d}, 1], n{owner}, B{owner}_e, D{d}, WIDTH[{d}, 0], {lists})", "lists in blocks")
+                out.add(f"WIDTH[{d}, 1] = n{owner}")
             for b in self.buffers:
                 out.add(f"FILL[{b.number}] = n{b.number}")
 

@@ -10,7 +10,7 @@ from augury.codegen.lazy_layout import Buffer
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lazy_select import Selections
 from augury.codegen.lines import Lines
-from augury.plan import Bound, ChainStep
+from augury.plan import Bound, ChainStep, Near
 
 
 class Searches(Selections):
@@ -21,8 +21,10 @@ class Searches(Selections):
         self.order = node.order
         v = self.names[node.variable]
         chosen, kept = self._chosen(node), node.number in self.kept
+        near = node.step.near if not chosen else None
         # What a selector tests is known when the loop begins.
-        later = [n for child in node.children for n in child.branching] if root and node.number >= 0 else []
+        later = [n for child in node.children for n in child.branching] if root else []
+        later += [found for (at, _), found in self.negated.items() if root and at in [n.number for n in (node, *later)]]
         inside = Lines(depth=out.depth + 1 + bool(chosen and later))
         if self._by_partition:
             self._within(inside, f"t_{v}", bound, low=not node.step.after, high=not node.step.before)
@@ -54,6 +56,8 @@ class Searches(Selections):
             self._walk(out, inside, node, bound, key)
         elif node.step.bounds:
             self._sorted_search(out, node, node.step.bounds)
+        elif near is not None:
+            self._abreast(out, node, near)
         elif rest:
             out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
             where = f"G{node.number}[at_{v}]"
@@ -176,6 +180,31 @@ class Searches(Selections):
         out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
         self._first_line(out, f"j_{v} = Y{node.number}[at_{v}]")
         self.selected[f"Y{node.number}"] = None
+
+    def _abreast(self, out: Lines, node: Node, near: Near) -> None:
+        """The head of a loop over the candidates whose lists may be near another one; 64 of them are asked at a time.
+
+        What they are found by is tested again, since rounding may decide it.
+        """
+        v, d = self.names[node.variable], self.layout.turning(self._buffer(node.variable), near.own.column)
+        x, e = self.columns.names[near.other.column], f"e_{self.names[near.other.variable]}"
+        other = f"{x}_offsets, {x}_values, {x}_null, {e}"
+        size = f"{x}_offsets[{e} + 1] - {x}_offsets[{e}]"
+        out.add(f"limit_{v} = least_near({near.least!r}, dot({other}, {other}), {size}, WIDTH[{d}, 0])")
+        out.add(f"base_{v} = (lo_{v} & -64) - 64")
+        out.add(f"bits_{v} = 0")
+        out.add(f"while bits_{v} != 0 or base_{v} + 64 < hi_{v}:", f"take {self._label(node)}, 64 at a time")
+        inside = Lines(depth=out.depth + 1)
+        with inside.block(f"if bits_{v} == 0:", self._origin(near.conjunct)):
+            inside.add(f"base_{v} += 64")
+            row = f"{x}_values, {x}_offsets[{e}], {float(near.sign)}, limit_{v}"
+            inside.add(f"bits_{v} = near(D{d}, WIDTH[{d}, 0], base_{v}, lo_{v}, hi_{v}, {row})")
+            if self.counters:
+                inside.add(f"predicates += max(0, min(hi_{v}, base_{v} + 64) - max(lo_{v}, base_{v}))")
+            inside.add("continue")
+        inside.add(f"j_{v} = base_{v} + lowest(bits_{v})")
+        inside.add(f"bits_{v} &= bits_{v} - 1")
+        out.lines += inside.lines
 
     def _limit(self, bound: Bound) -> str:
         """What the column is at least, or at most; a little less, or more, where a sum is rounded."""

@@ -30,7 +30,7 @@ class Selections(Known):
 
     def _chosen(self, node: Node) -> tuple[Conjunct, ...]:
         """The conjuncts of a state that a selector tests."""
-        if node.number < 0 or node.step.component.iterated or self._key(node) is not None:
+        if node in self.negated.values() or node.step.component.iterated or self._key(node) is not None:
             return ()
         if node.step.bounds or node.variable not in self.plan.selected:
             return ()

@@ -19,7 +19,7 @@ from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
 from augury.codegen.lazy_layout import PARTITION
 from augury.codegen.lazy_source import LazyChainSource, Pool
-from augury.codegen.prelude import BLOCK
+from augury.codegen.prelude import ABREAST, BLOCK
 from augury.codegen.reporting import Expanded
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
@@ -91,6 +91,8 @@ class LazyState:
         arrays["WORDS"] = arrays["MASK"].view(np.uint64)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
+        arrays["WIDTH"] = np.zeros((max(1, len(layout.turned)), 2), dtype=np.int64)
+        arrays["WIDTH"][:, 0] = 1
         for name, size in (("O_offsets", ROOM + 1), ("O_events", 4 * ROOM), ("O_codes", 4 * ROOM)):
             arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
         for name in source.arrays:
@@ -110,6 +112,8 @@ class LazyState:
         return (size + 1 if array in ("S", "E") or re.fullmatch(r"[FGY]\d+", array) else size,)
 
     def _dtype(self, name: str) -> Any:
+        if re.fullmatch(r"D\d+", name):
+            return np.float32
         if name.startswith("RF_"):
             return np.float64
         _, _, column = name.partition("__")
@@ -150,9 +154,22 @@ class LazyState:
                 for name in (*self.buffer_arrays(b), *(f"{x}_{v}" for v in lists for x in ("S", "E", "RI", "RF"))):
                     self.grow(name, size)
             longest = max(longest, size)
+        for (b, _), d in self.source.layout.turned.items():
+            blocks = -(-len(self.arrays[f"B{b}_e"]) // ABREAST)
+            room = blocks * ABREAST * int(self.arrays["WIDTH"][d, 0])
+            if room > len(self.arrays[f"D{d}"]):
+                self.grow(f"D{d}", room)
         if longest + 16 > len(self.arrays["MASK"]):
             self.arrays["MASK"] = np.zeros(16 * (longest // 8 + 3), dtype=np.uint8)
             self.arrays["WORDS"] = self.arrays["MASK"].view(np.uint64)
+
+    def widen(self, first: int, end: int) -> None:
+        """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""
+        for (_, x), d in self.source.layout.turned.items():
+            if self.arrays["WIDTH"][d, 0] == 1:
+                lengths = np.bincount(np.diff(self.events.view(f"{x}_offsets")[first : end + 1]))
+                if len(lengths) > 2:
+                    self.arrays["WIDTH"][d] = int(lengths[2:].argmax()) + 2, 0
 
     def sort(self) -> None:
         """Sort the blocks of buffers that have become complete."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from augury.explain.layout import aligned, window_text
 from augury.explain.parts import absence, between, computed_columns, event, tests, when_known
-from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, Negation, StreamStatistics
+from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, Near, Negation, StreamStatistics
 from augury.planner.expected import (
     conjunct_text,
     partition_selectivity,
@@ -76,7 +76,8 @@ def _chain(plan: LazyChainPlan, k: int, branch: ChainBranch, counters: Counters 
         yield from tests(plan, (*c.alone, *c.take), "       if ")
         yield from tests(plan, c.whole, "       with all of them, if ")
         for part in step.absent:
-            yield "       dropped if there is"
+            near = plan.near(part.components[0])
+            yield f"       dropped if there is{'' if near is None else f', {in_blocks(near)}'}"
             yield from absence(plan, part, "         ")
         yield f"       {_partial(plan, k, j, counters)}"
     if at_the_end:
@@ -97,7 +98,14 @@ def _taken(step: ChainStep) -> str:
     key = step.key
     if key is not None:
         return f"{text}, found by {c.variable}.{key.column} = {key.other}.{key.other_column}"
-    return f"{text}, found by a sorted search for {c.variable}.{step.bounds[0].column}" if step.bounds else text
+    if step.bounds:
+        return f"{text}, found by a sorted search for {c.variable}.{step.bounds[0].column}"
+    return f"{text}, {in_blocks(step.near)}" if step.near is not None else text
+
+
+def in_blocks(near: Near) -> str:
+    """How a list is compared with many."""
+    return f"64 lists at a time compared with that of {near.other.variable}"
 
 
 def _partial(plan: LazyChainPlan, k: int, j: int, counters: Counters | None) -> str:

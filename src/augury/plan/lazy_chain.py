@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import isfinite
 from typing import ClassVar
 
 from augury.ir.branches import in_order, is_total
-from augury.ir.predicate import Aggregate, Arithmetic, Compare, Conjunct, Element, Expr, Ref, variables, walk
+from augury.ir.predicate import (
+    Aggregate,
+    Arithmetic,
+    Call,
+    Compare,
+    Conjunct,
+    Element,
+    Expr,
+    Literal,
+    Negate,
+    Ref,
+    variables,
+    walk,
+)
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.statistics import StreamStatistics
@@ -47,6 +61,20 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """A dot product of a list of the step's event that has to be large: `own` with `other`, which is known.
+
+    It is at least `least`, or with `sign` -1 at most `-least`; `conjunct` says whether `least` itself is enough.
+    """
+
+    conjunct: Conjunct
+    own: Ref
+    other: Ref
+    least: float
+    sign: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChainStep:
     """A state of the chain: it takes `component` from the input buffer or from the stream.
 
@@ -62,6 +90,8 @@ class ChainStep:
     key: Key | None
     bounds: tuple[Bound, ...] = ()
     """On one column."""
+    near: Near | None = None
+    """What 64 candidates at a time are compared by, before each that passes is tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +128,8 @@ class LazyChainPlan:
     `conjuncts` are those over several events. `estimated` holds for each branch the partial matches of a window that
     the cost model expects at each step. An `adaptive` plan changes its order when the stream leaves `statistics`.
     Candidates of the variables in `selected` are compared many at a time, those in `sorted` are searched for by value
-    where a comparison allows it, and those in `kept` are tested once for each first event, where that decides.
+    where a comparison allows it, and those in `kept` are tested once for each first event, where that decides. Lists of
+    those `abreast` are stored in blocks, so that a dot product of one list is computed with 64 of them at a time.
     """
 
     query: BoundQuery
@@ -113,6 +144,7 @@ class LazyChainPlan:
     selected: frozenset[str] = frozenset()
     sorted: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    abreast: frozenset[str] = frozenset()
     family: ClassVar[str] = "lazy-chain"
 
     @property
@@ -151,8 +183,17 @@ class LazyChainPlan:
             rest = [part for part in rest if part not in ready]
             key = self._key(component, known) if self.indexed else None
             bounds = self._bounds(component) if key is None and v in self.sorted else ()
-            out.append(ChainStep(component, after, before, tuple(ready), key, bounds))
+            near = self.near(component) if key is None and not bounds else None
+            out.append(ChainStep(component, after, before, tuple(ready), key, bounds, near))
         return tuple(out), tuple(rest)
+
+    def near(self, c: Component) -> Near | None:
+        """The dot product that candidates of a state, or of a negated part, are found by."""
+        if c.variable not in self.abreast or c.iterated or self.query.partition_by:
+            return None
+        lists = {x.variable for b in self.branches for x in b.components if x.iterated}
+        found = (near_of(j, c.variable) for j in c.take)
+        return next((near for near in found if near is not None and near.other.variable not in lists), None)
 
     def _component(self, c: Component, known: Sequence[str]) -> Component:
         mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
@@ -212,6 +253,37 @@ def _bound(j: Conjunct, variable: str) -> Bound | None:
         if variable not in variables(shift) and shift.type.numeric:
             return Bound(column, operator, value, shift, sign == "-")
     return None
+
+
+def near_of(j: Conjunct, variable: str) -> Near | None:
+    """`j` as a dot product of a list of `variable` with one of another that has to be large, if it is that."""
+    match j.expr:
+        case Compare(operator, Call("dot", (Ref() as left, Ref() as right)), bound) if operator in TURNED:
+            pass
+        case Compare(operator, bound, Call("dot", (Ref() as left, Ref() as right))) if operator in TURNED:
+            operator = TURNED[operator]
+        case _:
+            return None
+    value = _constant(bound)
+    if value is None or {left.element, right.element} != {Element.SINGLE} or left.variable == right.variable:
+        return None
+    own, other = (left, right) if left.variable == variable else (right, left)
+    if own.variable != variable:
+        return None
+    sign = 1 if ">" in operator else -1
+    return Near(j, own, other, sign * value, sign)
+
+
+def _constant(e: Expr) -> float | None:
+    """The number that is written there."""
+    match e:
+        case Literal(value=int() | float() as value) if not isinstance(value, bool) and isfinite(value):
+            return float(value)
+        case Negate(operand):
+            value = _constant(operand)
+            return None if value is None else -value
+        case _:
+            return None
 
 
 def _own(e: Ref, variable: str) -> bool:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
-from augury.plan import Component, LazyChainPlan, StreamStatistics
-from augury.plan.lazy_chain import bounds_of
+from augury.plan import Absence, Component, LazyChainPlan, StreamStatistics
+from augury.plan.lazy_chain import bounds_of, near_of
 from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
 
 EXHAUSTIVE = 8
@@ -35,6 +35,9 @@ MANY, SELDOM = 256, 0.1
 
 SEVERAL = 3
 """Partial matches from one first event, from which on it pays to test later candidates once for all of them."""
+
+BLOCK, TURN = 16, 4.0
+"""Candidates of a search from which on their lists are compared in blocks, and what it costs to put a list into one."""
 
 CLOSE = 1e-9
 """Costs that differ relatively by less are equal, and pattern order decides."""
@@ -99,6 +102,12 @@ class ChainModel:
             return self.events[i]
         grown = self.events[i] * self.share(bound | 1 << i) / self.share(bound)
         return grown if self.whole_stream else grown * (bound.bit_count() + 1) / bound.bit_count()
+
+    def beside(self, part: Absence, events: float, bound: int) -> float:
+        """How many of the `events` of a negated part the order and the window leave beside a partial match."""
+        size, names = bound.bit_count(), part.after | part.before
+        ordered = sum(1 for i, c in enumerate(self.components) if bound >> i & 1 and c.variable in names)
+        return events / (1 + ordered) * (1.0 if self.whole_stream else (size + 1) / size) * self.partition
 
     def partial(self, bound: int) -> float:
         """Partial matches that bind just `bound`, new in a window; the order in which they were bound is no matter."""
@@ -334,11 +343,17 @@ def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
 
     Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs a few tests for
     each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing candidates once
-    for each first event pays when several partial matches grow from it.
+    for each first event pays when several partial matches grow from it. Lists are put into blocks where each is
+    compared with several others.
     """
-    names = [c.variable for b in plan.branches for c in b.components]
-    models = branch_models(plan, window_events(plan.query, plan.statistics, names))
-    select, sort, keep = set(), set(), set()
+    events = window_events(plan.query, plan.statistics, [v.name for v in plan.query.variables])
+    models = branch_models(plan, events)
+    select, sort, keep, abreast = set(), set(), set(), set()
+
+    def in_blocks(c: Component, searches: float, candidates: float) -> bool:
+        lists = any(near_of(j, c.variable) for j in c.take)
+        return lists and candidates >= BLOCK and searches * candidates >= TURN * events[c.variable]
+
     for model, branch in zip(models, plan.branches, strict=True):
         bound = first = 0
         for step in plan.steps(branch)[0]:
@@ -352,9 +367,21 @@ def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
                 keep.add(v)
             elif candidates >= MANY and left <= SELDOM:
                 sort.add(v)
+            if bound and in_blocks(step.component, model.partial(bound), candidates):
+                abreast.add(v)
             bound |= 1 << i
             first = first or bound
-    return replace(plan, selected=frozenset(select), sorted=frozenset(sort), kept=frozenset(keep))
+            for part in step.absent:
+                (c,) = part.components
+                if in_blocks(c, model.partial(bound), model.beside(part, events[c.variable], bound)):
+                    abreast.add(c.variable)
+    return replace(
+        plan,
+        selected=frozenset(select),
+        sorted=frozenset(sort),
+        kept=frozenset(keep),
+        abreast=frozenset(abreast),
+    )
 
 
 def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]], tuple[tuple[str, ...], ...]]:

@@ -70,12 +70,9 @@ def _search(
     computed: tuple[Computed, ...],
 ) -> tuple[float, float]:
     """What one search for a negated part costs, and how likely it finds nothing."""
-    size = bound.bit_count()
-    beside = part.after | part.before
-    ordered = sum(1 for i, c in enumerate(model.components) if bound >> i & 1 and c.variable in beside)
     cost, occurrences = SEARCH, 1.0
     for c in part.components:
-        near = events[c.variable] / (1 + ordered) * (1.0 if model.whole_stream else (size + 1) / size) * model.partition
+        near = model.beside(part, events[c.variable], bound)
         true = math.prod(selectivity(j, statistics, computed) for j in (*c.take, *c.whole))
         # The search ends with the first event that fits.
         cost += min(near, -math.expm1(-near * true) / true) if true else near

@@ -59,7 +59,9 @@ def array_names(spec: ColumnSpec) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedBatch:
-    """A batch as arrays, all of them one-dimensional, contiguous and writable, and of the same types in every batch.
+    """A batch as arrays, all of them one-dimensional and contiguous, and of the same types in every batch.
+
+    The elements of lists may be those of the batch itself, to be read only until an `EventStore` has copied them.
 
     `first` is the number of the first event, counted from 0 in the order of consumption; `rows` are the positions at
     which the events arrived. `rank` orders the events, concurrent ones share theirs. `type` is the code of the type
@@ -245,7 +247,7 @@ def _arrays(spec: ColumnSpec, array: pa.Array) -> Arrays:
 
 
 # Arrow's arrays are read-only where they need no copy. Numba compiles a kernel anew for read-only arrays, so whether a
-# batch holds nulls must not decide: every array is copied.
+# batch holds nulls must not decide: every array is copied, that of a list's elements by the store.
 
 
 def _integers(array: pa.Array) -> Integers:

@@ -108,6 +108,8 @@ BLOCK = 2048
 def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
     """The offsets of a column of lists of numbers, where a null list is empty, and all its elements with NaN for null.
 
+    The elements may be those of the column itself, to be read only: lists are long.
+
     >>> [a.tolist() for a in list_parts(pa.array([[1, 2], None, [3]]))]
     [[0, 2, 2, 3], [1.0, 2.0, 3.0]]
     """
@@ -118,7 +120,7 @@ def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
     elements = array.flatten()
     if not pa.types.is_float64(elements.type):
         elements = elements.cast(pa.float64(), safe=False)
-    return offsets, np.array(elements.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return offsets, elements.to_numpy(zero_copy_only=False)
 
 
 def standardised(array: pa.Array) -> pa.Array:
@@ -130,8 +132,7 @@ def standardised(array: pa.Array) -> pa.Array:
     offsets, values = list_parts(array)
     lengths = np.diff(offsets)
     if len(lengths) and lengths[0] >= 2 and (lengths == lengths[0]).all():
-        rows = values.reshape(len(lengths), lengths[0])
-        has = _standardise_rows(rows)
+        rows, has = _standardise_rows(values.reshape(len(lengths), lengths[0]))
         result = (rows if has.all() else rows[has]).reshape(-1)
     else:
         result, has = _standardise_by_length(offsets, values, lengths)
@@ -148,32 +149,31 @@ def _standardise_by_length(
     for length in np.unique(lengths[lengths >= 2]).tolist():
         of_length = np.flatnonzero(lengths == length)
         places = offsets[of_length][:, None] + np.arange(length)
-        rows = values[places]
-        fine = _standardise_rows(rows)
+        rows, fine = _standardise_rows(values[places])
         has[of_length] = fine
         result[places[fine]] = rows[fine]
     return result[np.repeat(has, lengths)], has
 
 
-def _standardise_rows(rows: Floats) -> npt.NDArray[np.bool_]:
-    """Standardise rows of one length in place; which of them have a variance.
+def _standardise_rows(rows: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Rows of one length standardised, and which of them have a variance.
 
-    Sums run from left to right as in `ir.functions.standardise`; NumPy's own would add in another order. Some rows at a
-    time are turned into columns, few enough to stay in the processor's cache.
+    Sums run from left to right as in `ir.functions.standardise`. Some rows at a time are turned into columns, few enough
+    to stay in the processor's cache; of two columns or more, NumPy adds up one row after the other.
     """
-    squares = np.zeros(len(rows))
-    turned = np.empty((rows.shape[1], min(BLOCK, len(rows))))
+    result, variance = np.empty(rows.shape), np.empty(len(rows))
+    size, length = min(BLOCK, max(2, len(rows))), rows.shape[1]
+    turned, squares = (np.zeros((length, size)) for _ in range(2))
     with np.errstate(all="ignore"):
         for first in range(0, len(rows), BLOCK):
-            block, variance = rows[first : first + BLOCK], squares[first : first + BLOCK]
-            columns, total = turned[:, : len(block)], np.zeros(len(block))
-            columns[:] = block.T
-            for column in columns:
-                total += column
-            columns -= total / len(columns)
-            for column in columns:
-                variance += column * column
-            columns /= np.sqrt(variance)
-            block[:] = columns.T
+            block = rows[first : first + BLOCK]
+            wide = max(2, len(block))
+            columns, products = turned[:, :wide], squares[:, :wide]
+            columns[:, : len(block)] = block.T
+            columns -= np.add.reduce(columns, axis=0) / length
+            sums = np.add.reduce(np.multiply(columns, columns, out=products), axis=0)
+            columns /= np.sqrt(sums)
+            variance[first : first + BLOCK] = sums[: len(block)]
+            result[first : first + BLOCK] = columns[:, : len(block)].T
     # A NaN among the values makes the squares NaN, which is not greater than zero.
-    return (squares > 0.0) & (squares < np.inf)
+    return result, (variance > 0.0) & (variance < np.inf)

@@ -71,8 +71,9 @@ class EventStore:
         kept, ends = self.arrays[f"{name}_values"], self.arrays[f"{name}_offsets"]
         used = int(ends[self.length])
         if used + len(values) > len(kept):
-            kept = np.resize(kept, max(2 * len(kept), used + len(values)))
-            self.arrays[f"{name}_values"] = kept
+            larger = np.empty(max(2 * len(kept), used + len(values)))
+            larger[:used] = kept[:used]
+            kept = self.arrays[f"{name}_values"] = larger
         kept[used : used + len(values)] = values
         ends[self.length + 1 : self.length + len(offsets)] = offsets[1:] - offsets[0] + used
 

@@ -1,0 +1,111 @@
+"""One list compared with 64 others at once: which of them may have a dot product that is large enough.
+
+The others lie turned on their side, in blocks of 64: first the first element of each, then the second of each, and so
+on. One element then meets 64 at a time and nothing has to be summed across a vector. Elements are floats of 32 bits,
+half as many bytes to read; what rounding may change is left to the exact product (`least_near` of the prelude).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+LANES = 16
+"""Floats of a vector."""
+
+VECTORS = 4
+"""Sums that go on side by side: one alone would wait for each addition."""
+
+_INDEX = ir.IntType(64)
+_NUMBER = ir.FloatType()
+_VECTOR = ir.VectorType(_NUMBER, LANES)
+_ALL = _INDEX(-1)
+_SIZE = LANES * VECTORS
+
+
+def emit_near(
+    builder: Any, rows: Any, width: Any, base: Any, lo: Any, hi: Any, values: Any, first: Any, sign: Any, limit: Any
+) -> Any:
+    """Instructions for `near` of the prelude; `rows` and `values` are pointers to 32 and 64 bit floats."""
+    reads = builder.fcmp_ordered("<", _absolute(builder, limit), ir.DoubleType()(float("inf")))
+    size = builder.select(reads, width, _INDEX(0))
+    block = builder.gep(rows, [builder.mul(base, width)])
+    sums = _products(builder, block, builder.gep(values, [first]), sign, size)
+    least = _all_lanes(builder, builder.fptrunc(limit, _NUMBER))
+    found = _INDEX(0)
+    for k, total in enumerate(sums):
+        # True of a NaN as well: only the exact product knows what to do with that list.
+        passes = builder.fcmp_unordered(">=", total, least)
+        mask = builder.zext(builder.bitcast(passes, ir.IntType(LANES)), _INDEX)
+        found = builder.or_(found, builder.shl(mask, _INDEX(k * LANES)))
+    return builder.and_(found, _between(builder, builder.sub(lo, base), builder.sub(hi, base)))
+
+
+def _products(builder: Any, block: Any, row: Any, sign: Any, size: Any) -> list[Any]:
+    """The products of a row with those of a block, in some vectors."""
+    before = builder.block
+    loop, end = builder.append_basic_block("elements"), builder.append_basic_block("sums")
+    zeros = ir.Constant(_VECTOR, [0.0] * LANES)
+    builder.cbranch(builder.icmp_signed(">", size, _INDEX(0)), loop, end)
+
+    builder.position_at_end(loop)
+    at, sums = builder.phi(_INDEX), [builder.phi(_VECTOR) for _ in range(VECTORS)]
+    element = builder.fmul(sign, builder.load(builder.gep(row, [at])))
+    x = _all_lanes(builder, builder.fptrunc(element, _NUMBER))
+    place = builder.gep(block, [builder.mul(at, _INDEX(_SIZE))])
+    longer = [
+        builder.call(_multiply_add(builder), [x, _vector_at(builder, place, k), total]) for k, total in enumerate(sums)
+    ]
+    following = builder.add(at, _INDEX(1))
+    builder.cbranch(builder.icmp_signed("<", following, size), loop, end)
+    at.add_incoming(_INDEX(0), before)
+    at.add_incoming(following, loop)
+    for total, more in zip(sums, longer, strict=True):
+        total.add_incoming(zeros, before)
+        total.add_incoming(more, loop)
+
+    builder.position_at_end(end)
+    totals = [builder.phi(_VECTOR) for _ in range(VECTORS)]
+    for total, more in zip(totals, longer, strict=True):
+        total.add_incoming(zeros, before)
+        total.add_incoming(more, loop)
+    return totals
+
+
+def _multiply_add(builder: Any) -> Any:
+    """Fused where the processor can: the less is rounded, the better."""
+    name = f"llvm.fmuladd.v{LANES}f32"
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+
+
+def _vector_at(builder: Any, place: Any, k: int) -> Any:
+    pointer = builder.gep(place, [_INDEX(k * LANES)])
+    return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+
+
+def _all_lanes(builder: Any, number: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.IntType(32)(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
+def _absolute(builder: Any, number: Any) -> Any:
+    kind = ir.FunctionType(number.type, [number.type])
+    name = "llvm.fabs.f64"
+    return builder.call(builder.module.globals.get(name) or ir.Function(builder.module, kind, name), [number])
+
+
+def _between(builder: Any, first: Any, end: Any) -> Any:
+    """Ones for the places from `first` on and before `end` of a block."""
+    first = builder.select(builder.icmp_signed(">", first, _INDEX(0)), first, _INDEX(0))
+    end = builder.select(builder.icmp_signed("<", end, _INDEX(_SIZE)), end, _INDEX(_SIZE))
+    return builder.and_(builder.shl(_ALL, first), builder.lshr(_ALL, builder.sub(_INDEX(_SIZE), end)))
+
+
+def emit_lowest(builder: Any, bits: Any) -> Any:
+    """Instructions for `lowest` of the prelude."""
+    kind = ir.FunctionType(_INDEX, [_INDEX, ir.IntType(1)])
+    name = "llvm.cttz.i64"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, [bits, ir.IntType(1)(1)])
