@@ -20,6 +20,7 @@ COLUMNS = pa.schema(
         ("symbol", pa.string()),
         ("price", pa.float64()),
         ("volume", pa.int64()),
+        ("history", pa.list_(pa.float64())),
     ]
 )
 QUERIES = {
@@ -43,6 +44,11 @@ WITHIN  7 EVENTS""",
     "lazy_first_chance": """\
 PATTERN SEQ(A a, NOT(N n), B b, C c)
 WHERE   skip_till_any_match { a.price < b.price AND b.price < c.price AND n.volume > a.volume }
+WITHIN  10 minutes""",
+    "lazy_correlated": """\
+PATTERN SEQ(A a, NOT(N n), B b, C c)
+WHERE   skip_till_any_match { corr(a.history, c.history) > 0.9 AND corr(b.history, c.history) < -0.5
+                              AND corr(a.history, n.history) >= 0.8 }
 WITHIN  10 minutes""",
     "lazy_keyed": """\
 PATTERN AND(A a, B b, C c)
@@ -78,6 +84,7 @@ LOSS = LossModel(0.3, {}, {"s": Uniform(0, 3600), "r": Uniform(0, 7200), "g": Ex
 
 HINTS: Mapping[str, Mapping[str, Any]] = {
     "lazy_first_chance": {"order": ["c", "b", "a"], "negation": "first-chance"},
+    "lazy_correlated": {"order": ["c", "b", "a"], "negation": "first-chance"},
     "lazy_keyed": {"order": ["a", "b", "c"]},
     "lazy_list": {"order": ["c", "a", "b"]},
     "event_sets": {"plan": "event-sets"},

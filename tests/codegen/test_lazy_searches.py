@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import cycle, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -147,6 +148,117 @@ def test_many_candidates_and_concurrent_events(
     for (order, negation), size in zip(ways, cycle((600, 64, 7)), strict=False):
         plan = plan_of(text, stream, [*order, *("b" if "b[]" in text else "")], negation)
         assert run(way(plan), plan.query.schema, pieces(stream, size)) == expected, (order, negation, size)
+
+
+# -- lists -------------------------------------------------------------------------------------------------------------
+
+CORRELATED = [
+    ("SEQ(A a, B b) WHERE corr(a.h, b.h) > 0.8", "ab"),
+    ("SEQ(A a, B b) WHERE corr(a.h, b.h) >= 1", "ab"),
+    ("SEQ(A a, B b) WHERE -0.75 >= corr(b.h, a.h) AND a.x < b.x", "ab"),
+    ("SEQ(A a, B b, C c) WHERE corr(a.h, b.h) > 0.5 AND corr(b.h, c.h) > 0.5 AND corr(a.h, c.h) > 0.5", "abc"),
+    ("AND(A a, A b, C c) WHERE corr(a.h, c.h) > 0.7 AND corr(b.h, c.h) < -0.7", "abc"),
+    ("SEQ(A a, NOT(B n), C c) WHERE corr(a.h, n.h) > 0.6 AND corr(n.h, c.h) > 0.6 AND corr(a.h, c.h) > 0.5", "ac"),
+    ("SEQ(NOT(A n), B b, C c) WHERE corr(n.h, b.h) > 0.9 AND corr(b.h, c.h) > 0.7", "bc"),
+    ("OR(SEQ(A a, B b), SEQ(A a, C c)) WHERE corr(a.h, b.h) > 0.8 AND corr(a.h, c.h) <= -0.8", "abc"),
+]
+
+
+def histories(size: int, seed: int = 13) -> pa.Table:
+    """Lists of small integers, so that many are equal, some constant; some null, with a null or a NaN, or shorter.
+
+    Lists become longer halfway through the stream.
+    """
+    rng = np.random.default_rng(seed)
+    usual = np.where(np.arange(size) < size // 2, 5, 6)
+    lists: list[list[float | None] | None] = []
+    for length, odd in zip(usual, rng.integers(0, 20, size), strict=True):
+        values: list[float | None] = rng.integers(0, 3, length).astype(float).tolist()
+        match odd:
+            case 0:
+                lists.append(None)
+            case 1:
+                lists.append([None, *values[1:]])
+            case 2:
+                lists.append([*values[1:], float("nan")])
+            case 3:
+                lists.append(values[: int(rng.integers(0, 4))])
+            case _:
+                lists.append(values)
+    return pa.table(
+        {
+            "ts": np.arange(size) // 3,
+            "type": rng.choice(["A", "B", "C"], size),
+            "x": rng.integers(0, 9, size),
+            "h": pa.array(lists, pa.list_(pa.float64())),
+        }
+    )
+
+
+@pytest.mark.parametrize("text, singles", CORRELATED)
+def test_lists_that_are_compared_in_blocks_find_the_same(text: str, singles: str) -> None:
+    """In every order, with negation either way, in batches of several sizes; nothing hangs on the plan's guess."""
+    stream = histories(500)
+    sequential = not text.startswith("AND")
+    text = f"PATTERN {text} WITHIN {40 if sequential else 9} seconds"
+    expected = eager_matches(text, stream) if sequential else None
+    ways = product(permutations(singles), Negation if "NOT" in text else (None,))
+    for (order, negation), size in zip(ways, cycle((500, 64, 7)), strict=False):
+        plan = plan_of(text, stream, order, negation)
+        abreast = frozenset(v.name for v in plan.query.variables)
+        for options in (Options(jit=False), COUNTING):
+            found = run(LazyKernel(replace(plan, abreast=abreast), options), plan.query.schema, pieces(stream, size))
+            if expected is None:
+                expected = run(LazyKernel(replace(plan, abreast=frozenset()), options), plan.query.schema, [stream])
+            assert len(expected) > 5
+            assert found == expected, (order, negation, size)
+
+
+def test_compiled_code_compares_the_same_lists(tmp_path: Path) -> None:
+    stream = histories(900)
+    text = f"PATTERN {CORRELATED[5][0]} WITHIN 100 seconds"
+    plan = plan_of(text, stream, "ca", Negation.FIRST_CHANCE)
+    one, other = (
+        run(LazyKernel(replace(plan, abreast=abreast), options), plan.query.schema, pieces(stream, size))
+        for abreast, options, size in (
+            (frozenset[str](), Options(jit=False), 900),
+            (frozenset("an"), Options(jit=True, cache_dir=tmp_path), 333),
+        )
+    )
+    assert one == other
+    assert len(one) > 100
+
+
+def test_blocks_take_the_length_that_most_lists_have() -> None:
+    """Null at first, as histories are that have only begun; what is expected then changes when events are forgotten."""
+    n = 40
+    rng = np.random.default_rng(1)
+    lists = [None if i < n else rng.normal(size=5).tolist() for i in range(3 * n)]
+    stream = pa.table({"ts": range(3 * n), "type": ["A", "B", "B"] * n, "h": pa.array(lists, pa.list_(pa.float64()))})
+    plan = plan_of("PATTERN SEQ(A a, B b) WHERE corr(a.h, b.h) > 0.1", stream, "ba")
+    fed = Feed(LazyKernel(replace(plan, abreast=frozenset("ab")), COUNTING))
+    widths = []
+    for piece in pieces(stream, n):
+        fed.step(piece)
+        widths.append(fed.live.arrays["WIDTH"].tolist())
+    (a,) = fed.live.source.layout.turned.values()
+    assert [w[a] for w in widths] == [[1, 14], [5, 27], [5, 40]]
+    plain = Feed(LazyKernel(replace(plan, abreast=frozenset()), COUNTING)).all(pieces(stream, n))
+    assert fed.matches == plain.matches
+    assert len(fed.matches) > 100
+
+
+def test_a_comparison_of_lists_is_counted_as_one_by_one() -> None:
+    """All candidates once, and what is found again: it is tested in full."""
+    stream = histories(400)
+    plan = plan_of("PATTERN SEQ(A a, B b) WHERE corr(a.h, b.h) > 0.9 WITHIN 60 seconds", stream, "ba")
+    one, many = (
+        Feed(LazyKernel(replace(plan, abreast=abreast), COUNTING)).all([stream])
+        for abreast in (frozenset(), frozenset("a"))
+    )
+    assert many.matches == one.matches
+    again = many.counters["predicates"] - one.counters["predicates"]
+    assert len(many.matches) <= again < one.counters["predicates"]
 
 
 # -- sorted searches ---------------------------------------------------------------------------------------------------

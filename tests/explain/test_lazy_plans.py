@@ -13,7 +13,15 @@ from augury.explain.text import explain_text
 from augury.plan import Negation, StreamStatistics
 from augury.planner import BUILDERS, LAZY, Hints, choose
 
-COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.float64()), ("k", pa.string())])
+COLUMNS = pa.schema(
+    [
+        ("ts", pa.int64()),
+        ("type", pa.string()),
+        ("x", pa.float64()),
+        ("k", pa.string()),
+        ("h", pa.list_(pa.float64())),
+    ]
+)
 GIVEN = StreamStatistics(
     {"a": 3.0, "n": 1.0, "b": 0.5, "c": 0.1}, {"a.x < b.x": 0.2, "[k]": 0.01}, ticks=600, source="given"
 )
@@ -171,3 +179,10 @@ def test_matches_say_how_they_were_found() -> None:
         assert augury.explain(found, stage="syntax") == "PATTERN   SEQ(A a, B b)\nWITHIN    1 minute"
     with pytest.raises(augury.HostError, match="stage `plan` depends on the columns of the events"):
         augury.explain(augury.match([], "PATTERN A a"))
+
+
+def test_lists_that_are_compared_many_at_a_time() -> None:
+    text = "SEQ(A a, NOT(N n), B b) WHERE corr(a.h, b.h) > 0.9 AND corr(n.h, a.h) > 0.9 WITHIN 60 seconds"
+    lines = explained(text, Hints(GIVEN, ("b", "a"), Negation.FIRST_CHANCE), family="lazy-chain").splitlines()
+    assert "  2  A a before b, 64 lists at a time compared with that of b" in lines
+    assert "       dropped if there is, 64 lists at a time compared with that of a" in lines

@@ -10,7 +10,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of n
     n2 = FILL[2]  # of a
@@ -63,13 +63,15 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_v
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     from1_b = 0
     to1_b = 0
     base2_a = 0
     top2_a = 0
+    base3_n = 0
+    top3_n = 0
     for j_c in range(r0, r1):
         m_0 = m
         w_0 = w
@@ -83,6 +85,8 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
             if found_b > 0:
                 base2_a = gallop_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
                 top2_a = gallop_lower(B2_t, top2_a, FILL[2], t_c)  # before c
+                base3_n = gallop_lower(B1_t, base3_n, FILL[1], t_c - 600000)  # WITHIN
+                top3_n = gallop_lower(B1_t, top3_n, FILL[1], t_c)  # before c
                 for at_b in range(found_b):  # take B b
                     j_b = G1[at_b]
                     e_b = B3_e[j_b]
@@ -98,8 +102,8 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         a__c_volume = B2__c_volume[j_a]
                         a__c_volume_null = B2__c_volume_null[j_a]
                         gone_n = False
-                        lo_n = upper_bound(B1_t, 0, FILL[1], t_a)  # after a
-                        hi_n = lower_bound(B1_t, lo_n, FILL[1], t_b)  # before c, b
+                        lo_n = upper_bound(B1_t, base3_n, top3_n, t_a)  # after a
+                        hi_n = lower_bound(B1_t, lo_n, top3_n, t_b)  # before c, b
                         for j_n in range(lo_n, hi_n):  # take N n
                             n__c_volume = B1__c_volume[j_n]
                             n__c_volume_null = B1__c_volume_null[j_n]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import augury
 from augury.ir.query import BoundQuery
-from augury.plan import LazyChainPlan, StreamStatistics
+from augury.plan import LazyChainPlan, Negation, StreamStatistics
 from augury.planner.cost import ChainModel, branch_models, evaluation_order, lists, reorder
 from augury.planner.expected import (
     ASSUMED_EVENTS,
@@ -28,7 +28,15 @@ from augury.planner.expected import (
 from augury.planner.hints import Hints
 from augury.planner.lazy_chain import build_lazy_chain
 
-COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.float64()), ("k", pa.string())])
+COLUMNS = pa.schema(
+    [
+        ("ts", pa.int64()),
+        ("type", pa.string()),
+        ("x", pa.float64()),
+        ("k", pa.string()),
+        ("h", pa.list_(pa.float64())),
+    ]
+)
 
 
 def bound(text: str) -> BoundQuery:
@@ -303,6 +311,28 @@ def test_reordering_takes_what_the_window_holds_now() -> None:
     assert reorder(plan, {}) == (plan.branches[0].evaluation,), "what was not counted is as it was expected"
     fastest = min(_seconds(plan, now) for _ in range(20))
     assert fastest < 0.002
+
+
+CORRELATED = "SEQ(A a, NOT(N n), B b) WHERE corr(a.h, b.h) > 0.5 AND corr(n.h, b.h) > 0.5 WITHIN 1 minute"
+
+
+@pytest.mark.parametrize(
+    "text, rates, expected",
+    [
+        (CORRELATED, {"a": 30.0, "n": 10.0, "b": 1.0}, "an"),
+        (CORRELATED, {"a": 30.0, "n": 0.1, "b": 1.0}, "a"),  # too few to fill a block
+        (CORRELATED, {"a": 30.0, "n": 10.0, "b": 0.01}, "n"),  # each a is looked at once, if at all
+        (CORRELATED.replace("> 0.5", "= 0.5"), {"a": 30.0, "n": 10.0, "b": 1.0}, ""),
+        (CORRELATED.replace("corr(a.h, b.h)", "a.x"), {"a": 30.0, "n": 10.0, "b": 1.0}, "n"),
+    ],
+)
+def test_lists_that_are_compared_often_are_put_into_blocks(
+    text: str, rates: Mapping[str, float], expected: str
+) -> None:
+    hints = Hints(StreamStatistics(rates), ("b", "a"), Negation.FIRST_CHANCE)
+    plan = build_lazy_chain(bound(text), hints)
+    assert isinstance(plan, LazyChainPlan)
+    assert plan.abreast == set(expected)
 
 
 def _seconds(plan: LazyChainPlan, counts: Mapping[str, float]) -> float:

@@ -40,6 +40,7 @@ def plans(plan: LazyChainPlan) -> st.SearchStrategy[LazyChainPlan]:
     """The same chains in another order, with negation either way, with and without what makes searches short."""
     variables = sorted({c.variable for b in plan.branches for c in b.components})
     some = st.frozensets(st.sampled_from(variables))
+    any_of = st.frozensets(st.sampled_from(sorted(v.name for v in plan.query.variables)))
     return st.builds(
         lambda orders, **how: replace(plan.in_order(orders), **how),
         evaluations(plan),
@@ -47,6 +48,7 @@ def plans(plan: LazyChainPlan) -> st.SearchStrategy[LazyChainPlan]:
         indexed=st.booleans(),
         sorted=some,
         kept=some,
+        abreast=any_of,
     )
 
 

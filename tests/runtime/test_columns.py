@@ -258,7 +258,8 @@ def test_every_batch_gives_arrays_of_the_same_types(events: list[dict[str, Any]]
         # This is what kernels get.
         for name, array in store.arrays.items():
             assert array.dtype == types[name], name
-            assert array.flags.writeable and array.flags.c_contiguous, name
+            assert array.flags.writeable, name
+            assert array.flags.c_contiguous, name
 
 
 def encode_one(table: pa.Table, specs: list[ColumnSpec]) -> EncodedBatch:

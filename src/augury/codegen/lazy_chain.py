@@ -85,7 +85,9 @@ class _Emitter(Lists):
             functions=functions_of(self.tested),
             fixed=self.fixed,
             nodes=tuple(self._counted(node) for node in self.nest.nodes),
-            node_buffers={n.number: self._buffer(n.variable).number for n in self.nest.nodes},
+            node_buffers={
+                n.number: self._buffer(n.variable).number for n in (*self.nest.nodes, *self.negated.values())
+            },
             buffer_of={v: self._buffer(v).number for v in variables},
             head_keys={n.number: key[0] for n in self.nest.nodes if (key := self._key(n)) is not None},
         )

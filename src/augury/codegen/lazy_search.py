@@ -50,6 +50,9 @@ class Searches(Selections):
                 out.depth += 1
         for n in narrowed:
             self._outer_range(out, n, bound[0])
+            noted = f"noted{n.number}_{self.names[n.variable]}"
+            if noted in str(inside):
+                out.add(f"{noted} = False")
             if self._kept_for_first(n):
                 self._keep_for_first(out, n)
         if key is not None:
@@ -184,27 +187,54 @@ class Searches(Selections):
     def _abreast(self, out: Lines, node: Node, near: Near) -> None:
         """The head of a loop over the candidates whose lists may be near another one; 64 of them are asked at a time.
 
-        What they are found by is tested again, since rounding may decide it.
+        What they are found by is tested again, since rounding may decide it. Those near a list of the first event are
+        noted once for each of these.
         """
-        v, d = self.names[node.variable], self.layout.turning(self._buffer(node.variable), near.own.column)
-        x, e = self.columns.names[near.other.column], f"e_{self.names[near.other.variable]}"
-        other = f"{x}_offsets, {x}_values, {x}_null, {e}"
-        size = f"{x}_offsets[{e} + 1] - {x}_offsets[{e}]"
-        out.add(f"limit_{v} = least_near({near.least!r}, dot({other}, {other}), {size}, WIDTH[{d}, 0])")
+        v, n = self.names[node.variable], node.number
+        noted = self._noted(node, near)
+        if noted:
+            with out.block(f"if not noted{n}_{v}:", f"{self._label(node)} near {near.other.variable}"):
+                self._limit_near(out, node, near)
+                with out.block(f"for at_{v} in range(base{n}_{v} >> 6, (top{n}_{v} + 63) >> 6):"):
+                    out.add(f"N{n}[at_{v}] = {self._near(node, near, f'at_{v} << 6', f'base{n}_{v}', f'top{n}_{v}')}")
+                out.add(f"noted{n}_{v} = True")
+                if self.counters:
+                    out.add(f"predicates += top{n}_{v} - base{n}_{v}")
+            self.selected[f"N{n}"] = None
+            bits = f"int(N{n}[base_{v} >> 6]) & places(base_{v}, lo_{v}, hi_{v})"
+        else:
+            self._limit_near(out, node, near)
+            bits = self._near(node, near, f"base_{v}", f"lo_{v}", f"hi_{v}")
         out.add(f"base_{v} = (lo_{v} & -64) - 64")
         out.add(f"bits_{v} = 0")
         out.add(f"while bits_{v} != 0 or base_{v} + 64 < hi_{v}:", f"take {self._label(node)}, 64 at a time")
         inside = Lines(depth=out.depth + 1)
         with inside.block(f"if bits_{v} == 0:", self._origin(near.conjunct)):
             inside.add(f"base_{v} += 64")
-            row = f"{x}_values, {x}_offsets[{e}], {float(near.sign)}, limit_{v}"
-            inside.add(f"bits_{v} = near(D{d}, WIDTH[{d}, 0], base_{v}, lo_{v}, hi_{v}, {row})")
-            if self.counters:
+            inside.add(f"bits_{v} = {bits}")
+            if self.counters and not noted:
                 inside.add(f"predicates += max(0, min(hi_{v}, base_{v} + 64) - max(lo_{v}, base_{v}))")
             inside.add("continue")
         inside.add(f"j_{v} = base_{v} + lowest(bits_{v})")
-        inside.add(f"bits_{v} &= bits_{v} - 1")
+        inside.add(f"bits_{v} = without_lowest(bits_{v})")
         out.lines += inside.lines
+
+    def _noted(self, node: Node, near: Near) -> bool:
+        """Whether a list of the first event decides, and the state is searched for several partial matches with it."""
+        return near.other.variable == node.path[0] and len(node.path) > 2 and node.number in self.outer
+
+    def _limit_near(self, out: Lines, node: Node, near: Near) -> None:
+        v, d = self.names[node.variable], self.layout.turning(self._buffer(node.variable), near.own.column)
+        x, e = self.columns.names[near.other.column], f"e_{self.names[near.other.variable]}"
+        other = f"{x}_offsets, {x}_values, {x}_null, {e}"
+        size = f"{x}_offsets[{e} + 1] - {x}_offsets[{e}]"
+        out.add(f"limit_{v} = least_near({near.least!r}, dot({other}, {other}), {size}, WIDTH[{d}, 0])")
+
+    def _near(self, node: Node, near: Near, base: str, lo: str, hi: str) -> str:
+        v, d = self.names[node.variable], self.layout.turning(self._buffer(node.variable), near.own.column)
+        x, e = self.columns.names[near.other.column], f"e_{self.names[near.other.variable]}"
+        row = f"{x}_values, {x}_offsets[{e}], {float(near.sign)}, limit_{v}"
+        return f"near(D{d}, WIDTH[{d}, 0], {base}, {lo}, {hi}, {row})"
 
     def _limit(self, bound: Bound) -> str:
         """What the column is at least, or at most; a little less, or more, where a sum is rounded."""

@@ -108,6 +108,8 @@ class LazyState:
         if array in ("RI", "RF"):
             _, integers, floats = self.source.lists[variable]
             return (size + 1, integers if array == "RI" else floats)
+        if re.fullmatch(r"N\d+", array):
+            return (size // ABREAST + 1,)
         # A selector writes one position more than it finds.
         return (size + 1 if array in ("S", "E") or re.fullmatch(r"[FGY]\d+", array) else size,)
 
@@ -137,7 +139,7 @@ class LazyState:
         names += [
             name
             for name in self.arrays
-            if (found := re.match(r"[FGHY](\d+)", name)) and self.source.node_buffers[int(found[1])] == b
+            if (found := re.match(r"[FGHNY](\d+)", name)) and self.source.node_buffers[int(found[1])] == b
         ]
         names += [f"Z{z}_order" for (owner, _), z in layout.sorted.items() if owner == b]
         return names

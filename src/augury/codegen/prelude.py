@@ -469,7 +469,7 @@ def sorted_between(
     return n
 
 
-# -- lists compared many at a time --------------------------------------------------------------------------------------
+# -- lists compared many at a time -------------------------------------------------------------------------------------
 
 ABREAST = 64
 """Lists that lie in one block, turned on their side; `augury.codegen.abreast` compares them with one more."""
@@ -535,8 +535,8 @@ def near(
 ) -> int:
     """Which lists of the block at `base`, of those in `[lo, hi)`, may have a product of `limit` with another, as bits.
 
-    The other one is `values[first : first + width]`, times `sign`. Without a finite limit it is not read. Compiled kernels have
-    vector instructions in its place (`augury.codegen.abreast`).
+    The other one is `values[first : first + width]`, times `sign`. Without a finite limit it is not read. Compiled
+    kernels have vector instructions in its place (`augury.codegen.abreast`).
     """
     found = 0
     for lane in range(max(lo - base, 0), min(hi - base, ABREAST)):
@@ -546,9 +546,35 @@ def near(
                 total += np.float32(sign * values[first + k]) * rows[base * width + ABREAST * k + lane]
         if not total < np.float32(limit):
             found |= 1 << lane
-    return found
+    # As an integer of 64 bits with a sign.
+    return found - (found >> 63 << 64)
 
 
 def lowest(bits: int) -> int:
-    """The place of the lowest bit that is set, of `bits` that are not all zero."""
-    return (bits & -bits).bit_length() - 1
+    """The place of the lowest bit that is set, of `bits` that are not all zero.
+
+    >>> lowest(12), lowest(INT_MIN)
+    (2, 63)
+    """
+    some = int(bits)
+    return (some & -some).bit_length() - 1
+
+
+def without_lowest(bits: int) -> int:
+    """The other bits.
+
+    >>> without_lowest(12), without_lowest(INT_MIN)
+    (8, 0)
+    """
+    return 0 if bits == INT_MIN else bits & (bits - 1)
+
+
+def places(base: int, lo: int, hi: int) -> int:
+    """A bit for each place of the block at `base` that is in `[lo, hi)`; the block begins before `hi`.
+
+    >>> places(64, 66, 69), places(64, 3, 128), places(64, 127, 500) == INT_MIN
+    (28, -1, True)
+    """
+    bits = -1 << int(max(lo - base, 0))
+    end = int(hi - base)
+    return bits & ((1 << end) - 1) if end < ABREAST else bits

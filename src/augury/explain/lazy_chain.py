@@ -76,7 +76,7 @@ def _chain(plan: LazyChainPlan, k: int, branch: ChainBranch, counters: Counters 
         yield from tests(plan, (*c.alone, *c.take), "       if ")
         yield from tests(plan, c.whole, "       with all of them, if ")
         for part in step.absent:
-            near = plan.near(part.components[0])
+            near = plan.near(part.components[0], branch.evaluation[0])
             yield f"       dropped if there is{'' if near is None else f', {in_blocks(near)}'}"
             yield from absence(plan, part, "         ")
         yield f"       {_partial(plan, k, j, counters)}"

@@ -183,17 +183,19 @@ class LazyChainPlan:
             rest = [part for part in rest if part not in ready]
             key = self._key(component, known) if self.indexed else None
             bounds = self._bounds(component) if key is None and v in self.sorted else ()
-            near = self.near(component) if key is None and not bounds else None
+            near = self.near(component, known[0]) if key is None and not bounds else None
             out.append(ChainStep(component, after, before, tuple(ready), key, bounds, near))
         return tuple(out), tuple(rest)
 
-    def near(self, c: Component) -> Near | None:
-        """The dot product that candidates of a state, or of a negated part, are found by."""
+    def near(self, c: Component, first: str) -> Near | None:
+        """The dot product that candidates of a state, or of a negated part, are found by, with the `first` event's list
+        if there is such a one: that is computed once for each first event.
+        """
         if c.variable not in self.abreast or c.iterated or self.query.partition_by:
             return None
         lists = {x.variable for b in self.branches for x in b.components if x.iterated}
-        found = (near_of(j, c.variable) for j in c.take)
-        return next((near for near in found if near is not None and near.other.variable not in lists), None)
+        found = [near for j in c.take if (near := near_of(j, c.variable)) and near.other.variable not in lists]
+        return min(found, key=lambda near: near.other.variable != first, default=None)
 
     def _component(self, c: Component, known: Sequence[str]) -> Component:
         mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
@@ -280,8 +282,8 @@ def _constant(e: Expr) -> float | None:
         case Literal(value=int() | float() as value) if not isinstance(value, bool) and isfinite(value):
             return float(value)
         case Negate(operand):
-            value = _constant(operand)
-            return None if value is None else -value
+            positive = _constant(operand)
+            return None if positive is None else -positive
         case _:
             return None
 

@@ -158,8 +158,9 @@ def _standardise_by_length(
 def _standardise_rows(rows: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Rows of one length standardised, and which of them have a variance.
 
-    Sums run from left to right as in `ir.functions.standardise`. Some rows at a time are turned into columns, few enough
-    to stay in the processor's cache; of two columns or more, NumPy adds up one row after the other.
+    Sums run from left to right as in `ir.functions.standardise`. Some rows at a time are turned into columns, few
+    enough to stay in the processor's cache. NumPy adds up one element after the other where that is not along the
+    memory, so there are always two columns.
     """
     result, variance = np.empty(rows.shape), np.empty(len(rows))
     size, length = min(BLOCK, max(2, len(rows))), rows.shape[1]

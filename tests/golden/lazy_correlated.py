@@ -1,0 +1,158 @@
+# PATTERN SEQ(A a, NOT(N n), B b, C c)
+# WHERE   skip_till_any_match { corr(a.history, c.history) > 0.9 AND corr(b.history, c.history) < -0.5
+#                               AND corr(a.history, n.history) >= 0.8 }
+# WITHIN  10 minutes
+#
+# chain 0: c, b, a; negation first-chance
+# B0: input buffer of c
+# B1: input buffer of b
+# B2: input buffer of a
+# B3: input buffer of n
+
+
+@kernel
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, WORDS, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH, N2, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+    n0 = FILL[0]  # of c
+    n1 = FILL[1]  # of b
+    n2 = FILL[2]  # of a
+    n3 = FILL[3]  # of n
+    for i in range(natural(i0), n):
+        if (type_[i] == 0):  # store it for a
+            at = natural(n2)
+            B2_e[at] = i
+            B2_t[at] = time[i]
+            n2 += 1
+        elif (type_[i] == 1):  # store it for b
+            at = natural(n1)
+            B1_e[at] = i
+            B1_t[at] = time[i]
+            n1 += 1
+        elif (type_[i] == 2):  # store it for c
+            at = natural(n0)
+            B0_e[at] = i
+            B0_t[at] = time[i]
+            n0 += 1
+        elif (type_[i] == 3):  # store it for n
+            at = natural(n3)
+            B3_e[at] = i
+            B3_t[at] = time[i]
+            n3 += 1
+    turn(WIDTH[0, 1], n3, B3_e, D0, WIDTH[0, 0], c0_offsets, c0_values, c0_null)  # lists in blocks
+    WIDTH[0, 1] = n3
+    turn(WIDTH[1, 1], n2, B2_e, D1, WIDTH[1, 0], c0_offsets, c0_values, c0_null)  # lists in blocks
+    WIDTH[1, 1] = n2
+    turn(WIDTH[2, 1], n1, B1_e, D2, WIDTH[2, 0], c0_offsets, c0_values, c0_null)  # lists in blocks
+    WIDTH[2, 1] = n1
+    FILL[0] = n0
+    FILL[1] = n1
+    FILL[2] = n2
+    FILL[3] = n3
+
+
+@kernel
+def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null):
+    for i in range(i0, n):
+        if (type_[i] == 2):
+            counts[(i - i0) // piece, 0] += 1
+        if (type_[i] == 1):
+            counts[(i - i0) // piece, 1] += 1
+        if (type_[i] == 0):
+            counts[(i - i0) // piece, 2] += 1
+        if (type_[i] == 3):
+            counts[(i - i0) // piece, 3] += 1
+
+
+@kernel
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, WORDS, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH, N2, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+    m = nums[0]
+    w = nums[1]
+    from1_b = 0
+    to1_b = 0
+    base2_a = 0
+    top2_a = 0
+    base3_n = 0
+    top3_n = 0
+    for j_c in range(r0, r1):
+        m_0 = m
+        w_0 = w
+        e_c = B0_e[j_c]
+        t_c = B0_t[j_c]
+        if quiet == 0:
+            lo_b = from1_b = gallop_lower(B1_t, from1_b, FILL[1], t_c - 600000)  # WITHIN
+            hi_b = to1_b = gallop_lower(B1_t, to1_b, FILL[1], t_c)  # before c
+            base2_a = gallop_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
+            top2_a = gallop_lower(B2_t, top2_a, FILL[2], t_c)  # before c
+            noted2_a = False
+            base3_n = gallop_lower(B3_t, base3_n, FILL[3], t_c - 600000)  # WITHIN
+            top3_n = gallop_lower(B3_t, top3_n, FILL[3], t_c)  # before c
+            limit_b = least_near(0.5, dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c), c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[2, 0])
+            base_b = (lo_b & -64) - 64
+            bits_b = 0
+            while bits_b != 0 or base_b + 64 < hi_b:  # take B b, 64 at a time
+                if bits_b == 0:  # dot(b.`standardise(e.history)`, c.`standardise(e.history)`) < -0.5   (query 2:68)
+                    base_b += 64
+                    bits_b = near(D2, WIDTH[2, 0], base_b, lo_b, hi_b, c0_values, c0_offsets[e_c], -1.0, limit_b)
+                    continue
+                j_b = base_b + lowest(bits_b)
+                bits_b = without_lowest(bits_b)
+                e_b = B1_e[j_b]
+                t_b = B1_t[j_b]
+                if not (dot(c0_offsets, c0_values, c0_null, e_b, c0_offsets, c0_values, c0_null, e_c) < -0.5):  # dot(b.`standardise(e.history)`, c.`standardise(e.history)`) < -0.5   (query 2:68)
+                    continue
+                lo_a = base2_a  # WITHIN
+                hi_a = lower_bound(B2_t, lo_a, top2_a, t_b)  # before c, b
+                if not noted2_a:  # A a near c
+                    limit_a = least_near(0.9, dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c), c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[1, 0])
+                    for at_a in range(base2_a >> 6, (top2_a + 63) >> 6):
+                        N2[at_a] = near(D1, WIDTH[1, 0], at_a << 6, base2_a, top2_a, c0_values, c0_offsets[e_c], 1.0, limit_a)
+                    noted2_a = True
+                base_a = (lo_a & -64) - 64
+                bits_a = 0
+                while bits_a != 0 or base_a + 64 < hi_a:  # take A a, 64 at a time
+                    if bits_a == 0:  # dot(a.`standardise(e.history)`, c.`standardise(e.history)`) > 0.9   (query 2:31)
+                        base_a += 64
+                        bits_a = int(N2[base_a >> 6]) & places(base_a, lo_a, hi_a)
+                        continue
+                    j_a = base_a + lowest(bits_a)
+                    bits_a = without_lowest(bits_a)
+                    e_a = B2_e[j_a]
+                    t_a = B2_t[j_a]
+                    if not (dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_c) > 0.9):  # dot(a.`standardise(e.history)`, c.`standardise(e.history)`) > 0.9   (query 2:31)
+                        continue
+                    gone_n = False
+                    lo_n = upper_bound(B3_t, base3_n, top3_n, t_a)  # after a
+                    hi_n = lower_bound(B3_t, lo_n, top3_n, t_b)  # before c, b
+                    limit_n = least_near(0.8, dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_a), c0_offsets[e_a + 1] - c0_offsets[e_a], WIDTH[0, 0])
+                    base_n = (lo_n & -64) - 64
+                    bits_n = 0
+                    while bits_n != 0 or base_n + 64 < hi_n:  # take N n, 64 at a time
+                        if bits_n == 0:  # dot(a.`standardise(e.history)`, n.`standardise(e.history)`) >= 0.8   (query 3:35)
+                            base_n += 64
+                            bits_n = near(D0, WIDTH[0, 0], base_n, lo_n, hi_n, c0_values, c0_offsets[e_a], 1.0, limit_n)
+                            continue
+                        j_n = base_n + lowest(bits_n)
+                        bits_n = without_lowest(bits_n)
+                        e_n = B3_e[j_n]
+                        if not (dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_n) >= 0.8):  # dot(a.`standardise(e.history)`, n.`standardise(e.history)`) >= 0.8   (query 3:35)
+                            continue
+                        gone_n = True
+                        break
+                    if gone_n:  # NOT(N n)
+                        continue
+                    if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
+                        # no room: the caller makes some and comes back
+                        nums[0] = m_0
+                        nums[1] = w_0
+                        nums[2] = 1
+                        return j_c
+                    O_events[w] = e_a
+                    w += 1
+                    O_events[w] = e_b
+                    w += 1
+                    O_events[w] = e_c
+                    w += 1
+                    m += 1
+                    O_offsets[m] = w
+    nums[0] = m
+    nums[1] = w
+    return r1
