@@ -194,6 +194,20 @@ def test_lists(events: float, next: float, low: int, high: int | None, expected:
     assert lists(events, next, low, high) == pytest.approx(expected)
 
 
+def test_lists_near_a_third_one_are_often_near_one_another() -> None:
+    """With every pair correlated, the last pair of three holds half of the time, and so do the last three of six."""
+    near = [f"corr({u}.h, {v}.h) > 0.9" for u, v in ("ab", "ac", "bc", "ad", "bd", "cd")]
+    dots = {f"dot(standardise({u}.h), standardise({v}.h)) > 0.9": 0.01 for u, v in ("ab", "ac", "bc", "ad", "bd", "cd")}
+    events = dict.fromkeys("abcd", 10.0)
+    m = model(f"AND(A a, B b, C c, D d) WHERE {' AND '.join(near)} WITHIN 1 minute", events, dots)
+    without = model(f"AND(A a, B b, C c, D d) WHERE {' AND '.join(near[:2])} WITHIN 1 minute", events, dots)
+    assert m.partial(0b0011) == without.partial(0b0011)
+    assert m.partial(0b0111) == pytest.approx(0.5 * without.partial(0b0111))
+    assert m.partial(0b1111) == pytest.approx(0.5 * 0.01 * 0.5 * 0.5 * without.partial(0b1111))
+    apart = model("AND(A a, B b, C c) WHERE " + " AND ".join(x.replace("> 0.9", "< 0.9") for x in near[:3]), events)
+    assert apart.partial(0b111) == pytest.approx(1_000 / 3**3), "being apart says nothing about the others"
+
+
 def test_lists_are_capped() -> None:
     assert lists(10_000, 1.0, 1, None) == 1e30
     assert lists(1e9, 1.0, 50, 60) == 1e30
@@ -339,3 +353,21 @@ def _seconds(plan: LazyChainPlan, counts: Mapping[str, float]) -> float:
     start = time.perf_counter()
     reorder(plan, counts)
     return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        # All is bound when n can be looked for, but a match is written by then.
+        ("SEQ(A a, NOT(N n), B b) WHERE n.x > a.x WITHIN 1 minute", Negation.FIRST_CHANCE),
+        # Every a would be searched for, and few of them come to a match.
+        ("SEQ(C c, A a, NOT(N n), B b) WHERE c.k = b.k AND n.x > a.x WITHIN 1 minute", Negation.POST_PROCESSING),
+        # It may still come.
+        ("SEQ(A a, B b, NOT(N n)) WHERE n.x > a.x WITHIN 1 minute", Negation.POST_PROCESSING),
+    ],
+)
+def test_when_negated_parts_are_looked_for(text: str, expected: Negation) -> None:
+    true = {"c.k = b.k": 1e-4, "n.x > a.x": 0.001}
+    plan = build_lazy_chain(bound(text), Hints(StreamStatistics(dict.fromkeys("abcn", 1.0), true), tuple("bac")))
+    assert isinstance(plan, LazyChainPlan)
+    assert plan.negation is expected

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.terms import Strategy
 from augury.plan import Absence, Component, Computed, EagerNfaPlan, LazyChainPlan, NfaBranch, StreamStatistics
-from augury.planner.cost import MOST, SEARCH, ChainModel, branch_models, chain_model
+from augury.planner.cost import MOST, SEARCH, ChainModel, branch_models, chain_model, is_near
 from augury.planner.expected import all_events, selectivity, window_events
 
 VISIT = 3.0
@@ -20,6 +20,9 @@ RUN = 10.0
 
 WALK = 2.0
 """What it costs to write out an event of a match by walking back through the match buffer; a chain just writes it."""
+
+LATE = 2.0
+"""How much more a search for a negated part costs once a match is complete: it is written, and nothing narrowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def estimate_chain(plan: LazyChainPlan) -> Estimate:
             reached.append(passed * model.partial(bound))
         for part in sorted(at_the_end, key=lambda part: -max(events[c.variable] for c in part.components)):
             searched, passes = _search(part, model, bound, events, plan.statistics, plan.computed)
-            total += passed * model.partial(bound) * searched
+            total += passed * model.partial(bound) * LATE * searched
             passed *= passes
         total += passed * model.partial(bound) * len(steps)
         counts.append(tuple(reached))
@@ -73,7 +76,7 @@ def _search(
     cost, occurrences = SEARCH, 1.0
     for c in part.components:
         near = model.beside(part, events[c.variable], bound)
-        true = math.prod(selectivity(j, statistics, computed) for j in (*c.take, *c.whole))
+        true = _true(c, model, statistics, computed)
         # The search ends with the first event that fits.
         cost += min(near, -math.expm1(-near * true) / true) if true else near
         occurrences *= near * true
@@ -81,6 +84,20 @@ def _search(
         searched, passes = _search(inner, model, bound, events, statistics, computed)
         cost, occurrences = cost + searched, occurrences * passes
     return cost, math.exp(-occurrences)
+
+
+def _true(c: Component, model: ChainModel, statistics: StreamStatistics, computed: tuple[Computed, ...]) -> float:
+    """How often the conditions on an event of a negated part hold."""
+    bit = {x.variable: 1 << i for i, x in enumerate(model.components)}
+    found, near = 1.0, dict[int, float]()
+    for j in (*c.take, *c.whole):
+        true = selectivity(j, statistics, computed)
+        other = next((bit[v] for v in j.variables if v in bit), None) if is_near(j) else None
+        if other is None:
+            found *= true
+        else:
+            near[other] = true
+    return found * model.all_near(near)
 
 
 def estimate_eager(plan: EagerNfaPlan, statistics: StreamStatistics, *, compressed: bool = False) -> Estimate | None:
@@ -115,7 +132,7 @@ def estimate_eager(plan: EagerNfaPlan, statistics: StreamStatistics, *, compress
             cost += WALK * len(branch.components) * found
         for part in branch.absent:
             searched, passes = _search(part, apart, bound, events, statistics, plan.computed)
-            cost += found * searched
+            cost += found * LATE * searched
             found *= passes
     return Estimate(min(MOST, cost))
 

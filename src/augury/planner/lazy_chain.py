@@ -31,7 +31,7 @@ def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsuppo
         orders = (tuple(v for v in hints.order if v in [c.variable for c in b.components]) for b in plan.branches)
         plan = replace(plan.in_order(tuple(orders)), adaptive=False)
     if hints.negation is None:
-        # Of two that cost the same, the one that looks for negated parts once a match is known is the simpler.
+        # Where no part can be looked for earlier, both are the same plan.
         ways = [replace(plan, negation=n) for n in (Negation.POST_PROCESSING, Negation.FIRST_CHANCE)]
         plan = min(ways, key=lambda way: estimate_chain(way).cost)
     return replace(with_searches(plan), estimated=estimate_chain(plan).partial)
