@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from augury.errors import HostError, names
 from augury.hosts.files import read_path, unreadable
 from augury.hosts.rows import mixed_types, rows_to_table, too_large
+from augury.runtime.dictionary import codable
 
 Events: TypeAlias = (
     "pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any"
@@ -180,9 +181,14 @@ def engine_type(arrow: pa.DataType) -> pa.DataType:
     return arrow
 
 
-def engine_table(table: pa.Table, type: str | None, first_row: int = 0) -> pa.Table:
-    """The events as the engine reads them; a value that does not fit is an error with its row and column."""
+def engine_table(table: pa.Table, type: str | None, first_row: int = 0, *, coded: bool = False) -> pa.Table:
+    """The events as the engine reads them; a value that does not fit is an error with its row and column.
+
+    With `coded`, strings that are encoded stay so: kernels tell them apart by their codes.
+    """
     wanted = engine_schema(table.schema, type)
+    if coded:
+        wanted = pa.schema([there if _coded(there.type) else f for there, f in zip(table.schema, wanted, strict=True)])
     columns = []
     for field, column in zip(wanted, table.columns, strict=True):
         try:
@@ -194,6 +200,10 @@ def engine_table(table: pa.Table, type: str | None, first_row: int = 0) -> pa.Ta
             role = "used as the type column" if field.name == type else f"read as {field.type}"
             raise HostError("A513", f"column `{field.name}` of type {column.type} cannot be {role}: {e}") from e
     return pa.table(columns, schema=wanted)
+
+
+def _coded(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_dictionary(arrow) and codable(arrow))
 
 
 def conform(table: pa.Table, schema: pa.Schema, *, fill: bool = False) -> pa.Table:

@@ -87,7 +87,7 @@ class Arrivals:
 
     def batch(self, schema: EventSchema) -> EventBatch:
         """What a kernel consumes; the events must be in order."""
-        return EventBatch(engine_table(self.table, schema.type), self.rows, self.time, self.texts)
+        return EventBatch(engine_table(self.table, schema.type, coded=True), self.rows, self.time, self.texts)
 
 
 def arrive(table: pa.Table, schema: EventSchema, first_row: int) -> Arrivals:

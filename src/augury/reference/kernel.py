@@ -132,8 +132,16 @@ class ReferenceKernel:
 def _with_earlier(state: RunState, batch: EventBatch) -> tuple[pa.Table, Integers]:
     """All events that matter, and the rows at which they arrived."""
     if "events" not in state.tables:
-        return batch.table, batch.rows
+        return _plain(batch.table), batch.rows
     earlier = state.tables["events"]
     rows = earlier.column("").to_numpy(zero_copy_only=False)
-    table = pa.concat_tables([earlier.drop_columns([""]), batch.table], promote_options="none")
+    table = pa.concat_tables([earlier.drop_columns([""]), _plain(batch.table)], promote_options="none")
     return table, np.concatenate([rows, batch.rows])
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The table with every string written out, as a state keeps it."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+    return table

@@ -14,7 +14,7 @@ from augury.ir.evaluate import NONE, Functions
 from augury.ir.predicate import Expr, Ref, variables
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.computed import compute_column, list_parts
-from augury.runtime.dictionary import Codes, Distinct, StringDictionary, distinct, encode_strings, spread
+from augury.runtime.dictionary import Codes, Distinct, StringDictionary, codable, distinct, encode_strings, spread
 from augury.runtime.positions import LastKey, one_array, ranks_in_order
 from augury.schema import EventSchema, Kind
 
@@ -222,7 +222,7 @@ def _distinct(batch: EventBatch, name: str) -> Distinct[str]:
 
 def _as_text(array: pa.Array) -> pa.Array:
     type = array.type
-    return array if pa.types.is_string(type) or pa.types.is_large_string(type) else array.cast(pa.large_string())
+    return array if codable(type) else array.cast(pa.large_string())
 
 
 def _arrays(spec: ColumnSpec, array: pa.Array) -> Arrays:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from augury.ir.evaluate import NONE, Functions, broken_annotation, evaluate
 from augury.ir.predicate import Aggregate, Call, Expr, ListLength, Ref, Value, walk
 from augury.runtime.batch import Integers
-from augury.runtime.dictionary import distinct
+from augury.runtime.dictionary import codable, distinct
 from augury.runtime.positions import one_array
 from augury.runtime.values import to_values
 from augury.schema import Kind
@@ -42,7 +42,7 @@ def compute_column(expr: Expr, variable: str, table: pa.Table, functions: Functi
     # The default of a reference is for an event that is missing; this one is here.
     names = sorted({e.column for e in reads if isinstance(e, Ref) and e.variable == variable})
     columns = [one_array(table[name]) for name in names]
-    if len(columns) == 1 and _is_text(columns[0].type):
+    if len(columns) == 1 and codable(columns[0].type):
         found = distinct(columns[0])
         # Null is one more value, the last: an expression may make something of it.
         values = _evaluate(expr, variable, names, [[*found.keys, None]], len(found.keys) + 1, functions)
@@ -50,10 +50,6 @@ def compute_column(expr: Expr, variable: str, table: pa.Table, functions: Functi
         return _typed(values, expr).take(pa.array(places))
     rows = [to_values(column) for column in columns]
     return _typed(_evaluate(expr, variable, names, rows, table.num_rows, functions), expr)
-
-
-def _is_text(type: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
 
 
 def _evaluate(

@@ -22,6 +22,10 @@ _DICTIONARY_ENCODE = pc.get_function("dictionary_encode")
 # The method of arrays looks the function up at every call, which a small batch would notice.
 
 
+FEW = 1 << 12
+"""Events among which keys are looked for first."""
+
+
 class _Store(Generic[K]):
     """What the versions of one numbering share; only ever appended to, by one version at a time."""
 
@@ -176,24 +180,52 @@ class Distinct(Generic[K]):
 
     def first_events(self) -> list[int]:
         """The first event that has each key."""
-        # Of several events that write to one place the last remains; the place after the keys takes the nulls.
-        first = np.empty(len(self.keys) + 1, dtype=np.int64)
-        first[self.positions[::-1]] = np.arange(len(self.positions) - 1, -1, -1)
+        first = np.full(len(self.keys) + 1, -1, dtype=np.int64)
+        stop = 0
+        # Most often the first events have all keys.
+        while stop < len(self.positions) and (not stop or first[:-1].min(initial=0) < 0):
+            stop = max(FEW, 4 * stop)
+            some = self.positions[:stop]
+            # Of several events that write to one place the last remains; the place after the keys takes the nulls.
+            first[some[::-1]] = np.arange(len(some) - 1, -1, -1)
         events: list[int] = first[:-1].tolist()
         return events
 
 
+def codable(type: pa.DataType) -> bool:
+    """Whether a column holds strings in one of the forms in which they are told apart, encoded or not."""
+    if pa.types.is_dictionary(type):
+        type = type.value_type
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
+
+
 def distinct(array: pa.Array) -> Distinct[Any]:
-    """The distinct values of a column of strings or integers.
+    """The distinct values of a column of strings or integers, which may be encoded already.
 
     >>> distinct(pa.array(["b", None, "a", "b"]))
     Distinct(positions=array([ 0, -1,  1,  0], dtype=int32), keys=['b', 'a'])
     """
+    if pa.types.is_dictionary(array.type):
+        return _in_use(array)
     encoded = _DICTIONARY_ENCODE.call([array])
     indices = encoded.indices
     if indices.null_count:
         indices = indices.fill_null(-1)
     return Distinct(indices.to_numpy(), encoded.dictionary.to_pylist())
+
+
+def _in_use(array: pa.DictionaryArray) -> Distinct[Any]:
+    """The values of a dictionary that an event has; it may hold others, and one of them twice."""
+    indices = array.indices if pa.types.is_int32(array.indices.type) else array.indices.cast(pa.int32())
+    codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
+    # Code -1 is the last place of the tables, which stands for null.
+    used = np.zeros(len(array.dictionary) + 1, dtype=bool)
+    used[codes] = True
+    present = np.flatnonzero(used[:-1])
+    found = distinct(array.dictionary.take(pa.array(present)))
+    places = np.full(len(used), -1, dtype=np.int32)
+    places[present] = found.positions
+    return Distinct(places.take(codes, mode="wrap"), found.keys)
 
 
 def spread(column: Distinct[int], dtype: type[np.signedinteger[Any]] = np.int64) -> npt.NDArray[Any]:

@@ -75,7 +75,7 @@ def _dominating(look: Look, group: Group, partitions: int) -> Heaviest | None:
 def match_split(events: DataFrame, group: Group, chunks: Chunks | None, partitions: int | None) -> DataFrame:
     """The matches of prepared events, split by key, or into chunks, or both."""
     shares = _shares(events, group, chunks, partitions)
-    pack = PackTask(group.schema, group.key, shares, chunks)
+    pack = PackTask(group.schema, group.key, shares, chunks, group.coded)
     packed = events.mapInArrow(pack, spark_schema(PACKED))
     placed = packed.repartitionById(pack.places, PLACE)
     return placed.mapInArrow(PlaceTask(group, chunks), spark_schema(group.result))

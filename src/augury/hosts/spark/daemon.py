@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pyspark.daemon import manager
 
-import augury.hosts.spark.partition
+import augury.hosts.spark.files
 import augury.hosts.spark.processor
 from augury.codegen.jit import preload
 
-PRELOADED = (augury.hosts.spark.partition, augury.hosts.spark.processor)
+PRELOADED = (augury.hosts.spark.files, augury.hosts.spark.processor)
 
 if __name__ == "__main__":
     preload()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -22,8 +22,10 @@ from augury.hosts.spark.group import Group, one_group
 from augury.hosts.spark.job import Roles
 from augury.hosts.spark.match import check_parts, job_for
 from augury.hosts.spark.options import RunOptions
-from augury.hosts.spark.partition import PIECE, matches_of
-from augury.hosts.spark.pushdown import read_filter
+from augury.hosts.spark.codes import coded_schema, rows_of_types, with_codes
+from augury.hosts.spark.matching import matches_of
+from augury.hosts.spark.partition import PIECE
+from augury.hosts.spark.pushdown import only_types, read_filter
 from augury.hosts.spark.row_groups import (
     Cannot,
     Footers,
@@ -39,7 +41,7 @@ from augury.hosts.spark.row_groups import (
 from augury.hosts.spark.sampling import SAMPLED, Look, Totals
 from augury.hosts.spark.schemas import arrow_schema, spark_schema
 from augury.hosts.spark.steps import by_time as sorted_by_time
-from augury.hosts.spark.steps import in_steps, ticks_of
+from augury.hosts.spark.steps import ticks_of
 from augury.runtime.batch import Integers
 from augury.schema import EventSchema
 
@@ -141,17 +143,16 @@ class FilesTask:
 
     def matches(self, part: Range) -> Iterator[pa.Table]:
         """The matches of one range."""
-        steps = in_steps(list(self._pieces(part)), self.group.schema)
-        return matches_of(self.group, steps, self.layout.chunks, part.chunk)
+        return matches_of(self.group, list(self._pieces(part)), self.layout.chunks, part.chunk)
 
     def _pieces(self, part: Range) -> Iterator[tuple[pa.Table, Integers]]:
         """The events of the range and of what lies around it, a row group at a time, sorted by time."""
         group, chunks = self.group, self.layout.chunks
-        relevant = group.relevant
-        test = None if relevant is None else read_filter(relevant, group.schema)
+        coded = group.coded
+        read = self._reader(coded)
         came = 0
         for g in sorted(part.groups, key=lambda g: (g.file, g.number)):
-            table = self._read(g.file, g.number, test)
+            table = read(g.file, g.number)
             time = ticks_of(table, group.schema)
             if group.arrival_matters:
                 table = table.append_column(ARRIVAL, pa.array(np.arange(came, came + len(time))))
@@ -167,8 +168,23 @@ class FilesTask:
                     table, time = table.filter(pa.array(inside)), time[inside]
             yield sorted_by_time(table, time)
 
-    def _read(self, file: int, number: int, test: pc.Expression | None) -> pa.Table:
-        # Spark gives a task one core.
-        one = fragment(self.layout.files[file], [number])
-        table = one.to_table(columns=self.group.arrow.names, filter=test, use_threads=False)
-        return conform(table, self.group.arrow)
+    def _reader(self, coded: tuple[str, ...]) -> Callable[[int, int], pa.Table]:
+        """What reads a row group of a file: the columns and rows that can matter, strings as codes."""
+        group, files = self.group, self.layout.files
+        relevant = group.relevant
+        types = None if relevant is None else only_types(relevant, group.schema)
+        by_code = types is not None and group.schema.type in coded
+        test = None if relevant is None or by_code else read_filter(relevant, group.schema)
+        arrow = coded_schema(group.arrow, coded)
+
+        def read(file: int, number: int) -> pa.Table:
+            one = fragment(files[file], [number], coded)
+            # Spark gives a task one core.
+            table = one.to_table(columns=group.arrow.names, filter=test, use_threads=False)
+            table = conform(with_codes(table, coded), arrow)
+            if not by_code:
+                return table
+            rows = rows_of_types(table[group.schema.type], types)
+            return table if rows is None else table.take(pa.array(rows))
+
+        return read

@@ -10,7 +10,7 @@ import pyarrow as pa
 from augury.hosts.spark.chunks import by_end, reach_of, why_whole
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.keys import shared_key
-from augury.hosts.spark.needs import Relevant, arrival_matters, relevant_rows
+from augury.hosts.spark.needs import Relevant, arrival_matters, compared_columns, relevant_rows
 from augury.hosts.stages import Found
 from augury.schema import EventSchema
 
@@ -60,6 +60,14 @@ class Group:
     def reach(self) -> int:
         """How far from a match of any of them the events lie that decide about it."""
         return max(reach_of(job.program) for job in self.jobs)
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """The columns of strings that kernels tell apart, and that may therefore come as codes."""
+        if any(len(job.program.queries) > 1 for job in self.jobs):
+            return ()
+        compared = frozenset[str]().union(*(compared_columns(job.program) for job in self.jobs))
+        return tuple(f.name for f in self.arrow if f.name in compared and pa.types.is_string(f.type))
 
     def by_end(self, k: int) -> bool:
         """Whether a match of job `k` belongs to the range of time that it ends in."""

@@ -68,8 +68,11 @@ class Job:
     def last(self) -> CompiledQuery:
         return self.program.last
 
-    def stages(self) -> tuple[Stage, ...]:
-        """The program before its first event, with the live kernels of this process."""
+    def stages(self, arrow: pa.Schema | None = None) -> tuple[Stage, ...]:
+        """The program before its first event, with the live kernels of this process.
+
+        `arrow` is another form of the same columns, for a program of one query.
+        """
         with _starting:
             if self.name not in _started:
                 if len(_started) >= KEPT:
@@ -77,7 +80,12 @@ class Job:
                 unpack_kernels(self.kernels, self.options.cache_dir)
                 _started[self.name] = stages(self.program, self.arrow, self.options)
             ready = _started[self.name]
-        return tuple(replace(stage, state=stage.kernel.start()) for stage in ready)
+        fresh = tuple(replace(stage, state=stage.kernel.start()) for stage in ready)
+        if arrow is None or arrow == self.arrow:
+            return fresh
+        (stage,) = fresh
+        nothing = Arrivals.none(arrow)
+        return (replace(stage, arrow=arrow, held=nothing, log=nothing),)
 
     def columns(self, found: Found) -> Iterable[pa.Table]:
         """What one query found, as Spark takes it, a piece at a time."""

@@ -35,6 +35,18 @@ def needed_columns(program: CompiledProgram) -> frozenset[str]:
     return frozenset(names & set(given.names))
 
 
+def compared_columns(program: CompiledProgram) -> frozenset[str]:
+    """The columns of the input that decide about matches, the order aside."""
+    names: set[str] = set()
+    for query in program.queries:
+        names |= {*query.bound.partition_by, *query.rewritten.key}
+        if query.bound.schema.type is not None:
+            names.add(query.bound.schema.type)
+        exprs = (conjunct.expr for conjunct in query.bound.conjuncts)
+        names |= {ref.column for expr in exprs for ref in walk(expr) if isinstance(ref, Ref)}
+    return frozenset(names)
+
+
 def _expressions(query: BoundQuery) -> Iterator[Expr]:
     for conjunct in query.conjuncts:
         yield conjunct.expr

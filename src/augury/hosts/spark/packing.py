@@ -19,9 +19,11 @@ import pyarrow as pa
 from augury.hosts.spark.blobs import BLOB, blobs_by
 from augury.hosts.spark.chunks import Chunks
 from augury.hosts.spark.group import Group
-from augury.hosts.spark.partition import PIECE, joined, matches_of
+from augury.hosts.spark.codes import with_codes, with_small_codes
+from augury.hosts.spark.matching import matches_of
+from augury.hosts.spark.partition import PIECE, joined
 from augury.hosts.spark.shares import shares_of
-from augury.hosts.spark.steps import in_steps, ticks_of
+from augury.hosts.spark.steps import ticks_of
 from augury.runtime.batch import Integers
 from augury.schema import EventSchema
 
@@ -35,6 +37,9 @@ ROWS, ROWS_A_PLACE, MOST_ROWS = 1 << 17, 1 << 12, 1 << 20
 BYTES = 1 << 26
 """Nor more than so many bytes."""
 
+WORTH = 8
+"""A blob brings the strings that its codes stand for: there are to be so many events in it for each of them."""
+
 HELD = 1 << 28
 """Bytes of blobs that a task keeps in memory; more go to a file."""
 
@@ -43,13 +48,15 @@ HELD = 1 << 28
 class PackTask:
     """Events -> blobs, each for one place, sorted by time.
 
-    A place is a share of the keys, or with `chunks` a range of time of a share.
+    A place is a share of the keys, or with `chunks` a range of time of a share. Strings of the columns `coded` may
+    travel as codes.
     """
 
     schema: EventSchema
     key: tuple[str, ...]
     shares: int
     chunks: Chunks | None
+    coded: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in joined(batches, min(MOST_ROWS, max(ROWS, ROWS_A_PLACE * self.places)), BYTES):
@@ -60,6 +67,7 @@ class PackTask:
         return self.shares * (1 if self.chunks is None else len(self.chunks))
 
     def _packed(self, events: pa.Table) -> pa.RecordBatch:
+        events = with_small_codes(events, self.coded, len(events) // (self.places * WORTH))
         share = shares_of(events, self.key, self.shares)
         time = ticks_of(events, self.schema)
         row, place = np.arange(len(time)), share
@@ -85,14 +93,14 @@ class PlaceTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryFile(dir=_scratch()) as file:
-            place, pieces = _pieces(batches, self.group.schema, file)
+            place, pieces = _pieces(batches, self.group, file)
             chunk = None if self.chunks is None else place % len(self.chunks)
-            for table in matches_of(self.group, in_steps(pieces, self.group.schema), self.chunks, chunk):
+            for table in matches_of(self.group, pieces, self.chunks, chunk):
                 yield from table.to_batches(max_chunksize=PIECE)
 
 
 def _pieces(
-    batches: Iterable[pa.RecordBatch], schema: EventSchema, file: BinaryIO
+    batches: Iterable[pa.RecordBatch], group: Group, file: BinaryIO
 ) -> tuple[int, list[tuple[pa.Table, Integers]]]:
     """The blobs as tables with their times, and the place they are for; what is too much is left in the file."""
     place, held = 0, 0
@@ -114,8 +122,9 @@ def _pieces(
         data = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         ends = np.cumsum(lengths).tolist()
         blobs += [data.slice(end - length, length) for end, length in zip(ends, lengths, strict=True)]
-    tables = [pa.ipc.open_stream(blob).read_all() for blob in blobs]
-    return place, [(table, ticks_of(table, schema)) for table in tables]
+    coded = group.coded
+    tables = [with_codes(pa.ipc.open_stream(blob).read_all(), coded) for blob in blobs]
+    return place, [(table, ticks_of(table, group.schema)) for table in tables]
 
 
 def _scratch() -> str | None:

@@ -49,6 +49,15 @@ def read_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> pc.Expre
     return reduce(or_, choices) if choices else None
 
 
+def only_types(relevant: tuple[Relevant, ...], schema: EventSchema) -> frozenset[str] | None:
+    """The types of the events that can make a difference, where nothing else about them can be told by Arrow."""
+    if schema.type is None or schema[schema.type].kind is not Kind.STRING:
+        return None
+    if any(not one.types or any(expression(c.expr) is not None for c in one.conjuncts) for one in relevant):
+        return None
+    return frozenset(name for one in relevant for name in one.types)
+
+
 def expression(e: Expr) -> pc.Expression | None:
     """An expression that is true wherever `e` is, or None.
 

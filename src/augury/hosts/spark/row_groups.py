@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -29,7 +30,6 @@ OFTEN = 1.75
 TWICE_READ = 4
 """How many rows a task may have too many for each row that need not be read, and matched, twice."""
 
-FORMAT = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,19 @@ def opened(uri: str) -> tuple[fs.FileSystem, str]:
     return found
 
 
-def fragment(uri: str, groups: Sequence[int] | None = None) -> ds.ParquetFileFragment:
-    """A file, or some row groups of it."""
+def fragment(
+    uri: str, groups: Sequence[int] | None = None, coded: tuple[str, ...] = ()
+) -> ds.ParquetFileFragment:
+    """A file, or some row groups of it; strings of the columns `coded` are read as the codes that the file has."""
     system, path = opened(uri)
-    return FORMAT.make_fragment(path, system, row_groups=None if groups is None else list(groups))
+    return _format(coded).make_fragment(path, system, row_groups=None if groups is None else list(groups))
+
+
+@cache
+def _format(coded: tuple[str, ...]) -> ds.ParquetFileFormat:
+    return ds.ParquetFileFormat(
+        read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us", dictionary_columns=list(coded))
+    )
 
 
 def read_footers(files: Sequence[str]) -> Footers | Cannot:

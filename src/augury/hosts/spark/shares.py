@@ -18,8 +18,12 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
 
-def shares_of(events: pa.Table, key: Sequence[str], shares: int) -> npt.NDArray[np.int32]:
+def shares_of(
+    events: pa.Table, key: Sequence[str], shares: int, *, within: bool = False
+) -> npt.NDArray[np.int32]:
     """The share of each event; events with equal keys are in the same one.
+
+    Shares `within` are those of a share, whatever number of them there were: of other bits of the same numbers.
 
     >>> shares_of(pa.table({"k": ["a", "b", "a"]}), ["k"], 8).tolist()
     [5, 3, 5]
@@ -28,11 +32,16 @@ def shares_of(events: pa.Table, key: Sequence[str], shares: int) -> npt.NDArray[
     for name in key:
         mixed = (mixed ^ _words(one_array(events[name]))) * MIX
         mixed ^= mixed >> HALF
+    if within:
+        mixed = (mixed * MIX) >> HALF
     return (mixed % np.uint64(shares)).astype(np.int32)
 
 
 def _words(column: pa.Array) -> npt.NDArray[np.uint64]:
     """Numbers that are equal where values are; nulls, which agree with nothing, have any."""
+    if pa.types.is_dictionary(column.type):
+        indices = column.indices.fill_null(-1) if column.indices.null_count else column.indices
+        return np.append(_words(column.dictionary), np.uint64(0)).take(indices.to_numpy(), mode="wrap")
     if pa.types.is_floating(column.type):
         # Adding zero makes minus zero the same word as zero.
         values = np.asarray(column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)) + 0.0

@@ -1,0 +1,60 @@
+"""Strings as codes on their way to the kernels, which tell them apart by codes: each is looked at once, if at all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.runtime.batch import Integers
+
+CODED = pa.dictionary(pa.int32(), pa.string())
+
+
+def coded_schema(arrow: pa.Schema, coded: Collection[str]) -> pa.Schema:
+    """The columns, those named `coded` as codes."""
+    return pa.schema([field.with_type(CODED) if field.name in coded else field for field in arrow])
+
+
+def with_codes(table: pa.Table, coded: Sequence[str]) -> pa.Table:
+    """The events with codes for the strings of these columns; some may have them already.
+
+    >>> with_codes(pa.table({"k": ["a", "b", "a"]}), ["k"])["k"].chunk(0).indices.to_pylist()
+    [0, 1, 0]
+    """
+    for name in coded:
+        column = table[name]
+        if column.type != CODED:
+            plain = column if pa.types.is_string(column.type) else column.cast(pa.string())
+            table = table.set_column(table.column_names.index(name), name, plain.dictionary_encode())
+    return table
+
+
+def with_small_codes(table: pa.Table, coded: Sequence[str], most: int) -> pa.Table:
+    """The events with codes for the strings of those of the columns that have at most so many different ones."""
+    for name in coded:
+        column = with_codes(table.select([name]), [name])[name]
+        if max(len(chunk.dictionary) for chunk in column.chunks) <= most:
+            table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def rows_of_types(column: pa.ChunkedArray, types: Collection[str]) -> Integers | None:
+    """The rows with a type of these; None when all have one.
+
+    >>> rows_of_types(pa.chunked_array([pa.array(["A", "B", None, "A"]).dictionary_encode()]), ["A"]).tolist()
+    [0, 3]
+    """
+    kept = [_is_one_of(chunk, types) for chunk in column.chunks]
+    if all(chunk.all() for chunk in kept):
+        return None
+    return np.flatnonzero(np.concatenate(kept))
+
+
+def _is_one_of(chunk: pa.DictionaryArray, types: Collection[str]) -> np.ndarray:
+    wanted = pc.is_in(chunk.dictionary, pa.array(sorted(types), pa.string())).to_numpy(zero_copy_only=False)
+    indices = chunk.indices.fill_null(len(wanted)) if chunk.indices.null_count else chunk.indices
+    # The place after the dictionary is that of null, which is of no type.
+    return np.append(wanted, False)[indices.to_numpy()]

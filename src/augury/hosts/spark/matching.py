@@ -1,0 +1,101 @@
+"""The events of one partition, in pieces that are sorted by time -> the matches in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from augury.hosts.events import conform
+from augury.hosts.reorder import Arrivals
+from augury.hosts.spark.chunks import Chunks, kept_in
+from augury.hosts.spark.codes import coded_schema
+from augury.hosts.spark.group import Group
+from augury.hosts.spark.job import Job
+from augury.hosts.spark.partition import FIRST_DERIVED, STEP
+from augury.hosts.spark.shares import shares_of
+from augury.hosts.spark.steps import in_steps
+from augury.hosts.stages import Found, step
+from augury.runtime.batch import Integers
+from augury.runtime.state import FOREVER
+
+SHARE = 1 << 16
+"""Events of some of the keys that a kernel is given at a time: few enough for the caches of a processor, which a kernel
+that goes from one event of a key to the next depends on, and enough to be worth the call."""
+
+SLAB, SLAB_BYTES = 1 << 20, 1 << 28
+"""Events that are shared out by their keys at a time, and how much memory they may take."""
+
+
+def matches_of(
+    group: Group, pieces: Sequence[tuple[pa.Table, Integers]], chunks: Chunks | None = None, chunk: int | None = None
+) -> Iterator[pa.Table]:
+    """The matches of a partition, as soon as they are certain, from its events with their times.
+
+    With `chunks` the partition is one range of time, with what lies around it.
+    """
+    shares, size = _portions(pieces, keyed=bool(group.key))
+    coded = group.coded
+    runs: dict[int, list[Run]] = {}
+    for events, last in in_steps(pieces, group.schema, size):
+        watermark = FOREVER if last else int(events.time[-1])
+        for share, part in shared_out(events, group.key, shares):
+            if not len(part) and not (last and share in runs):
+                continue
+            if share not in runs:
+                runs[share] = [Run(job, coded) for job in group.jobs]
+            for k, run in enumerate(runs[share]):
+                found = run.feed(part, watermark)
+                if chunks is not None and chunk is not None:
+                    found = kept_in(found, chunks, chunk, by_end=group.by_end(k))
+                yield from group.rows(k, found)
+            if last:
+                del runs[share]
+
+
+def _portions(pieces: Sequence[tuple[pa.Table, Integers]], *, keyed: bool) -> tuple[int, int]:
+    """Into how many shares of the keys the events are to be split, and how many are brought together for that."""
+    total = sum(len(time) for _, time in pieces)
+    if not keyed or total < 2 * SHARE:
+        return 1, STEP
+    used = sum(table.nbytes for table, _ in pieces)
+    size = max(STEP, min(SLAB, total * SLAB_BYTES // max(1, used)))
+    return min(total, size) // SHARE, size
+
+
+def shared_out(events: Arrivals, key: Sequence[str], shares: int) -> Iterator[tuple[int, Arrivals]]:
+    """The events of each share of the keys, numbered anew, in their order."""
+    if shares == 1:
+        yield 0, events
+        return
+    share = shares_of(events.table, key, shares, within=True).astype(np.int16)
+    order = np.argsort(share, kind="stable")
+    ends = np.cumsum(np.bincount(share, minlength=shares)).tolist()
+    table, time = events.table.combine_chunks().take(pa.array(order)), events.time[order]
+    first = int(events.rows[0])
+    begin = 0
+    for number, end in enumerate(ends):
+        rows = np.arange(first, first + end - begin, dtype=np.int64)
+        yield number, Arrivals(table.slice(begin, end - begin), rows, rows, time[begin:end])
+        begin = end
+
+
+class Run:
+    """One program on its way through some of the keys of a partition; `coded` columns come as codes."""
+
+    def __init__(self, job: Job, coded: Sequence[str] = ()) -> None:
+        self.job, self.arrow = job, coded_schema(job.arrow, coded)
+        self.chain = job.stages(self.arrow)
+        self.next_derived = FIRST_DERIVED
+
+    def feed(self, events: Arrivals, watermark: int) -> Found:
+        """What the last query finds in events that follow all earlier ones."""
+        job = self.job
+        part = replace(events, table=conform(events.table.select(job.arrow.names), self.arrow))
+        if len(job.program.queries) > 1:
+            # A later query may see a derived column under a name that another program has events' values for.
+            part = replace(part, texts={})
+        self.chain, found, self.next_derived = step(self.chain, part, watermark, self.next_derived, job.options)
+        return found[-1]
