@@ -64,10 +64,12 @@ def load(
 
 
 def preload() -> None:
-    """Import the compiler now, for processes that are to be forked from this one."""
-    import numba
+    """Import the compiler now, and all it knows, for processes that are to be forked from this one."""
+    from numba.core.registry import cpu_target
 
-    assert numba.njit
+    # Else the first kernel of each process would make it read these.
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def compiles(function: Function, arguments: Sequence[str]) -> bool:

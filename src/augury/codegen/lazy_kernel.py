@@ -37,7 +37,7 @@ from augury.runtime.batch import EventBatch
 from augury.runtime.columns import ColumnSpec, encode
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches, SharedMatches
-from augury.runtime.state import RunState
+from augury.runtime.state import FOREVER, RunState
 
 VERSION = 1
 FAMILY = "lazy-chain"
@@ -130,10 +130,12 @@ class LazyKernel(Consuming):
         live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
         matches = self._shared(live, first) if self.shares else self._reported(live, first, watermark)
         live.horizon = self.horizon(live, watermark)
-        if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
-            self.compact(live)
-        if self.reorder is not None and not self.tree and encoded.length:
-            self._follow(live)
+        # After the last events there is nothing to make room for, nor an order to follow.
+        if watermark != FOREVER:
+            if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
+                self.compact(live)
+            if self.reorder is not None and not self.tree and encoded.length:
+                self._follow(live)
         live.broken = False
         return self._saved(live), matches
 

@@ -24,8 +24,8 @@ class EventBatch:
     """Events sorted by their order key, concurrent ones by arrival.
 
     `rows` are the positions at which the events arrived, counted from 0 over the whole stream; `time` is in ticks of
-    the schema's time unit and has no nulls. Columns of strings may be encoded as dictionaries. `texts` holds columns of strings by their distinct values, as far as a
-    kernel has wanted them: those that are given the same events share it.
+    the schema's time unit and has no nulls. Columns of strings may be encoded as dictionaries. `texts` holds columns of
+    strings by their distinct values, as far as a kernel has wanted them: those that are given the same events share it.
     """
 
     table: pa.Table

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from augury.runtime.batch import Integers
 
 CODED = pa.dictionary(pa.int32(), pa.string())
 
@@ -41,20 +40,17 @@ def with_small_codes(table: pa.Table, coded: Sequence[str], most: int) -> pa.Tab
     return table
 
 
-def rows_of_types(column: pa.ChunkedArray, types: Collection[str]) -> Integers | None:
-    """The rows with a type of these; None when all have one.
+def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_]:
+    """Which events have one of these types, from their codes.
 
-    >>> rows_of_types(pa.chunked_array([pa.array(["A", "B", None, "A"]).dictionary_encode()]), ["A"]).tolist()
-    [0, 3]
+    >>> are_of_types(pa.chunked_array([pa.array(["A", "B", None, "A"]).dictionary_encode()]), ["A"]).tolist()
+    [True, False, False, True]
     """
-    kept = [_is_one_of(chunk, types) for chunk in column.chunks]
-    if all(chunk.all() for chunk in kept):
-        return None
-    return np.flatnonzero(np.concatenate(kept))
-
-
-def _is_one_of(chunk: pa.DictionaryArray, types: Collection[str]) -> np.ndarray:
-    wanted = pc.is_in(chunk.dictionary, pa.array(sorted(types), pa.string())).to_numpy(zero_copy_only=False)
-    indices = chunk.indices.fill_null(len(wanted)) if chunk.indices.null_count else chunk.indices
-    # The place after the dictionary is that of null, which is of no type.
-    return np.append(wanted, False)[indices.to_numpy()]
+    wanted = pa.array(sorted(types), pa.string())
+    found = []
+    for chunk in column.chunks:
+        # The place after the dictionary is that of null, which is of no type.
+        by_code = np.append(pc.is_in(chunk.dictionary, wanted).to_numpy(zero_copy_only=False), False)
+        indices = chunk.indices.fill_null(len(by_code) - 1) if chunk.indices.null_count else chunk.indices
+        found.append(by_code[indices.to_numpy()])
+    return np.concatenate(found) if found else np.empty(0, dtype=bool)

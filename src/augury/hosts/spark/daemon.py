@@ -5,6 +5,8 @@ It is named by the setting `spark.python.daemon.module`.
 
 from __future__ import annotations
 
+import gc
+
 from pyspark.daemon import manager
 
 import augury.hosts.spark.files
@@ -15,4 +17,7 @@ PRELOADED = (augury.hosts.spark.files, augury.hosts.spark.processor)
 
 if __name__ == "__main__":
     preload()
+    # Workers collect garbage after every task: what is loaded here is none, and need not be looked at again.
+    gc.collect()
+    gc.freeze()
     manager()

@@ -10,7 +10,6 @@ from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from augury.errors import AuguryWarning
@@ -18,12 +17,12 @@ from augury.hosts.events import conform
 from augury.hosts.local import make_options
 from augury.hosts.spark.batch import ENOUGH, match_batch, shuffle_partitions
 from augury.hosts.spark.blobs import ARRIVAL
+from augury.hosts.spark.codes import are_of_types, coded_schema, with_codes
 from augury.hosts.spark.group import Group, one_group
 from augury.hosts.spark.job import Roles
 from augury.hosts.spark.match import check_parts, job_for
-from augury.hosts.spark.options import RunOptions
-from augury.hosts.spark.codes import coded_schema, rows_of_types, with_codes
 from augury.hosts.spark.matching import matches_of
+from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.partition import PIECE
 from augury.hosts.spark.pushdown import only_types, read_filter
 from augury.hosts.spark.row_groups import (
@@ -33,6 +32,7 @@ from augury.hosts.spark.row_groups import (
     Range,
     by_files,
     by_time,
+    first_rows,
     fragment,
     read_footers,
     row_groups,
@@ -116,9 +116,7 @@ class FilesLook(Look):
             return super().heads(names)
         places = [(file, k) for file, f in enumerate(self.footers.footers) for k in range(f.num_row_groups)]
         chosen = places[:: -(-len(places) // HEADS)]
-        tables = [
-            fragment(self.footers.files[file], [k]).head(SAMPLED // HEADS, columns=arrow.names) for file, k in chosen
-        ]
+        tables = [first_rows(self.footers.files[file], k, SAMPLED // HEADS, arrow.names) for file, k in chosen]
         return pa.concat_tables([conform(table, arrow) for table in tables]) if tables else arrow.empty_table()
 
     def totals(self, schema: EventSchema) -> Totals | None:
@@ -171,10 +169,10 @@ class FilesTask:
     def _reader(self, coded: tuple[str, ...]) -> Callable[[int, int], pa.Table]:
         """What reads a row group of a file: the columns and rows that can matter, strings as codes."""
         group, files = self.group, self.layout.files
+        kind = group.schema.type
         relevant = group.relevant
-        types = None if relevant is None else only_types(relevant, group.schema)
-        by_code = types is not None and group.schema.type in coded
-        test = None if relevant is None or by_code else read_filter(relevant, group.schema)
+        types = None if relevant is None or kind not in coded else only_types(relevant, group.schema)
+        test = None if relevant is None or types is not None else read_filter(relevant, group.schema)
         arrow = coded_schema(group.arrow, coded)
 
         def read(file: int, number: int) -> pa.Table:
@@ -182,9 +180,9 @@ class FilesTask:
             # Spark gives a task one core.
             table = one.to_table(columns=group.arrow.names, filter=test, use_threads=False)
             table = conform(with_codes(table, coded), arrow)
-            if not by_code:
+            if types is None or kind is None:
                 return table
-            rows = rows_of_types(table[group.schema.type], types)
-            return table if rows is None else table.take(pa.array(rows))
+            kept = are_of_types(table[kind], types)
+            return table if kept.all() else table.filter(pa.array(kept))
 
         return read

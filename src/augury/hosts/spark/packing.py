@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from augury.hosts.spark.blobs import BLOB, blobs_by
 from augury.hosts.spark.chunks import Chunks
-from augury.hosts.spark.group import Group
 from augury.hosts.spark.codes import with_codes, with_small_codes
+from augury.hosts.spark.group import Group
 from augury.hosts.spark.matching import matches_of
 from augury.hosts.spark.partition import PIECE, joined
 from augury.hosts.spark.shares import shares_of

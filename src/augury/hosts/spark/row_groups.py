@@ -27,9 +27,11 @@ AT_ONCE = 16
 OFTEN = 1.75
 """How often an event may be read, on average, before a shuffle is thought to be cheaper."""
 
+INT96 = "us"
+"""The unit of times that a file holds in 96 bits."""
+
 TWICE_READ = 4
 """How many rows a task may have too many for each row that need not be read, and matched, twice."""
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +90,25 @@ def opened(uri: str) -> tuple[fs.FileSystem, str]:
     return found
 
 
-def fragment(
-    uri: str, groups: Sequence[int] | None = None, coded: tuple[str, ...] = ()
-) -> ds.ParquetFileFragment:
+def fragment(uri: str, groups: Sequence[int] | None = None, coded: tuple[str, ...] = ()) -> ds.ParquetFileFragment:
     """A file, or some row groups of it; strings of the columns `coded` are read as the codes that the file has."""
     system, path = opened(uri)
     return _format(coded).make_fragment(path, system, row_groups=None if groups is None else list(groups))
 
 
+def first_rows(uri: str, group: int, rows: int, columns: Sequence[str]) -> pa.Table:
+    """The first rows of a row group, of which no more is decoded."""
+    system, path = opened(uri)
+    with pq.ParquetFile(path, filesystem=system, coerce_int96_timestamp_unit=INT96) as file:
+        batches = file.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False)
+        nothing = file.schema_arrow.empty_table().select(list(columns))
+        return next((pa.Table.from_batches([first]) for first in batches), nothing)
+
+
 @cache
 def _format(coded: tuple[str, ...]) -> ds.ParquetFileFormat:
     return ds.ParquetFileFormat(
-        read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us", dictionary_columns=list(coded))
+        read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit=INT96, dictionary_columns=list(coded))
     )
 
 
