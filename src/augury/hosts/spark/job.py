@@ -18,7 +18,7 @@ from augury.hosts.local import event_schema
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order
 from augury.hosts.spark.kernels import CompiledFile, unpack_kernels
-from augury.hosts.spark.needs import needed_columns
+from augury.hosts.spark.needs import decisive_columns, needed_columns
 from augury.hosts.spark.sampling import Look, scaled
 from augury.hosts.spark.schemas import result_schema, sendable
 from augury.hosts.stages import Found, Stage, stages
@@ -67,6 +67,11 @@ class Job:
     @property
     def last(self) -> CompiledQuery:
         return self.program.last
+
+    @property
+    def decisive(self) -> frozenset[str]:
+        """The columns that kernels read; the others are only shown."""
+        return decisive_columns(self.program)
 
     def stages(self, arrow: pa.Schema | None = None) -> tuple[Stage, ...]:
         """The program before its first event, with the live kernels of this process.

@@ -14,11 +14,13 @@ from augury.hosts.spark.chunks import Chunks, kept_in
 from augury.hosts.spark.codes import coded_schema
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.job import Job
-from augury.hosts.spark.partition import FIRST_DERIVED, STEP
+from augury.hosts.spark.partition import FIRST_DERIVED, PIECE, STEP
 from augury.hosts.spark.shares import shares_of
 from augury.hosts.spark.steps import in_steps
 from augury.hosts.stages import Found, step
 from augury.runtime.batch import Integers
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
 
 SHARE = 1 << 16
@@ -36,23 +38,69 @@ def matches_of(
 
     With `chunks` the partition is one range of time, with what lies around it.
     """
+
+    def shown(k: int, found: Found) -> Iterator[pa.Table]:
+        if chunks is not None and chunk is not None:
+            found = kept_in(found, chunks, chunk, by_end=group.by_end(k))
+        return group.rows(k, found)
+
     shares, size = _portions(pieces, keyed=bool(group.key))
     coded = group.coded
     runs: dict[int, list[Run]] = {}
     for events, last in in_steps(pieces, group.schema, size):
+        if last and not runs and all(_by_share(job) for job in group.jobs):
+            for k, found in _at_once(group, events, shares):
+                yield from shown(k, found)
+            return
         watermark = FOREVER if last else int(events.time[-1])
-        for share, part in shared_out(events, group.key, shares):
+        for share, part in enumerate(shared_out(events, events.table.column_names, group.key, shares)):
             if not len(part) and not (last and share in runs):
                 continue
             if share not in runs:
                 runs[share] = [Run(job, coded) for job in group.jobs]
+            # Later events have higher numbers in any share.
+            rows = np.arange(events.rows[0], events.rows[0] + len(part), dtype=np.int64)
             for k, run in enumerate(runs[share]):
-                found = run.feed(part, watermark)
-                if chunks is not None and chunk is not None:
-                    found = kept_in(found, chunks, chunk, by_end=group.by_end(k))
-                yield from group.rows(k, found)
+                yield from shown(k, run.feed(replace(part, rows=rows, anchors=rows), watermark))
             if last:
                 del runs[share]
+
+
+def _by_share(job: Job) -> bool:
+    """Whether what kernels find can wait to be shown: not where it is kept from being written out."""
+    return len(job.program.queries) == 1 and not job.options.compressed
+
+
+def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int, Found]]:
+    """What each job finds in all events there are, with the number of the job.
+
+    Kernels see the columns that decide, of a share of the keys; what they find is shown with the events of all.
+    """
+    schema, coded = group.schema, group.coded
+    logs, kernels, reads = [], [], []
+    for job in group.jobs:
+        (stage,) = job.stages()
+        kernels.append(stage.kernel)
+        decisive = job.decisive
+        reads.append([name for name in job.arrow.names if name in decisive])
+        shown = conform(events.table.select(job.arrow.names), coded_schema(job.arrow, coded))
+        logs.append(replace(events, table=shown))
+    names = [name for name in events.table.column_names if any(name in read for read in reads)]
+    waiting: list[list[MatchSet]] = [[] for _ in group.jobs]
+
+    def all_found(k: int) -> tuple[int, Found]:
+        query, parts = group.jobs[k].last, waiting[k]
+        matches, waiting[k] = MatchSet.concat(parts[0].variables, parts), []
+        return k, Found(query, matches, logs[k], None)
+
+    for part in shared_out(events, names, group.key, shares):
+        for k, (kernel, read) in enumerate(zip(kernels, reads, strict=True)):
+            seen = replace(part, table=part.table.select(read))
+            _, found = kernel.step(kernel.start(), seen.batch(schema), FOREVER)
+            waiting[k].append(enumerated(found))
+            if sum(map(len, waiting[k])) > PIECE:
+                yield all_found(k)
+    yield from (all_found(k) for k in range(len(waiting)) if waiting[k])
 
 
 def _portions(pieces: Sequence[tuple[pa.Table, Integers]], *, keyed: bool) -> tuple[int, int]:
@@ -65,21 +113,18 @@ def _portions(pieces: Sequence[tuple[pa.Table, Integers]], *, keyed: bool) -> tu
     return min(total, size) // SHARE, size
 
 
-def shared_out(events: Arrivals, key: Sequence[str], shares: int) -> Iterator[tuple[int, Arrivals]]:
-    """The events of each share of the keys, numbered anew, in their order."""
+def shared_out(events: Arrivals, names: Sequence[str], key: Sequence[str], shares: int) -> Iterator[Arrivals]:
+    """The events of each share of the keys, in their order, with these columns."""
     if shares == 1:
-        yield 0, events
+        yield replace(events, table=events.table.select(names))
         return
     share = shares_of(events.table, key, shares, within=True).astype(np.int16)
     order = np.argsort(share, kind="stable")
     ends = np.cumsum(np.bincount(share, minlength=shares)).tolist()
-    table, time = events.table.combine_chunks().take(pa.array(order)), events.time[order]
-    first = int(events.rows[0])
-    begin = 0
-    for number, end in enumerate(ends):
-        rows = np.arange(first, first + end - begin, dtype=np.int64)
-        yield number, Arrivals(table.slice(begin, end - begin), rows, rows, time[begin:end])
-        begin = end
+    table = events.table.select(names).combine_chunks().take(pa.array(order))
+    rows, time = events.rows[order], events.time[order]
+    for begin, end in zip([0, *ends], ends, strict=False):
+        yield Arrivals(table.slice(begin, end - begin), rows[begin:end], rows[begin:end], time[begin:end])
 
 
 class Run:

@@ -47,6 +47,17 @@ def compared_columns(program: CompiledProgram) -> frozenset[str]:
     return frozenset(names)
 
 
+def decisive_columns(program: CompiledProgram) -> frozenset[str]:
+    """The columns of the input that a kernel reads: those that decide about matches, and what is summed up of them."""
+    names = compared_columns(program)
+    for query in program.queries:
+        names |= {*query.bound.schema.order_by}
+        if query.bound.output is OutputMode.COUNT:
+            exprs = (item.expr for item in query.bound.returns)
+            names |= {ref.column for expr in exprs for ref in walk(expr) if isinstance(ref, Ref)}
+    return names
+
+
 def _expressions(query: BoundQuery) -> Iterator[Expr]:
     for conjunct in query.conjuncts:
         yield conjunct.expr
