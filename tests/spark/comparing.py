@@ -13,12 +13,17 @@ import augury
 
 def rows_of(frame: DataFrame) -> Counter[str]:
     """What a frame holds, in no order."""
-    return Counter(_text(row) for row in frame.toArrow().to_pylist())
+    return table_rows(frame.toArrow())
+
+
+def table_rows(table: pa.Table) -> Counter[str]:
+    """What a table holds, in no order."""
+    return Counter(_text(row) for row in table.to_pylist())
 
 
 def local_rows(events: pa.Table, query: str, **options: Any) -> Counter[str]:
     """What the local engine finds, likewise."""
-    return Counter(_text(row) for row in augury.match(events, query, **options).to_arrow().to_pylist())
+    return table_rows(augury.match(events, query, **options).to_arrow())
 
 
 def _text(row: dict[str, Any]) -> str:
