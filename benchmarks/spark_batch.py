@@ -235,6 +235,10 @@ def _least(
     return seconds, work
 
 
+_used: dict[int, int] = {}
+"""The processor time of each process that has been seen, in clock ticks: workers that have ended count as well."""
+
+
 def processor_time() -> float:
     """Seconds that this process and all that it has started have spent, the JVM and its Python workers among them."""
     parents: dict[int, int] = {}
@@ -247,11 +251,12 @@ def processor_time() -> float:
             continue
         fields = text[text.rindex(")") + 2 :].split()
         parents[int(folder.name)] = int(fields[1])
-        ticks[int(folder.name)] = sum(map(int, fields[11:15]))
+        ticks[int(folder.name)] = sum(map(int, fields[11:13]))
     mine = {os.getpid()}
     while more := {p for p, parent in parents.items() if parent in mine} - mine:
         mine |= more
-    return sum(ticks[p] for p in mine) / os.sysconf("SC_CLK_TCK")
+    _used.update({p: ticks[p] for p in mine})
+    return sum(_used.values()) / os.sysconf("SC_CLK_TCK")
 
 
 def _out(what: str) -> Path:

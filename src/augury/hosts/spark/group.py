@@ -11,6 +11,7 @@ from augury.hosts.spark.chunks import by_end, reach_of, why_whole
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.keys import shared_key
 from augury.hosts.spark.needs import Relevant, arrival_matters, compared_columns, relevant_rows
+from augury.hosts.spark.skipping import Skipping, skipping_of
 from augury.hosts.stages import Found
 from augury.schema import EventSchema
 
@@ -68,6 +69,15 @@ class Group:
             return ()
         compared = frozenset[str]().union(*(compared_columns(job.program) for job in self.jobs))
         return tuple(f.name for f in self.arrow if f.name in compared and pa.types.is_string(f.type))
+
+    @property
+    def skipped(self) -> tuple[Skipping, ...]:
+        """What tells for each job which events are in no match of it; nothing unless it is known for every job."""
+        each = [skipping_of(job.program) for job in self.jobs]
+        known = tuple(what for what in each if what is not None)
+        kind = self.schema.type
+        typed = any(event.types for what in known for event in what.events)
+        return known if len(known) == len(each) and (not typed or kind in self.coded) else ()
 
     def by_end(self, k: int) -> bool:
         """Whether a match of job `k` belongs to the range of time that it ends in."""

@@ -16,6 +16,7 @@ from augury.hosts.spark.group import Group
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.partition import FIRST_DERIVED, PIECE, STEP
 from augury.hosts.spark.shares import shares_of
+from augury.hosts.spark.skipping import possible
 from augury.hosts.spark.steps import in_steps
 from augury.hosts.stages import Found, step
 from augury.runtime.batch import Integers
@@ -26,6 +27,9 @@ from augury.runtime.state import FOREVER
 SHARE = 1 << 16
 """Events of some of the keys that a kernel is given at a time: few enough for the caches of a processor, which a kernel
 that goes from one event of a key to the next depends on, and enough to be worth the call."""
+
+WORTH = 0.75
+"""The share of the events that are left at most where it is worth to look for what can be left out."""
 
 SLAB, SLAB_BYTES = 1 << 20, 1 << 28
 """Events that are shared out by their keys at a time, and how much memory they may take."""
@@ -45,25 +49,33 @@ def matches_of(
         return group.rows(k, found)
 
     shares, size = _portions(pieces, keyed=bool(group.key))
-    coded = group.coded
+    coded, skipped = group.coded, group.skipped
     runs: dict[int, list[Run]] = {}
+    first, numbered = True, 0
     for events, last in in_steps(pieces, group.schema, size):
+        watermark = FOREVER if last else int(events.time[-1])
+        if skipped:
+            before = len(events)
+            events = possible(events, skipped, group.schema.type, group.key, first=first, last=last)
+            if len(events) > WORTH * before:
+                skipped = ()
+        first = False
         if last and not runs and all(_by_share(job) for job in group.jobs):
-            for k, found in _at_once(group, events, shares):
+            for k, found in _at_once(group, events, max(1, min(shares, len(events) // SHARE))):
                 yield from shown(k, found)
             return
-        watermark = FOREVER if last else int(events.time[-1])
         for share, part in enumerate(shared_out(events, events.table.column_names, group.key, shares)):
             if not len(part) and not (last and share in runs):
                 continue
             if share not in runs:
                 runs[share] = [Run(job, coded) for job in group.jobs]
-            # Later events have higher numbers in any share.
-            rows = np.arange(events.rows[0], events.rows[0] + len(part), dtype=np.int64)
+            rows = np.arange(numbered, numbered + len(part), dtype=np.int64)
             for k, run in enumerate(runs[share]):
                 yield from shown(k, run.feed(replace(part, rows=rows, anchors=rows), watermark))
             if last:
                 del runs[share]
+        # Later events have higher numbers in any share.
+        numbered += len(events)
 
 
 def _by_share(job: Job) -> bool:
