@@ -23,11 +23,15 @@ from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
 from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Ref, walk
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode, Strategy
+from augury.runtime.dictionary import codable, distinct
 from augury.runtime.positions import one_array
 from augury.schema import Kind
 
 KEYS = 1 << 14
 """Groups of keys that are told apart where keys have no codes."""
+
+EVENTS = 4
+"""How many events there are for each stretch of each key, at least: no more stretches than that pay."""
 
 EXACT = 2.0**53
 """Whole numbers below this are floating-point numbers as well."""
@@ -155,17 +159,12 @@ class _Seen:
 
     def kept(self, what: Skipping, *, first: bool, last: bool) -> npt.NDArray[np.bool_]:
         """Which events may be in a match."""
-        time = self.events.time
-        length = int(time[-1]) - int(time[0]) + 1
-        # Longer stretches are right as well, and no more of them than events pay.
-        size = max(what.span + 1, -(-length * self.groups // len(time)))
-        number = -(-length // size)
-        ends = np.searchsorted(time, int(time[0]) + size * np.arange(1, number))
-        stretch = np.repeat(np.arange(number), np.diff([0, *ends, len(time)]))
+        stretch, after, closing = self._stretches(what.span + 1)
+        cut = len(after)
         # After the last stretch there is an empty one.
-        places = self.group * (number + 1) + stretch
-        shape = (self.groups, number + 1)
-        can = np.ones((self.groups, number), dtype=bool)
+        places = self.group * (cut + 1) + stretch
+        shape = (self.groups, cut + 1)
+        can = np.ones((self.groups, cut), dtype=bool)
         bounds: dict[Ref, Bounds] = {}
         known: dict[tuple[tuple[str, ...], str], Bounds] = {}
         for k, event in enumerate(what.events):
@@ -173,41 +172,62 @@ class _Seen:
             alone = what.led and k == 0
             there = np.zeros(shape, dtype=bool)
             there.reshape(-1)[places[rows]] = True
-            can &= there[:, :-1] if alone else there[:, :-1] | there[:, 1:]
+            can &= there[:, :-1] if alone else there[:, :-1] | there[:, after]
             for ref in what.refs(event.variable):
                 if (event.types, ref.column) not in known:
                     extremes = _extremes(self.events.table[ref.column], rows, places, shape)
                     known[event.types, ref.column] = extremes
                 low, high = known[event.types, ref.column]
-                bounds[ref] = (
-                    (low[:, :-1], high[:, :-1])
-                    if alone
-                    else (np.minimum(low[:, :-1], low[:, 1:]), np.maximum(high[:, :-1], high[:, 1:]))
-                )
+                bounds[ref] = low[:, :-1], high[:, :-1]
+                if not alone:
+                    bounds[ref] = (
+                        np.minimum(low[:, :-1], low[:, after]),
+                        np.maximum(high[:, :-1], high[:, after]),
+                    )
         with np.errstate(all="ignore"):
             for test in what.tests:
                 can &= _can_hold(test, bounds)
         kept = np.zeros(shape, dtype=bool)
-        kept[:, :-1] = can
-        kept[:, 1:] |= can
+        kept[:, after] = can
+        kept[:, :-1] |= can
         if not first:
             kept[:, 0] = True
         if not last:
             # What comes may be in the last stretch, and so in a match with the one before.
-            kept[:, max(0, number - 2) :] = True
+            kept[:, :-1][:, closing] = True
         found: npt.NDArray[np.bool_] = kept.reshape(-1)[places]
         return found
+
+    def _stretches(self, least: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """The stretch of each event among those with events, for each of these the one that follows, and the last two.
+
+        They are `least` long or longer, so that there are not too many. Where none follows it is the one after them.
+        """
+        time = self.events.time
+        length = int(time[-1]) - int(time[0]) + 1
+        size = max(least, -(-length * EVENTS // len(time)))
+        while True:
+            number = -(-length // size)
+            ends = np.append(np.searchsorted(time, int(time[0]) + size * np.arange(1, number)), len(time))
+            counts = np.diff(ends, prepend=0)
+            used = np.flatnonzero(counts)
+            if len(used) == 1 or len(used) * self.groups * EVENTS <= len(time):
+                break
+            size *= 2
+        follows = np.append(np.diff(used) == 1, False)
+        following = np.where(follows, np.arange(1, len(used) + 1), len(used))
+        return np.repeat(np.arange(len(used)), counts[used]), following, used >= number - 2
 
 
 def _groups(table: pa.Table, key: tuple[str, ...]) -> tuple[npt.NDArray[np.int64], int]:
     """A number for each event's key, and how many there are; that some keys share one makes bounds wider, not wrong."""
     if not key:
         return np.zeros(table.num_rows, dtype=np.int64), 1
-    if len(key) == 1 and pa.types.is_dictionary(table.schema.field(key[0]).type):
-        column = one_array(table[key[0]])
+    type = table.schema.field(key[0]).type
+    if len(key) == 1 and (codable(type) or pa.types.is_integer(type)):
+        found = distinct(one_array(table[key[0]]))
         # An event without a key is in no match, wherever it is counted.
-        codes = column.indices.fill_null(0) if column.indices.null_count else column.indices
-        return codes.to_numpy().astype(np.int64), max(1, len(column.dictionary))
+        return np.maximum(found.positions, 0).astype(np.int64), max(1, len(found.keys))
     return shares_of(table, key, KEYS).astype(np.int64), KEYS
 
 
