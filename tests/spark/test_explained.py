@@ -25,6 +25,7 @@ def test_a_query_with_a_key(spark: SparkSession) -> None:
         "columns": "ts, type, k, x (4 of 5)",
         "rows": "A; B and b.x > 3",
         "split": "by key: k",
+        "skipped": "times of a key with no A a or no B b, or with no values for b.x > 3 and a.x < b.x",
         "match_files": "no shuffle where row groups tell their times",
         "register": "the Arrow path; call it with PARTITION BY (k)",
         "augury_match": "the row path, 5 to 6 times as expensive; it finds its partitions by itself",

@@ -178,3 +178,22 @@ def test_what_arrow_cannot_tell_is_read() -> None:
 def test_less_than_one_task_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(augury.HostError, match="A589"):
         augury.spark.match_files(spark, tmp_path, "PATTERN SEQ(A a)", tasks=0)
+
+
+def test_numbers_beyond_64_bits_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark reads unsigned numbers of 64 bits as decimals; Arrow could not compare them with ours."""
+    events = pa.table(
+        {
+            "ts": [1, 2, 3, 4],
+            "type": ["A", "B", "A", "B"],
+            "seq": range(4),
+            "u": pa.array([5, 2**63 + 5, 2**64 - 1, 7], pa.uint64()),
+        }
+    )
+    folder = tmp_path / "events"
+    folder.mkdir()
+    pq.write_table(events, folder / "events.parquet")
+    query = "PATTERN SEQ(A a, B b) WHERE a.u > 6 WITHIN 5 seconds RETURN a.seq AS a, b.seq AS b"
+    with pytest.warns(augury.AuguryWarning, match="`u` is of type uint64 in a file"):
+        found = augury.spark.match_files(spark, folder, query)
+    assert [(row.a, row.b) for row in found.collect()] == [(2, 3)]

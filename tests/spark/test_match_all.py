@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,33 @@ def test_a_stream_is_shuffled_once_for_a_key(spark: SparkSession, tmp_path: Path
     written = spark.read.schema(found.schema).parquet(str(tmp_path / "matches"))
     for name, query in QUERIES.items():
         assert rows_of(own(written, name)) == local_rows(EVENTS, query)
+
+
+def test_queries_without_a_key_are_cut_by_time_together(spark: SparkSession, tmp_path: Path) -> None:
+    queries = {
+        "near": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 seconds RETURN a.id AS a, b.id AS b",
+        "far": "PATTERN SEQ(A a, B b, C c) WITHIN 5 seconds RETURN a.id AS a, b.id AS b, c.id AS c",
+    }
+    frame = read_files(spark, write_files(cut(with_end(EVENTS), 5), tmp_path / "events"), EVENTS.schema)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", augury.AuguryWarning)
+        found = augury.spark.match_all(frame, queries, watermark="10 seconds", buckets=2)
+    run_to_end(found, tmp_path)
+    written = spark.read.schema(found.schema).parquet(str(tmp_path / "matches"))
+    for name, query in queries.items():
+        expected = local_rows(EVENTS, query)
+        assert rows_of(own(written, name)) == expected
+        assert expected
+
+
+def test_queries_that_time_does_not_cut_keep_their_bucket(spark: SparkSession, tmp_path: Path) -> None:
+    queries = {"apart": "PATTERN SEQ(A a, B b) WITHIN 4 seconds OUTPUT NONOVERLAP RETURN a.id AS a, b.id AS b"}
+    frame = read_files(spark, write_files(cut(with_end(EVENTS), 5), tmp_path / "events"), EVENTS.schema)
+    with pytest.warns(augury.AuguryWarning, match="no key"):
+        found = augury.spark.match_all(frame, queries, watermark="10 seconds", buckets=2)
+    run_to_end(found, tmp_path)
+    written = spark.read.schema(found.schema).parquet(str(tmp_path / "matches"))
+    assert rows_of(own(written, "apart")) == local_rows(EVENTS, queries["apart"])
 
 
 def test_names_are_checked(spark: SparkSession) -> None:

@@ -80,6 +80,55 @@ def test_a_stream_of_two_queries(spark: SparkSession, tmp_path: Path) -> None:
     assert sum(int(line.split(" matches")[0].split()[-1]) for line in lines) == sum(local_rows(EVENTS, RISES).values())
 
 
+FINITE = """
+[source]
+format = "parquet"
+path = "events"
+
+[[query]]
+name = "rises"
+text = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds"
+sink = { format = "parquet", path = "rises" }
+"""
+
+
+def test_what_spark_cannot_read_is_told_in_a_line(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = augury.spark.read_pipeline(written(tmp_path, FINITE))
+    with pytest.raises(HostError, match=r"A588.*does not exist") as raised:
+        augury.spark.run_pipeline(pipeline, master=None, say=print)
+    assert str(tmp_path / "events") in str(raised.value)
+    assert "Traceback" not in str(raised.value)
+    assert "\tat " not in str(raised.value)
+
+
+def test_a_stream_that_cannot_start_ends_the_one_that_runs(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
+    text = STREAM.replace('{ format = "json", path = "quiet" }', '{ format = "no such format", path = "quiet" }')
+    pipeline = augury.spark.read_pipeline(written(tmp_path, text))
+    with pytest.raises(HostError, match=r"A588.*no such format"):
+        augury.spark.run_pipeline(pipeline, master=None, say=print)
+    assert (tmp_path / "checkpoint" / "rises").exists()
+    assert not (tmp_path / "checkpoint" / "quiet").exists()
+    assert spark.streams.active == []
+
+
+def test_a_stream_that_fails_ends_the_others(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
+    augury.spark.run_pipeline(augury.spark.read_pipeline(written(tmp_path, STREAM)), master=None, say=print)
+    # Spark reads this when the stream has started already; the first one would go on for ever.
+    for offsets in (tmp_path / "checkpoint" / "quiet" / "offsets").glob("[0-9]*"):
+        offsets.write_text("nonsense")
+        (offsets.parent / f".{offsets.name}.crc").unlink()
+    endless = STREAM.replace("buckets = 2", 'buckets = 2\ntrigger = "1 second"')
+    said: list[str] = []
+    pipeline = augury.spark.read_pipeline(written(tmp_path, endless))
+    with pytest.raises(HostError, match="A588") as raised:
+        augury.spark.run_pipeline(pipeline, master=None, say=said.append)
+    assert "\tat " not in str(raised.value)
+    assert spark.streams.active == []
+    assert "rises: started" in said
+
+
 def test_a_finite_pipeline_on_the_command_line(spark: SparkSession) -> None:
     ran = CliRunner().invoke(app, ["run", str(EXAMPLE)])
     assert ran.exit_code == 0, ran.stderr

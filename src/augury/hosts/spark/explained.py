@@ -39,7 +39,7 @@ def explain(
         "columns": f"{', '.join(group.arrow.names)} ({len(group.arrow)} of {len(events.columns)})",
         "rows": _rows(group),
         "split": _split(group, live=events.isStreaming),
-        **({} if events.isStreaming else {"match_files": _of_files(group), **_in_sql(group)}),
+        **({} if events.isStreaming else {**_skipped(group), "match_files": _of_files(group), **_in_sql(group)}),
     }
     width = max(map(len, parts)) + 2
     return "\n".join(f"{name:{width}}{text}" for name, text in parts.items())
@@ -57,6 +57,17 @@ def _rows(group: Group) -> str:
         for one in relevant
     ]
     return "; ".join(dict.fromkeys(tests))
+
+
+def _skipped(group: Group) -> dict[str, str]:
+    """What tasks find out by the bounds of what is in a stretch of time, before a kernel sees it."""
+    if not group.skipped:
+        return {}
+    (what,) = group.skipped
+    tests = [str(c) for c in group.jobs[0].last.rewritten.conjuncts if c.expr in what.tests]
+    missing = " or ".join(f"no {'|'.join(event.types) or 'event'} {event.variable}" for event in what.events)
+    place = "times of a key" if group.key else "times"
+    return {"skipped": f"{place} with {missing}, or with no values for {' and '.join(tests)}"}
 
 
 def _split(group: Group, *, live: bool) -> str:

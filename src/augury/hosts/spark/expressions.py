@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -28,6 +28,8 @@ from augury.ir.predicate import (
     Ref,
 )
 from augury.schema import EventSchema, Kind
+
+T = TypeVar("T")
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 """What an operator of the language is in Python, and so for expressions of Spark and of Arrow."""
@@ -72,16 +74,14 @@ def expression(e: Expr) -> Column | None:
         case Compare(operator, left, right):
             return _compare(operator, expression(left), expression(right))
         case And(operands):
-            return _joined(and_, operands)
+            return joined(and_, map(expression, operands))
         case Or(operands):
-            return _joined(or_, operands)
+            return joined(or_, map(expression, operands))
         case Not(operand):
             inner = expression(operand)
             return None if inner is None else ~inner
         case Member(operand, items):
-            tests = [_compare("=", expression(operand), expression(item)) for item in items]
-            known = [test for test in tests if test is not None]
-            return reduce(or_, known) if known and len(known) == len(tests) else None
+            return joined(or_, (_compare("=", expression(operand), expression(item)) for item in items))
         case IsNull(operand):
             inner = expression(operand)
             return None if inner is None else inner.isNull()
@@ -92,12 +92,11 @@ def expression(e: Expr) -> Column | None:
             assert_never(e)
 
 
-def _joined(operator: object, operands: tuple[Expr, ...]) -> Column | None:
-    parts = [expression(operand) for operand in operands]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    return reduce(and_ if operator is and_ else or_, known)
+def joined(join: Callable[[T, T], T], parts: Iterable[T | None]) -> T | None:
+    """All parts joined to one expression, of Spark or of Arrow; None when one of them is not known."""
+    every = list(parts)
+    known = [part for part in every if part is not None]
+    return reduce(join, known) if known and len(known) == len(every) else None
 
 
 def _compare(operator: str, left: Column | None, right: Column | None) -> Column | None:

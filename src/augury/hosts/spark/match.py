@@ -96,7 +96,14 @@ def match_all(
     look = Look(events, everything=len(queries) > 1)
     jobs = [(name, job_for(look, query, roles, given)) for name, query in queries.items()]
     found = [
-        match_stream(events, group, watermark=watermark, buckets=buckets if group.key else None, late=None)
+        match_stream(
+            events,
+            group,
+            watermark=watermark,
+            # Queries without a key that time does not cut have one bucket, whatever the others have.
+            buckets=buckets if group.key or group.why_whole is None else None,
+            late=None,
+        )
         if events.isStreaming
         else match_batch(look, group, partitions=partitions, chunks=chunks)
         for group in groups(jobs, arrow_schema(events.schema))

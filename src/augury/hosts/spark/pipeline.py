@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -43,7 +44,8 @@ def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str],
                 _batch(events, query, pipeline, say)
         else:
             _stream(spark, events, pipeline, say)
-    except PySparkException as e:
+    except (PySparkException, Py4JJavaError) as e:
+        # Spark makes the one of the other for most errors, but not for all.
         raise _told(e) from e
     finally:
         if there is None and spark is not None:
@@ -137,9 +139,9 @@ def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFr
     )
 
 
-def _told(error: PySparkException) -> AuguryError:
+def _told(error: PySparkException | Py4JJavaError) -> AuguryError:
     """What Spark reports, without the traces of two languages; our own errors as they were raised."""
-    text = str(error)
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
     own = re.search(r"error\[(A\d{3})\]: ((?:(?!\n\S*Error|\nTraceback|\n\tat |\n$| SQLSTATE).)*)", text, re.DOTALL)
     if own is not None:
         return HostError("A587", f"a task of the pipeline failed: {own[0].strip()}")

@@ -9,7 +9,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.hosts.spark.expressions import COMPARISONS
+from augury.hosts.spark.expressions import COMPARISONS, joined
 from augury.hosts.spark.needs import Relevant
 from augury.ir.predicate import (
     Aggregate,
@@ -68,9 +68,9 @@ def expression(e: Expr) -> pc.Expression | None:
             comparison, sides = COMPARISONS.get(operator), (_value(left), _value(right))
             return None if comparison is None or any(s is None for s in sides) else comparison(*sides)
         case And(operands):
-            return _joined(operands, conjunction=True)
+            return joined(and_, map(expression, operands))
         case Or(operands):
-            return _joined(operands, conjunction=False)
+            return joined(or_, map(expression, operands))
         case Not(operand):
             inner = expression(operand)
             return None if inner is None else ~inner
@@ -95,18 +95,9 @@ def _value(e: Expr) -> pc.Expression | None:
             return None
 
 
-def _joined(operands: tuple[Expr, ...], *, conjunction: bool) -> pc.Expression | None:
-    parts = [expression(operand) for operand in operands]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    return reduce(and_ if conjunction else or_, known)
-
-
 def _member(operand: Expr, items: tuple[Expr, ...]) -> pc.Expression | None:
     value = _value(operand)
     if value is None or any(item.type.kind is not operand.type.kind for item in items):
         return None
-    choices = [_value(item) for item in items]
-    known = [value == choice for choice in choices if choice is not None]
-    return reduce(or_, known) if known and len(known) == len(choices) else None
+    choices = map(_value, items)
+    return joined(or_, (None if choice is None else value == choice for choice in choices))
