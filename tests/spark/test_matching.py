@@ -29,6 +29,7 @@ MORE = {
     "counted by key": "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 20 seconds OUTPUT COUNT RETURN sum(a.x) AS s, b.k",
     "trailing NOT": "PATTERN SEQ(A a, B b, NOT(C n)) WHERE [k] WITHIN 8 seconds",
     "strings": "PATTERN SEQ(A a, B b) WHERE [k] AND a.k > 'k1' AND upper(a.k) != 'K3' WITHIN 9 seconds",
+    "a set by key": "PATTERN AND(A a, B b) WHERE skip_till_next_match { [k] } WITHIN 20 seconds",
     "a program": (
         "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 40 seconds RETURN a.k AS k, b.x AS x INTO Pair; "
         "PATTERN SEQ(Pair p, C c) WHERE [k] AND p.x < c.x WITHIN 60 seconds"

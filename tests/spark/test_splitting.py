@@ -26,7 +26,7 @@ from augury.hosts.spark.schemas import arrow_schema
 from augury.hosts.spark.steps import in_steps, ticks_of
 from augury.schema import EventSchema
 from augury.source import Source
-from tests.spark.comparing import local_rows, rows_of
+from tests.spark.comparing import local_rows, rows_of, table_rows
 from tests.spark.test_batch import stream
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x + b.x = 9 WITHIN 3 seconds RETURN a.n AS a, b.n AS b"
@@ -136,3 +136,25 @@ def test_blobs_beyond_what_is_held_wait_in_a_file(held: int, monkeypatch: pytest
         ).to_pylist()
     expected = augury.match(events, query).to_arrow().to_pylist()
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+def test_strings_travel_as_codes_where_that_pays() -> None:
+    """A blob brings the strings of its codes, so that few events for each string are better off without."""
+    few, many = skewed(3_000, 0.0), skewed(3_000, 0.0)
+    many = many.set_column(2, "k", pa.array([f"k{n}" for n in range(len(many))]))
+    job = job_of(Source(QUERY), few.schema, Roles(), make_options(jit=False))
+    group = one_group(job)
+    assert set(group.coded) == {"type", "k"}
+    pack = PackTask(group.schema, group.key, 2, None, group.coded)
+    packed = [*pack(few.select(group.arrow.names).to_batches()), *pack(many.select(group.arrow.names).to_batches())]
+    blobs = [blob.as_buffer() for batch in packed for blob in batch["blob"]]
+    kinds = [pa.ipc.open_stream(blob).schema.field("k").type for blob in blobs]
+    assert [pa.types.is_dictionary(kind) for kind in kinds] == [True, True, False, False]
+    events = pa.concat_tables([few, many])
+    table = pa.Table.from_batches(packed)
+    found = [
+        batch
+        for place in range(2)
+        for batch in PlaceTask(group, None)(table.filter(pc.equal(table["__augury_place"], place)).to_batches())
+    ]
+    assert table_rows(pa.Table.from_batches(found)) == local_rows(events, QUERY)

@@ -31,12 +31,11 @@ def with_codes(table: pa.Table, coded: Sequence[str]) -> pa.Table:
     return table
 
 
-def with_small_codes(table: pa.Table, coded: Sequence[str], most: int) -> pa.Table:
-    """The events with codes for the strings of those of the columns that have at most so many different ones."""
+def where_small(table: pa.Table, encoded: pa.Table, coded: Sequence[str], most: int) -> pa.Table:
+    """The events with the codes that `encoded` has for those of the columns with at most so many different strings."""
     for name in coded:
-        column = with_codes(table.select([name]), [name])[name]
-        if max(len(chunk.dictionary) for chunk in column.chunks) <= most:
-            table = table.set_column(table.column_names.index(name), name, column)
+        if max(len(chunk.dictionary) for chunk in encoded[name].chunks) <= most:
+            table = table.set_column(table.column_names.index(name), name, encoded[name])
     return table
 
 

@@ -52,7 +52,7 @@ def matches_of(
     coded, skipped = group.coded, group.skipped
     runs: dict[int, list[Run]] = {}
     first, numbered = True, 0
-    for events, last in in_steps(pieces, group.schema, size):
+    for events, last in in_steps(pieces, group.schema, size, coded):
         watermark = FOREVER if last else int(events.time[-1])
         if skipped:
             before = len(events)

@@ -51,6 +51,9 @@ def decisive_columns(program: CompiledProgram) -> frozenset[str]:
     """The columns of the input that a kernel reads: those that decide about matches, and what is summed up of them."""
     names = compared_columns(program)
     for query in program.queries:
+        if query.bound.threshold is not None:
+            # What gets lost may depend on any attribute.
+            return frozenset(query.bound.schema.names)
         names |= {*query.bound.schema.order_by}
         if query.bound.output is OutputMode.COUNT:
             exprs = (item.expr for item in query.bound.returns)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from augury.hosts.spark.blobs import BLOB, blobs_by
 from augury.hosts.spark.chunks import Chunks
-from augury.hosts.spark.codes import with_codes, with_small_codes
+from augury.hosts.spark.codes import where_small, with_codes
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.matching import matches_of
 from augury.hosts.spark.partition import PIECE, joined
@@ -67,8 +67,9 @@ class PackTask:
         return self.shares * (1 if self.chunks is None else len(self.chunks))
 
     def _packed(self, events: pa.Table) -> pa.RecordBatch:
-        events = with_small_codes(events, self.coded, len(events) // (self.places * WORTH))
-        share = shares_of(events, self.key, self.shares)
+        encoded = with_codes(events, self.coded)
+        share = shares_of(encoded, self.key, self.shares)
+        events = where_small(events, encoded, self.coded, len(events) // (self.places * WORTH))
         time = ticks_of(events, self.schema)
         row, place = np.arange(len(time)), share
         if self.chunks is not None:
@@ -93,14 +94,14 @@ class PlaceTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryFile(dir=_scratch()) as file:
-            place, pieces = _pieces(batches, self.group, file)
+            place, pieces = _pieces(batches, self.group.schema, file)
             chunk = None if self.chunks is None else place % len(self.chunks)
             for table in matches_of(self.group, pieces, self.chunks, chunk):
                 yield from table.to_batches(max_chunksize=PIECE)
 
 
 def _pieces(
-    batches: Iterable[pa.RecordBatch], group: Group, file: BinaryIO
+    batches: Iterable[pa.RecordBatch], schema: EventSchema, file: BinaryIO
 ) -> tuple[int, list[tuple[pa.Table, Integers]]]:
     """The blobs as tables with their times, and the place they are for; what is too much is left in the file."""
     place, held = 0, 0
@@ -122,9 +123,8 @@ def _pieces(
         data = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         ends = np.cumsum(lengths).tolist()
         blobs += [data.slice(end - length, length) for end, length in zip(ends, lengths, strict=True)]
-    coded = group.coded
-    tables = [with_codes(pa.ipc.open_stream(blob).read_all(), coded) for blob in blobs]
-    return place, [(table, ticks_of(table, group.schema)) for table in tables]
+    tables = [pa.ipc.open_stream(blob).read_all() for blob in blobs]
+    return place, [(table, ticks_of(table, schema)) for table in tables]
 
 
 def _scratch() -> str | None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from augury.hosts.events import engine_table
 from augury.hosts.reorder import Arrivals, arrive, in_order
 from augury.hosts.spark.blobs import ARRIVAL
+from augury.hosts.spark.codes import with_codes
 from augury.hosts.spark.partition import STEP
 from augury.runtime.batch import Integers, time_ticks
 from augury.schema import EventSchema
@@ -30,11 +31,12 @@ def by_time(table: pa.Table, time: Integers) -> tuple[pa.Table, Integers]:
 
 
 def in_steps(
-    pieces: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, size: int = STEP
+    pieces: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, size: int = STEP, coded: Sequence[str] = ()
 ) -> Iterator[tuple[Arrivals, bool]]:
     """The events of all pieces in their order, concurrent ones in one step, and whether a step is the last one.
 
-    Pieces come with their times, by which they are sorted; only the events of a step are ever brought together.
+    Pieces come with their times, by which they are sorted; only the events of a step are ever brought together, and get
+    codes for the strings of the columns `coded`.
     """
     if not sum(len(time) for _, time in pieces):
         return
@@ -48,7 +50,9 @@ def in_steps(
     for end in [*ends, last]:
         to = [int(np.searchsorted(time, end, "right")) for _, time in pieces]
         found = [
-            (table.slice(a, b - a), time[a:b]) for (table, time), a, b in zip(pieces, at, to, strict=True) if b > a
+            (with_codes(table.slice(a, b - a), coded), time[a:b])
+            for (table, time), a, b in zip(pieces, at, to, strict=True)
+            if b > a
         ]
         at = to
         yield _ordered(found, schema, next_row), end == last
