@@ -89,6 +89,16 @@ def test_every_plan_takes_codes_and_shares(plan: str) -> None:
 
 
 @pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("condition", ["a.x > b.x + 100", "a.x > b.x + 7"])
+def test_steps_of_which_nothing_is_left_are_no_steps(condition: str) -> None:
+    events = stream()
+    query = f"PATTERN SEQ(A a, B b) WHERE [k] AND {condition} WITHIN 9 seconds"
+    group = one_group(job(query, events))
+    assert group.skipped
+    assert found_in(events, group) == local_rows(events, query, order_by=ORDER)
+
+
+@pytest.mark.usefixtures("sizes")
 def test_compressed_matches_are_written_out() -> None:
     events = stream()
     query = "PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 30 seconds"

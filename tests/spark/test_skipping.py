@@ -145,3 +145,21 @@ def test_a_key_of_numbers_or_of_two_columns_has_groups_too() -> None:
     for key in ("[k]", "[k] AND [j]"):
         query = f"PATTERN SEQ(A a, B b) WHERE {key} AND a.x < b.x WITHIN 5 seconds"
         assert sorted(left(events, group_of(query, events))["k"].to_pylist()) == [1, 1, 4, 4]
+
+
+@pytest.mark.parametrize("window", ["1 second", "100000 days"])
+def test_times_may_be_as_far_apart_as_they_can(window: str) -> None:
+    """Neither the length of a stream nor that of a window overflows."""
+    query = f"PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN {window}"
+    for last in (10, 2**61 - 1, 2**62):
+        events = pa.table(
+            {
+                "ts": [-last, -last, last, last],
+                "type": ["A", "B", "A", "B"],
+                "k": ["p"] * 4,
+                "x": [1.0, 2.0, 3.0, 4.0],
+                "row": range(4),
+            }
+        )
+        group = group_of(query, events)
+        assert found(left(events, group), query) == found(events, query)

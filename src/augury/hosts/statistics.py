@@ -102,7 +102,7 @@ def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
     known = [c for c in normal_conjuncts(query.conjuncts, query.pattern_order) if c.variables and _can(c, columns)]
     sample = _sample(events, query)
     share = len(sample.looked) / len(events)
-    ticks = max(1, int(events.time[-1] - events.time[0]))
+    ticks = max(1, int(events.time[-1]) - int(events.time[0]))
     fitting, rates = {}, {}
     for v, pool in sample.fitting.items():
         alone = [c for c in known if c.variables == (v,) and c.one_event]

@@ -33,6 +33,9 @@ KEYS = 1 << 14
 EVENTS = 4
 """How many events there are for each stretch of each key, at least: no more stretches than that pay."""
 
+LONGEST = 2**61
+"""Ticks that can be added up without care."""
+
 EXACT = 2.0**53
 """Whole numbers below this are floating-point numbers as well."""
 
@@ -131,7 +134,7 @@ def possible(
 
     Others may come before those that are not the `first`, and after those that are not the `last`.
     """
-    if not len(events):
+    if not len(events) or int(events.time[-1]) - int(events.time[0]) > LONGEST:
         return events
     seen = _Seen(events, kind, key)
     kept = seen.kept(jobs[0], first=first, last=last)
@@ -205,7 +208,7 @@ class _Seen:
         """
         time = self.events.time
         length = int(time[-1]) - int(time[0]) + 1
-        size = max(least, -(-length * EVENTS // len(time)))
+        size = min(length, max(least, -(-length * EVENTS // len(time))))
         while True:
             number = -(-length // size)
             ends = np.append(np.searchsorted(time, int(time[0]) + size * np.arange(1, number)), len(time))
