@@ -229,7 +229,7 @@ class AutomatonKernel(ABC):
             reach = 3 if self.reporting.waits else 2 if self.source.negated else 1
             if self.plan.query.output is OutputMode.NONOVERLAP:
                 reach = max(reach, 2)
-            first = int(np.searchsorted(time, now - reach * window.ticks, side="left"))
+            first = int(time.searchsorted(now - reach * window.ticks))
         elif self.source.negated or live.events.length < live.next_look:
             # What a NOT looks for may lie before every run.
             return live.horizon

@@ -87,7 +87,7 @@ def stream_arrays(
     # Ranks are sorted anew whenever a string is new, so only where strings are compared by more than equality.
     order = ranks(encoding.dictionary) if "string_rank[" in source.text else np.zeros(1, dtype=np.int64)
     return [
-        *(events.view(name) for name in ("time", "rank", "place", "type", "partition")),
+        *map(events.view, ("time", "rank", "place", "type", "partition")),
         order,
-        *(events.view(name) for name in emitted_names(specs)),
+        *map(events.view, emitted_names(specs)),
     ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from augury.codegen.lossy import LossySource
 from augury.codegen.lossy_state import LossyState, Scored
+from augury.codegen.reporting import row_lists
 from augury.codegen.tier import Tier
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
@@ -120,13 +118,6 @@ class LossyReporting:
         columns = []
         for k in range(len(self.variables)):
             events = found.events[:, k]
-            offsets = np.concatenate([[0], np.cumsum(events >= 0)]).astype(np.int32)
-            columns.append(pa.ListArray.from_arrays(_arrow(offsets), _arrow(rows[events[events >= 0]])))
+            columns.append(row_lists(np.concatenate([[0], np.cumsum(events >= 0)]), rows[events[events >= 0]]))
         one = np.ones(len(found), dtype=np.int64)
         return MatchSet(self.variables, tuple(columns), time[found.first], time[found.last], found.scores, one, -one)
-
-
-def _arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """An Arrow array over the same memory; `pa.array` would import pandas to look at it."""
-    values = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])

@@ -321,7 +321,7 @@ class Reporting:
         for place, count in zip(places.tolist(), counts[some].tolist(), strict=True):
             sums[place] += count
         time, rows = live.events.view("time")[last], live.events.view("rows")[last]
-        empty = pa.ListArray.from_arrays(_arrow(np.zeros(len(last) + 1, dtype=np.int32)), _arrow(np.empty(0, np.int64)))
+        empty = row_lists(np.zeros(len(last) + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
         counts = np.array([min(2**61, total) for total in sums], dtype=np.int64)
         totals: tuple[tuple[Value, ...], ...] = ()
         if self.totals:
@@ -340,15 +340,17 @@ class Reporting:
             )
         order = self._order(found, rank)
         offsets, events = self._by_variable(found, order, rows)
-        columns = tuple(
-            pa.ListArray.from_arrays(_arrow((o - o[0]).astype(np.int32)), _arrow(events[int(o[0]) : int(o[-1])]))
-            for o in offsets
-        )
+        columns = tuple(row_lists(o - o[0], events[int(o[0]) : int(o[-1])]) for o in offsets)
         first, last = found.events[found.offsets[:-1]][order], found.events[found.offsets[1:] - 1][order]
         one = np.ones(len(found), dtype=np.int64)
         return MatchSet(self.positive, columns, time[first], time[last], None, one, -one)
 
 
-def _arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """An Arrow array over the same memory; `pa.array` would import pandas to look at it."""
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+_ROW, _ROWS = pa.int64(), pa.list_(pa.int64())
+
+
+def row_lists(offsets: Integers, rows: Integers) -> pa.ListArray:
+    """The rows of each match, over the same memory; `pa.array` would import pandas to look at it."""
+    values = pa.Array.from_buffers(_ROW, len(rows), [None, pa.py_buffer(rows)])
+    ends = pa.py_buffer(offsets.astype(np.int32))
+    return pa.Array.from_buffers(_ROWS, len(offsets) - 1, [None, ends], children=[values])

@@ -150,8 +150,8 @@ def encode(
     encoded = EncodedBatch(
         length=size,
         first=encoding.next_event,
-        rows=np.array(batch.rows, dtype=np.int64),
-        time=np.array(batch.time, dtype=np.int64),
+        rows=np.asarray(batch.rows, dtype=np.int64),
+        time=np.asarray(batch.time, dtype=np.int64),
         rank=ranks,
         type=np.zeros(size, dtype=np.int32) if schema.type is None else spread(text.attributes[schema.type], np.int32),
         arrays=arrays,
@@ -246,8 +246,8 @@ def _arrays(spec: ColumnSpec, array: pa.Array) -> Arrays:
     return dict(zip(array_names(spec), columns, strict=True))
 
 
-# Arrow's arrays are read-only where they need no copy. Numba compiles a kernel anew for read-only arrays, so whether a
-# batch holds nulls must not decide: every array is copied, that of a list's elements by the store.
+# Arrow's arrays are read-only where they need no copy, and Numba compiles a kernel anew for read-only arrays: kernels
+# get those of the store, which copies all.
 
 
 def _integers(array: pa.Array) -> Integers:
@@ -257,22 +257,22 @@ def _integers(array: pa.Array) -> Integers:
         array = array.cast(pa.int64())
     if array.null_count:
         array = array.fill_null(0)
-    return np.array(array.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
     if not pa.types.is_float64(array.type):
         array = array.cast(pa.float64(), safe=False)
-    return np.array(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _booleans(array: pa.Array) -> npt.NDArray[np.uint8]:
     if array.null_count:
         array = array.fill_null(False)
-    return np.array(array.to_numpy(zero_copy_only=False), dtype=np.uint8)
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.uint8)
 
 
 def _nulls(array: pa.Array) -> npt.NDArray[np.uint8]:
     if not array.null_count:
         return np.zeros(len(array), dtype=np.uint8)
-    return np.array(array.is_null().to_numpy(zero_copy_only=False), dtype=np.uint8)
+    return np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=np.uint8)

@@ -43,7 +43,7 @@ def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None)
         differs = pc.not_equal(column.slice(1), column.slice(0, size - 1))
         advances[1:] |= differs.to_numpy(zero_copy_only=False)
     advances[0] = 0 if last is None else last[0] + (last[1] != _key(batch, columns, 0))
-    ranks = np.cumsum(advances)
+    ranks = np.add.accumulate(advances)
     return ranks, (int(ranks[-1]), _key(batch, columns, size - 1))
 
 
