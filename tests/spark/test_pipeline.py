@@ -154,8 +154,8 @@ def test_the_embedded_engine_says_nothing_of_its_own() -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_a_stream_after_its_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
-    # The next micro-batch is far enough away not to begin before the end.
-    path = written(tmp_path, STREAM.replace("buckets = 2", 'buckets = 2\ntrigger = "60 seconds"'))
+    # Micro-batches begin at multiples of this: far enough from the next not to begin before the end.
+    path = written(tmp_path, STREAM.replace("buckets = 2", 'buckets = 2\ntrigger = "24 hours"'))
     log, names = tmp_path / "log", ("rises", "quiet")
     with running(module("augury.cli", "run", path, "--master", "local[2]"), log, environment()) as ran:
         wait_until(
