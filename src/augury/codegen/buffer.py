@@ -16,7 +16,10 @@ from augury.codegen.prelude import INT_MAX, INT_MIN, mix, natural
 
 
 def index_keys(nums: NDArray[Any], KEYS: NDArray[Any], TABLE: NDArray[Any]) -> None:
-    """Fill an empty hash table with the keys there are."""
+    """Fill an empty hash table with the keys there are.
+
+    The hash is written out here and in `number`, where a function for both would cost a sixth of the time.
+    """
     mask = TABLE.shape[0] - 1
     for p in range(nums[6]):
         h = 0

@@ -197,7 +197,8 @@ class _Emitter:
             out.add("g = part[i]")
             with out.block("if g < 0:"):
                 out.add("continue")
-        # Each run may take the event, proceed with it, and be merged with one that ignores it.
+        # Each run may take the event, proceed with it, and be merged with one that ignores it. Of many keys most have
+        # no run: how many there are is then not read, which would be one more place far away in memory.
         out.add("r = P_head[g]")
         out.add(f"need = {len(self.plan.branches)} if r < 0 else 3 * P_live[g] + {len(self.plan.branches)}")
         out.add("room -= need")

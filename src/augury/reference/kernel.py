@@ -23,6 +23,7 @@ from augury.reference.totals import totals
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.matches import Found, MatchSet
 from augury.runtime.state import FOREVER, LONG_AGO, RunState
+from augury.runtime.values import plain
 
 VERSION = 1
 
@@ -132,16 +133,16 @@ class ReferenceKernel:
 def _with_earlier(state: RunState, batch: EventBatch) -> tuple[pa.Table, Integers]:
     """All events that matter, and the rows at which they arrived."""
     if "events" not in state.tables:
-        return _plain(batch.table), batch.rows
+        return _written_out(batch.table), batch.rows
     earlier = state.tables["events"]
     rows = earlier.column("").to_numpy(zero_copy_only=False)
-    table = pa.concat_tables([earlier.drop_columns([""]), _plain(batch.table)], promote_options="none")
+    table = pa.concat_tables([earlier.drop_columns([""]), _written_out(batch.table)], promote_options="none")
     return table, np.concatenate([rows, batch.rows])
 
 
-def _plain(table: pa.Table) -> pa.Table:
+def _written_out(table: pa.Table) -> pa.Table:
     """The table with every string written out, as a state keeps it."""
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+            table = table.set_column(i, field.name, plain(table.column(i)))
     return table

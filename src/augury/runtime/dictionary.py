@@ -214,10 +214,16 @@ def distinct(array: pa.Array) -> Distinct[Any]:
     return Distinct(indices.to_numpy(), encoded.dictionary.to_pylist())
 
 
+def codes_of(array: pa.DictionaryArray) -> Codes:
+    """The codes of a column that is encoded, -1 for null."""
+    indices = array.indices if pa.types.is_int32(array.indices.type) else array.indices.cast(pa.int32())
+    codes: Codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
+    return codes
+
+
 def _in_use(array: pa.DictionaryArray) -> Distinct[Any]:
     """The values of a dictionary that an event has; it may hold others, and one of them twice."""
-    indices = array.indices if pa.types.is_int32(array.indices.type) else array.indices.cast(pa.int32())
-    codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
+    codes = codes_of(array)
     # Code -1 is the last place of the tables, which stands for null.
     used = np.zeros(len(array.dictionary) + 1, dtype=bool)
     used[codes] = True

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from augury.ir.predicate import Value
 from augury.runtime.batch import EventBatch, Integers
-from augury.runtime.values import to_values
+from augury.runtime.values import plain, to_values
 from augury.schema import EventSchema
 
 LastKey: TypeAlias = "tuple[int, tuple[Value, ...]]"
@@ -36,7 +36,7 @@ def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None)
     size = len(batch)
     if not size:
         return np.empty(0, dtype=np.int64), last
-    columns = [_plain(one_array(batch.table[name])) for name in schema.order_by[1:]]
+    columns = [plain(one_array(batch.table[name])) for name in schema.order_by[1:]]
     advances = np.empty(size, dtype=np.int64)
     np.not_equal(batch.time[1:], batch.time[:-1], out=advances[1:], casting="unsafe")
     for column in columns:
@@ -45,11 +45,6 @@ def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None)
     advances[0] = 0 if last is None else last[0] + (last[1] != _key(batch, columns, 0))
     ranks = np.add.accumulate(advances)
     return ranks, (int(ranks[-1]), _key(batch, columns, size - 1))
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    """The values themselves, which Arrow can compare."""
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
 def _key(batch: EventBatch, columns: Sequence[pa.Array], i: int) -> tuple[Value, ...]:

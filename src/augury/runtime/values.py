@@ -14,14 +14,22 @@ DAY = UNITS["D"] // UNITS["s"]
 """Seconds in a day."""
 
 
+def plain(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """The values themselves, of a column that may be encoded as a dictionary.
+
+    >>> plain(pa.array(["a", "b", "a"]).dictionary_encode()).to_pylist()
+    ['a', 'b', 'a']
+    """
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def to_values(column: pa.ChunkedArray | pa.Array) -> list[Value]:
     """One value a row: times and durations in ticks, decimals as floats, NaN as null.
 
     >>> to_values(pa.array([1.5, float("nan"), None]))
     [1.5, None, None]
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = plain(column)
     match column_type(column.type).kind:
         case Kind.TIMESTAMP | Kind.DURATION:
             if pa.types.is_date(column.type):

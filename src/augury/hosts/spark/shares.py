@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.runtime.dictionary import distinct
+from augury.runtime.dictionary import codes_of, distinct
 from augury.runtime.positions import one_array
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -30,7 +30,7 @@ def shares_of(events: pa.Table, key: Sequence[str], shares: int, *, within: bool
         # The keys of the dictionary are fewer than the events.
         column = one_array(events[key[0]])
         each = shares_of(pa.table({key[0]: column.dictionary}), key, shares, within=within)
-        return np.append(each, np.int32(0)).take(_codes(column), mode="wrap")
+        return np.append(each, np.int32(0)).take(codes_of(column), mode="wrap")
     mixed = np.zeros(events.num_rows, dtype=np.uint64)
     for name in key:
         mixed = (mixed ^ _words(one_array(events[name]))) * MIX
@@ -43,7 +43,7 @@ def shares_of(events: pa.Table, key: Sequence[str], shares: int, *, within: bool
 def _words(column: pa.Array) -> npt.NDArray[np.uint64]:
     """Numbers that are equal where values are; nulls, which agree with nothing, have any."""
     if pa.types.is_dictionary(column.type):
-        return np.append(_words(column.dictionary), np.uint64(0)).take(_codes(column), mode="wrap")
+        return np.append(_words(column.dictionary), np.uint64(0)).take(codes_of(column), mode="wrap")
     if pa.types.is_floating(column.type):
         # Adding zero makes minus zero the same word as zero.
         values = np.asarray(column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)) + 0.0
@@ -54,9 +54,3 @@ def _words(column: pa.Array) -> npt.NDArray[np.uint64]:
     found = distinct(column)
     words = [crc32(repr(value).encode()) for value in found.keys]
     return np.array([*words, 0], dtype=np.uint64).take(found.positions, mode="wrap")
-
-
-def _codes(column: pa.DictionaryArray) -> npt.NDArray[np.int32]:
-    """The codes of a column, -1 for null."""
-    indices = column.indices.fill_null(-1) if column.indices.null_count else column.indices
-    return np.asarray(indices.to_numpy())
