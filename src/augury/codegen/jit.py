@@ -123,6 +123,7 @@ def _instructions() -> Mapping[str, Any]:
     from numba.extending import intrinsic
 
     from augury.codegen.abreast import emit_lowest, emit_near
+    from augury.codegen.compress import emit_marked
     from augury.codegen.lanes import ListAt, emit_dot
 
     int64, float64 = types.int64, types.float64
@@ -134,15 +135,17 @@ def _instructions() -> Mapping[str, Any]:
             for type, value in zip(signature.args, arguments, strict=True)
         ]
 
+    def has_masks(context: Any) -> bool:
+        # The tuple names the platform, the CPU and its features.
+        return "+avx512f" in str(context.codegen().magic_tuple())
+
     def dot(context: Any, ao: Any, av: Any, an: Any, a: Any, bo: Any, bv: Any, bn: Any, b: Any) -> Any:
         if not _arrays_of((ao, av, an, bo, bv, bn), 2 * (int64, float64, types.uint8)):
             return None
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             given = pointers(context, builder, signature, arguments)
-            # The tuple names the platform, the CPU and its features.
-            masks = "+avx512f" in str(context.codegen().magic_tuple())
-            return emit_dot(builder, ListAt(*given[:4]), ListAt(*given[4:]), masks=masks)
+            return emit_dot(builder, ListAt(*given[:4]), ListAt(*given[4:]), masks=has_masks(context))
 
         return float64(ao, av, an, int64, bo, bv, bn, int64), generate
 
@@ -169,7 +172,17 @@ def _instructions() -> Mapping[str, Any]:
     def lowest(context: Any, bits: Any) -> Any:
         return int64(int64), lambda context, builder, signature, arguments: emit_lowest(builder, *arguments)
 
-    return {f.__name__: intrinsic(f) for f in (dot, near, lowest)}
+    def marked(context: Any, mask: Any, size: Any, lo: Any, found: Any) -> Any:
+        if not _arrays_of((mask, found), (types.uint8, int64)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            given = pointers(context, builder, signature, arguments)
+            return emit_marked(builder, *given, native=has_masks(context))
+
+        return int64(mask, int64, int64, found), generate
+
+    return {f.__name__: intrinsic(f) for f in (dot, near, lowest, marked)}
 
 
 def _arrays_of(arrays: Sequence[Any], kinds: Sequence[Any]) -> bool:
@@ -270,7 +283,7 @@ def _folder(codegen: Any) -> str:
 def _instruction_text() -> str:
     """The one part of compiled kernels that is not in their own text or in the prelude."""
     folder = files("augury.codegen")
-    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("lanes.py", "abreast.py"))
+    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("lanes.py", "abreast.py", "compress.py"))
 
 
 @functools.cache

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.inventory import STREAM, emitted_names, functions_of
 from augury.codegen.lazy_lists import Lists
 from augury.codegen.lazy_nest import Node
+from augury.codegen.lazy_report import NO_ROOM
 from augury.codegen.lazy_source import (
     ENTRIES,
     FULL,
     MATCHES,
-    NO_ROOM_FOR_MATCHES,
     NO_ROOM_IN_POOL,
     OUTPUT,
     Entry,
@@ -31,8 +30,6 @@ from augury.codegen.lazy_source import (
 from augury.codegen.lines import Lines
 from augury.codegen.source import kernel_source
 from augury.plan import Absence, LazyChainPlan
-
-NO_ROOM = "# no room: the caller makes some and comes back"
 
 
 def emit_lazy_chain(plan: LazyChainPlan, *, counters: bool = False) -> LazyChainSource:
@@ -47,12 +44,7 @@ class _Emitter(Lists):
         super().__init__(plan, counters)
         self.out = Lines()
         self.entries: list[Entry] = []
-        self.selectors, self.selected = {}, {}
-        self.loud = False
-        """Whether what is written now runs only when matches are wanted."""
-        sizes = {len(b.components) for b in plan.branches}
-        ordered = all(b.sequential for b in plan.branches)
-        self.fixed = sizes.pop() if len(plan.branches) == 1 and ordered and not self.vectors else 0
+        self.selectors, self.selected, self.event_alone = {}, {}, set()
 
     def emit(self) -> LazyChainSource:
         for _ in range(2):
@@ -194,7 +186,7 @@ class _Emitter(Lists):
         if self.counters:
             found += [("predicates", "nums[8]"), ("stored", "nums[11]")]
             found += [
-                (f"seen{n.number}", f"SEEN[{n.number}]") for n in self.nest.nodes if f"seen{n.number} += 1" in text
+                (f"seen{n.number}", f"SEEN[{n.number}]") for n in self.nest.nodes if f"seen{n.number} += " in text
             ]
         return found
 
@@ -330,33 +322,6 @@ class _Emitter(Lists):
             out.add(f"f{node.number} += 1")
             if self.counters:
                 out.add("stored += 1")
-
-    def _report(self, out: Lines, b: int) -> None:
-        branch = self.plan.branches[b]
-        first = sum(len(x.components) for x in self.plan.branches[:b])
-        singles = [c for c in branch.components if not c.iterated]
-        lists = [self.names[c.variable] for c in branch.components if c.iterated]
-        size = " + ".join([str(len(singles)), *(f"d_{v}" for v in lists)])
-        with out.block("if quiet == 0:") if not self.loud else nullcontext():
-            with out.block(f"if m + 1 >= O_offsets.shape[0] or w + {size} > O_events.shape[0]:"):
-                out.add(NO_ROOM)
-                self._full(out, f"{NO_ROOM_FOR_MATCHES}")
-            for c in branch.in_sequence:
-                v, code = self.names[c.variable], first + branch.components.index(c)
-                if c.iterated:
-                    with out.block(f"for k in range(d_{v}):"):
-                        out.add(f"O_events[w] = E_{v}[k]")
-                        out.add(f"O_codes[w] = {code}")
-                        out.add("w += 1")
-                else:
-                    out.add(f"O_events[w] = e_{v}")
-                    if not self.fixed:
-                        out.add(f"O_codes[w] = {code}")
-                    out.add("w += 1")
-            if not branch.sequential:
-                out.add("sort_match(O_events, O_codes, O_offsets[m], w)")
-            out.add("m += 1")
-            out.add("O_offsets[m] = w")
 
     def _by_head(self, node: Node) -> bool:
         """Whether new events find the partial matches that wait for them by key."""

@@ -275,9 +275,11 @@ class Found:
         self.count += m
         if self.count > self.kernel.options.max_matches:
             raise self.kernel.too_many()
-        offsets = live.arrays["O_offsets"][: m + 1].copy()
         events = live.arrays["O_events"][:w].copy()
-        codes = np.tile(np.arange(fixed), m) if fixed else live.arrays["O_codes"][:w].copy()
+        if fixed:
+            offsets, codes = np.arange(0, w + 1, fixed), np.tile(np.arange(fixed), m)
+        else:
+            offsets, codes = (live.arrays[name][:size].copy() for name, size in (("O_offsets", m + 1), ("O_codes", w)))
         self.parts.append(Expanded(offsets, events, codes))
         # Room for more, so that the next ones cost less.
         for name in ("O_offsets", "O_events", "O_codes"):

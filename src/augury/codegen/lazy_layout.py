@@ -126,7 +126,7 @@ class Layout:
     @property
     def arrays(self) -> list[str]:
         """Every array of the layout, in the order generated functions take them."""
-        names = ["FILL", "MASK", "WORDS"]
+        names = ["FILL", "MASK"]
         for b in self.buffers:
             names += [f"{b.name}_{x}" for x in self.places]
             names += [f"{b.name}_p"] if self.query.partition_by else []

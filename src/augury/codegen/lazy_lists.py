@@ -19,10 +19,6 @@ from augury.plan import Component
 class Lists(Searches):
     """Writes them."""
 
-    def _full(self, out: Lines, what: str) -> None:
-        """Go back to the caller from where the outermost event was taken."""
-        out.add("@full " + what)
-
     def _list(
         self, out: Lines, node: Node, bound: Sequence[str], report: Callable[[Lines, int], None], *, fresh: bool
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from augury.codegen.expressions import value
@@ -25,7 +26,10 @@ class Searches(Selections):
         # What a selector tests is known when the loop begins.
         later = [n for child in node.children for n in child.branching] if root else []
         later += [found for (at, _), found in self.negated.items() if root and at in [n.number for n in (node, *later)]]
-        inside = Lines(depth=out.depth + 1 + bool(chosen and later))
+        key = self._key(node)
+        rest = [j for j in chosen if not kept or j not in self._kept_for_first(node)]
+        found = key is None and bool(rest or node.step.bounds)
+        inside = Lines(depth=out.depth + 1 + bool(found and later))
         if self._by_partition:
             self._within(inside, f"t_{v}", bound, low=not node.step.after, high=not node.step.before)
         self._same_partition(inside, node, bound)
@@ -34,17 +38,19 @@ class Searches(Selections):
         narrowed = [n for n in later if self._key(n) is None]
         self.outer |= {n.number for n in narrowed}
         self.kept |= {n.number for n in narrowed if self._kept_for_first(n)}
+        tested = bool(inside.lines)
         then(inside)
         self.outer -= {n.number for n in later}
         self.kept -= {n.number for n in later}
         self.order = node.order
-        key = self._key(node)
         if key is None:
             self._range(out, node, bound, root=root)
         depth = out.depth
-        rest = [j for j in chosen if not kept or j not in self._kept_for_first(node)]
-        if rest:
-            self._select(out, node, rest, kept=kept)
+        if found:
+            if rest:
+                self._select(out, node, rest, kept=kept)
+            else:
+                self._sorted_search(out, node, node.step.bounds)
             if later:
                 out.add(f"if found_{v} > 0:")
                 out.depth += 1
@@ -57,23 +63,30 @@ class Searches(Selections):
                 self._keep_for_first(out, n)
         if key is not None:
             self._walk(out, inside, node, bound, key)
-        elif node.step.bounds:
-            self._sorted_search(out, node, node.step.bounds)
+        elif found or kept:
+            first, end = ("0", f"found_{v}") if found else (f"lo_{v}", f"hi_{v}")
+            at = f"{'G' if rest else 'Y'}{node.number}[at_{v}]" if found else f"at_{v}"
+            if kept and self._reads_event_alone(v, inside):
+                self.event_alone.add(node.number)
+            if not tested and self._only_reports(node):
+                event = f"H{node.number}_e[{at}]" if kept else f"{self._buffer(node.variable).name}_e[{at}]"
+                self._report_each(out, node, first, end, event)
+                out.depth = depth
+                return
+            out.add(f"for at_{v} in range({first}, {end}):", f"take {self._label(node)}")
+            place = f"j_{v} = {f'F{node.number}[{at}]' if kept else at}"
+            self._first_line(out, f"e_{v} = H{node.number}_e[{at}]" if node.number in self.event_alone else place)
         elif near is not None:
             self._abreast(out, node, near)
-        elif rest:
-            out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
-            where = f"G{node.number}[at_{v}]"
-            self._first_line(out, f"j_{v} = {f'F{node.number}[{where}]' if kept else where}")
-        elif kept:
-            out.add(f"for at_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
-            self._first_line(out, f"j_{v} = F{node.number}[at_{v}]")
         else:
             out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
         out.depth += 1
-        self._loads(out, [node.variable], inside)
+        self._loads(out, [] if node.number in self.event_alone else [node.variable], inside)
         out.lines += inside.lines
         out.depth = depth
+
+    def _reads_event_alone(self, v: str, inside: Lines) -> bool:
+        return re.search(rf"\b([jprt]_{v}|{v}__\w+)\b", str(inside)) is None
 
     def _first_line(self, out: Lines, text: str) -> None:
         """The first line of a loop whose head has just been written."""
@@ -171,7 +184,7 @@ class Searches(Selections):
         out.lines += stops.lines
 
     def _sorted_search(self, out: Lines, node: Node, bounds: Sequence[Bound]) -> None:
-        """The head of a loop over the candidates that comparisons leave, found block by block by their values."""
+        """Set `found` to the number of candidates that comparisons leave, found block by block; their places are in Y."""
         v, b, column = self.names[node.variable], self._buffer(node.variable), bounds[0].column
         z, x = self.layout.sorting(b, column), self.columns.names[column]
         low = most("max", [self._limit(bound) for bound in bounds if ">" in bound.operator]) or "-inf"
@@ -180,8 +193,6 @@ class Searches(Selections):
         out.add(f"found_{v} = sorted_between({arrays})", "; ".join(f"{column} {b.operator} ..." for b in bounds))
         if self.counters:
             out.add(f"predicates += looked_at(SORTED[{z}], lo_{v}, hi_{v})")
-        out.add(f"for at_{v} in range(found_{v}):", f"take {self._label(node)}")
-        self._first_line(out, f"j_{v} = Y{node.number}[at_{v}]")
         self.selected[f"Y{node.number}"] = None
 
     def _abreast(self, out: Lines, node: Node, near: Near) -> None:

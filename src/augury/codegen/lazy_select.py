@@ -1,8 +1,8 @@
 """Candidates chosen many at a time: comparisons over a range of a buffer, written as loops that vectorise.
 
-A selector fills a mask for the whole range, then reads it eight at a time; where few candidates pass, most of the mask
-is never looked at. Conditions of a later state that read only the first event are tested once for each of those, and
-what passes is kept beside: in `H3_t`, `H3__c_price`, ... for state 3, in order, at the positions `F3` of its buffer.
+A selector fills a mask for the whole range, then writes down where it is set. Conditions of a later state that read
+only the first event are tested once for each of those, and what passes is kept beside: in `H3_t`, `H3__c_price`, ...
+for state 3, in order, at the positions `F3` of its buffer.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import re
 from collections.abc import Sequence
 
 from augury.codegen.expressions import vectorises
-from augury.codegen.lazy_known import Known
 from augury.codegen.lazy_nest import Node
+from augury.codegen.lazy_report import Reports
 from augury.codegen.lines import Lines
 from augury.ir.predicate import Conjunct
 
-FEW = 32
-"""Candidates that are gone through one by one: filling a mask would take longer."""
+STRIDE = 32
+"""Candidates that are tested side by side: a range is filled up to whole strides, by others that do not count."""
 
 
-class Selections(Known):
+class Selections(Reports):
     """Writes selectors, and their calls."""
 
     selectors: dict[str, Lines]
     """By name: a state may be searched from several functions."""
     selected: dict[str, None]
     """The arrays that selectors write to."""
+    event_alone: set[int]
+    """The states of which nothing but the number of the event is read when it has been taken."""
 
     def _chosen(self, node: Node) -> tuple[Conjunct, ...]:
         """The conjuncts of a state that a selector tests."""
@@ -57,7 +59,7 @@ class Selections(Known):
         conjuncts = self._kept_for_first(node)
         rest = [j for j in self._chosen(node) if j not in conjuncts]
         copies = [
-            *(f"_{x}" for x in self.layout.places if x != "e"),
+            *(f"_{x}" for x in self.layout.places if x != "e" or n in self.event_alone),
             *(f"__{x}" for x in self._columns_in(node, self._texts(rest))),
         ]
         call = self._selector(f"keep_{n}", node, conjuncts, b.name, f"F{n}", copies)
@@ -79,33 +81,21 @@ class Selections(Known):
         kept = [f"H{n}{x}" for x in copies]
         arrays = [f"{prefix}__{x}" for x in columns]
         more = [x for x in sources if x not in arrays]
-        arguments = ", ".join([*outer, *arrays, "MASK", "WORDS", found, *more, *kept])
+        arguments = ", ".join([*outer, *arrays, "MASK", found, *more, *kept])
         out = Lines()
         out.add()
         out.add()
         out.add("@kernel")
         with out.block(f"def {name}(lo, hi, {arguments}):", self._origins(conjuncts)):
-            out.add("n = 0")
             out.add("size = hi - lo")
-            with out.block(f"if size < {FEW}:"), out.block("for k in range(lo, hi):"):
+            out.add(f"width = (size + {STRIDE - 1}) & -{STRIDE}")
+            for x in columns:
+                out.add(f"s__{x} = {prefix}__{x}[lo : lo + width]")
+            with out.block("for k in range(width):"):
                 for x in columns:
-                    out.add(f"{v}__{x} = {prefix}__{x}[k]")
-                out.add(f"{found}[n] = k")
-                out.add(f"n += {text}")
-            with out.block("else:"):
-                for x in columns:
-                    out.add(f"s__{x} = {prefix}__{x}[lo:hi]")
-                with out.block("for k in range(size):"):
-                    for x in columns:
-                        out.add(f"{v}__{x} = s__{x}[k]")
-                    out.add(f"MASK[k] = {text}")
-                out.add("words = (size + 7) >> 3")
-                with out.block("for k in range(size, 8 * words):"):
-                    out.add("MASK[k] = 0")
-                some, each = "if WORDS[word] != 0:", "for k in range(8 * word, 8 * word + 8):"
-                with out.block("for word in range(words):"), out.block(some), out.block(each):
-                    out.add(f"{found}[n] = lo + k")
-                    out.add("n += MASK[k] != 0")
+                    out.add(f"{v}__{x} = s__{x}[k]")
+                out.add(f"MASK[k] = {text}")
+            out.add(f"n = marked(MASK, size, lo, {found})")
             for source, copy in zip(sources, kept, strict=True):
                 with out.block("for k in range(n):"):
                     out.add(f"{copy}[k] = {source}[{found}[k]]")

@@ -30,6 +30,9 @@ from augury.runtime.state import FOREVER
 ROOM = 256
 """Events of a buffer, partial matches and matches that there is room for at first."""
 
+SPARE = 64
+"""Elements behind the last one, which vectors may reach into."""
+
 
 @dataclass(slots=True, eq=False)
 class LazyState:
@@ -87,8 +90,7 @@ class LazyState:
         arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
         arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
         arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
-        arrays["MASK"] = np.zeros(ROOM + 16, dtype=np.uint8)
-        arrays["WORDS"] = arrays["MASK"].view(np.uint64)
+        arrays["MASK"] = np.zeros(ROOM + SPARE, dtype=np.uint8)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
         arrays["WIDTH"] = np.zeros((max(1, len(layout.turned)), 2), dtype=np.int64)
@@ -110,8 +112,10 @@ class LazyState:
             return (size + 1, integers if array == "RI" else floats)
         if re.fullmatch(r"N\d+", array):
             return (size // ABREAST + 1,)
-        # A selector writes one position more than it finds.
-        return (size + 1 if array in ("S", "E") or re.fullmatch(r"[FGY]\d+", array) else size,)
+        if array in ("S", "E"):
+            return (size + 1,)
+        # A selector reads columns to the end of a vector, and stores vectors.
+        return (size + SPARE if re.fullmatch(r"[FGHY]\d+", array) or re.match(r"B\d+__", name) else size,)
 
     def _dtype(self, name: str) -> Any:
         if re.fullmatch(r"D\d+", name):
@@ -161,9 +165,8 @@ class LazyState:
             room = blocks * ABREAST * int(self.arrays["WIDTH"][d, 0])
             if room > len(self.arrays[f"D{d}"]):
                 self.grow(f"D{d}", room)
-        if longest + 16 > len(self.arrays["MASK"]):
-            self.arrays["MASK"] = np.zeros(16 * (longest // 8 + 3), dtype=np.uint8)
-            self.arrays["WORDS"] = self.arrays["MASK"].view(np.uint64)
+        if longest + SPARE > len(self.arrays["MASK"]):
+            self.arrays["MASK"] = np.zeros(2 * longest + SPARE, dtype=np.uint8)
 
     def widen(self, first: int, end: int) -> None:
         """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""

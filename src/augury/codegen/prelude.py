@@ -376,6 +376,25 @@ def sort_match(events: NDArray[Any], codes: NDArray[Any], lo: int, hi: int) -> N
         codes[at] = code
 
 
+def marked(mask: NDArray[Any], size: int, lo: int, found: NDArray[Any]) -> int:
+    """Write `lo + k` into `found` for each k of `size` where the mask is set; how many these are.
+
+    The mask is as long as the next multiple of 64, and there is room for eight more than are found. Compiled kernels
+    have vector instructions in its place (`augury.codegen.compress`).
+
+    >>> import numpy as np
+    >>> found = np.zeros(10, np.int64)
+    >>> found[: marked(np.array([0, 1, 1, 1], np.uint8), 3, 5, found)].tolist()
+    [6, 7]
+    """
+    n = 0
+    for k in range(size):
+        if mask[k] != 0:
+            found[n] = lo + k
+            n += 1
+    return n
+
+
 BLOCK = 128
 """Events of a buffer that are sorted together."""
 
