@@ -11,32 +11,41 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, WORDS, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH, N2, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH, N2, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of a
     n3 = FILL[3]  # of n
-    for i in range(natural(i0), n):
-        if (type_[i] == 0):  # store it for a
-            at = natural(n2)
-            B2_e[at] = i
+    for i1 in range(natural(i0), n, 4096):
+        size = min(n - i1, 4096)
+        types = type_[i1 : i1 + size]  # store them for a
+        for k in range(size):
+            MASK[k] = types[k] == 0
+        n2_0, n2 = n2, n2 + marked(MASK, size, i1, B2_e[n2:])
+        for at in range(natural(n2_0), n2):
+            i = natural(B2_e[at])
             B2_t[at] = time[i]
-            n2 += 1
-        elif (type_[i] == 1):  # store it for b
-            at = natural(n1)
-            B1_e[at] = i
+        types = type_[i1 : i1 + size]  # store them for b
+        for k in range(size):
+            MASK[k] = types[k] == 1
+        n1_0, n1 = n1, n1 + marked(MASK, size, i1, B1_e[n1:])
+        for at in range(natural(n1_0), n1):
+            i = natural(B1_e[at])
             B1_t[at] = time[i]
-            n1 += 1
-        elif (type_[i] == 2):  # store it for c
-            at = natural(n0)
-            B0_e[at] = i
+        types = type_[i1 : i1 + size]  # store them for c
+        for k in range(size):
+            MASK[k] = types[k] == 2
+        n0_0, n0 = n0, n0 + marked(MASK, size, i1, B0_e[n0:])
+        for at in range(natural(n0_0), n0):
+            i = natural(B0_e[at])
             B0_t[at] = time[i]
-            n0 += 1
-        elif (type_[i] == 3):  # store it for n
-            at = natural(n3)
-            B3_e[at] = i
+        types = type_[i1 : i1 + size]  # store them for n
+        for k in range(size):
+            MASK[k] = types[k] == 3
+        n3_0, n3 = n3, n3 + marked(MASK, size, i1, B3_e[n3:])
+        for at in range(natural(n3_0), n3):
+            i = natural(B3_e[at])
             B3_t[at] = time[i]
-            n3 += 1
     turn(WIDTH[0, 1], n3, B3_e, D0, WIDTH[0, 0], c0_offsets, c0_values, c0_null)  # lists in blocks
     WIDTH[0, 1] = n3
     turn(WIDTH[1, 1], n2, B2_e, D1, WIDTH[1, 0], c0_offsets, c0_values, c0_null)  # lists in blocks
@@ -63,7 +72,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, WORDS, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH, N2, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH, N2, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     from1_b = 0
@@ -78,13 +87,13 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
         e_c = B0_e[j_c]
         t_c = B0_t[j_c]
         if quiet == 0:
-            lo_b = from1_b = gallop_lower(B1_t, from1_b, FILL[1], t_c - 600000)  # WITHIN
-            hi_b = to1_b = gallop_lower(B1_t, to1_b, FILL[1], t_c)  # before c
-            base2_a = gallop_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
-            top2_a = gallop_lower(B2_t, top2_a, FILL[2], t_c)  # before c
+            lo_b = from1_b = next_lower(B1_t, from1_b, FILL[1], t_c - 600000)  # WITHIN
+            hi_b = to1_b = next_lower(B1_t, to1_b, FILL[1], t_c)  # before c
+            base2_a = next_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
+            top2_a = next_lower(B2_t, top2_a, FILL[2], t_c)  # before c
             noted2_a = False
-            base3_n = gallop_lower(B3_t, base3_n, FILL[3], t_c - 600000)  # WITHIN
-            top3_n = gallop_lower(B3_t, top3_n, FILL[3], t_c)  # before c
+            base3_n = next_lower(B3_t, base3_n, FILL[3], t_c - 600000)  # WITHIN
+            top3_n = next_lower(B3_t, top3_n, FILL[3], t_c)  # before c
             limit_b = least_near(0.5, dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c), c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[2, 0])
             base_b = (lo_b & -64) - 64
             bits_b = 0
@@ -100,7 +109,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 if not (dot(c0_offsets, c0_values, c0_null, e_b, c0_offsets, c0_values, c0_null, e_c) < -0.5):  # dot(b.`standardise(e.history)`, c.`standardise(e.history)`) < -0.5   (query 2:68)
                     continue
                 lo_a = base2_a  # WITHIN
-                hi_a = lower_bound(B2_t, lo_a, top2_a, t_b)  # before c, b
+                hi_a = within_lower(B2_t, lo_a, top2_a, t_b)  # before c, b
                 if not noted2_a:  # A a near c
                     limit_a = least_near(0.9, dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c), c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[1, 0])
                     for at_a in range(base2_a >> 6, (top2_a + 63) >> 6):
@@ -120,8 +129,8 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     if not (dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_c) > 0.9):  # dot(a.`standardise(e.history)`, c.`standardise(e.history)`) > 0.9   (query 2:31)
                         continue
                     gone_n = False
-                    lo_n = upper_bound(B3_t, base3_n, top3_n, t_a)  # after a
-                    hi_n = lower_bound(B3_t, lo_n, top3_n, t_b)  # before c, b
+                    lo_n = within_upper(B3_t, base3_n, top3_n, t_a)  # after a
+                    hi_n = within_lower(B3_t, lo_n, top3_n, t_b)  # before c, b
                     limit_n = least_near(0.8, dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_a), c0_offsets[e_a + 1] - c0_offsets[e_a], WIDTH[0, 0])
                     base_n = (lo_n & -64) - 64
                     bits_n = 0
@@ -139,20 +148,17 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         break
                     if gone_n:  # NOT(N n)
                         continue
-                    if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
+                    if w + 3 > O_events.shape[0]:
                         # no room: the caller makes some and comes back
                         nums[0] = m_0
                         nums[1] = w_0
                         nums[2] = 1
                         return j_c
-                    O_events[w] = e_a
-                    w += 1
-                    O_events[w] = e_b
-                    w += 1
-                    O_events[w] = e_c
-                    w += 1
+                    O_events[natural(w + 0)] = e_a
+                    O_events[natural(w + 1)] = e_b
+                    O_events[natural(w + 2)] = e_c
+                    w += 3
                     m += 1
-                    O_offsets[m] = w
     nums[0] = m
     nums[1] = w
     return r1

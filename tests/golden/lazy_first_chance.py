@@ -10,39 +10,48 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of n
     n2 = FILL[2]  # of a
     n3 = FILL[3]  # of b
-    for i in range(natural(i0), n):
-        if (type_[i] == 0):  # store it for a
-            at = natural(n2)
-            B2_e[at] = i
+    for i1 in range(natural(i0), n, 4096):
+        size = min(n - i1, 4096)
+        types = type_[i1 : i1 + size]  # store them for a
+        for k in range(size):
+            MASK[k] = types[k] == 0
+        n2_0, n2 = n2, n2 + marked(MASK, size, i1, B2_e[n2:])
+        for at in range(natural(n2_0), n2):
+            i = natural(B2_e[at])
             B2_t[at] = time[i]
             B2__c_volume[at] = c_volume[i]
             B2__c_volume_null[at] = c_volume_null[i]
             B2__c_price[at] = c_price[i]
-            n2 += 1
-        elif (type_[i] == 1):  # store it for b
-            at = natural(n3)
-            B3_e[at] = i
+        types = type_[i1 : i1 + size]  # store them for b
+        for k in range(size):
+            MASK[k] = types[k] == 1
+        n3_0, n3 = n3, n3 + marked(MASK, size, i1, B3_e[n3:])
+        for at in range(natural(n3_0), n3):
+            i = natural(B3_e[at])
             B3_t[at] = time[i]
             B3__c_price[at] = c_price[i]
-            n3 += 1
-        elif (type_[i] == 2):  # store it for c
-            at = natural(n0)
-            B0_e[at] = i
+        types = type_[i1 : i1 + size]  # store them for c
+        for k in range(size):
+            MASK[k] = types[k] == 2
+        n0_0, n0 = n0, n0 + marked(MASK, size, i1, B0_e[n0:])
+        for at in range(natural(n0_0), n0):
+            i = natural(B0_e[at])
             B0_t[at] = time[i]
             B0__c_price[at] = c_price[i]
-            n0 += 1
-        elif (type_[i] == 3):  # store it for n
-            at = natural(n1)
-            B1_e[at] = i
+        types = type_[i1 : i1 + size]  # store them for n
+        for k in range(size):
+            MASK[k] = types[k] == 3
+        n1_0, n1 = n1, n1 + marked(MASK, size, i1, B1_e[n1:])
+        for at in range(natural(n1_0), n1):
+            i = natural(B1_e[at])
             B1_t[at] = time[i]
             B1__c_volume[at] = c_volume[i]
             B1__c_volume_null[at] = c_volume_null[i]
-            n1 += 1
     FILL[0] = n0
     FILL[1] = n1
     FILL[2] = n2
@@ -63,7 +72,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_v
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     from1_b = 0
@@ -79,31 +88,31 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
         t_c = B0_t[j_c]
         c__c_price = B0__c_price[j_c]
         if quiet == 0:
-            lo_b = from1_b = gallop_lower(B3_t, from1_b, FILL[3], t_c - 600000)  # WITHIN
-            hi_b = to1_b = gallop_lower(B3_t, to1_b, FILL[3], t_c)  # before c
-            found_b = select_1(lo_b, hi_b, c__c_price, B3__c_price, MASK, WORDS, G1)  # b.price < c.price   (query 2:53)
+            lo_b = from1_b = next_lower(B3_t, from1_b, FILL[3], t_c - 600000)  # WITHIN
+            hi_b = to1_b = next_lower(B3_t, to1_b, FILL[3], t_c)  # before c
+            found_b = select_1(lo_b, hi_b, c__c_price, B3__c_price, MASK, G1)  # b.price < c.price   (query 2:53)
             if found_b > 0:
-                base2_a = gallop_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
-                top2_a = gallop_lower(B2_t, top2_a, FILL[2], t_c)  # before c
-                base3_n = gallop_lower(B1_t, base3_n, FILL[1], t_c - 600000)  # WITHIN
-                top3_n = gallop_lower(B1_t, top3_n, FILL[1], t_c)  # before c
-                for at_b in range(found_b):  # take B b
+                base2_a = next_lower(B2_t, base2_a, FILL[2], t_c - 600000)  # WITHIN
+                top2_a = next_lower(B2_t, top2_a, FILL[2], t_c)  # before c
+                base3_n = next_lower(B1_t, base3_n, FILL[1], t_c - 600000)  # WITHIN
+                top3_n = next_lower(B1_t, top3_n, FILL[1], t_c)  # before c
+                for at_b in range(0, found_b):  # take B b
                     j_b = G1[at_b]
                     e_b = B3_e[j_b]
                     t_b = B3_t[j_b]
                     b__c_price = B3__c_price[j_b]
                     lo_a = base2_a  # WITHIN
-                    hi_a = lower_bound(B2_t, lo_a, top2_a, t_b)  # before c, b
-                    found_a = select_2(lo_a, hi_a, b__c_price, B2__c_price, MASK, WORDS, G2)  # a.price < b.price   (query 2:31)
-                    for at_a in range(found_a):  # take A a
+                    hi_a = within_lower(B2_t, lo_a, top2_a, t_b)  # before c, b
+                    found_a = select_2(lo_a, hi_a, b__c_price, B2__c_price, MASK, G2)  # a.price < b.price   (query 2:31)
+                    for at_a in range(0, found_a):  # take A a
                         j_a = G2[at_a]
                         e_a = B2_e[j_a]
                         t_a = B2_t[j_a]
                         a__c_volume = B2__c_volume[j_a]
                         a__c_volume_null = B2__c_volume_null[j_a]
                         gone_n = False
-                        lo_n = upper_bound(B1_t, base3_n, top3_n, t_a)  # after a
-                        hi_n = lower_bound(B1_t, lo_n, top3_n, t_b)  # before c, b
+                        lo_n = within_upper(B1_t, base3_n, top3_n, t_a)  # after a
+                        hi_n = within_lower(B1_t, lo_n, top3_n, t_b)  # before c, b
                         for j_n in range(lo_n, hi_n):  # take N n
                             n__c_volume = B1__c_volume[j_n]
                             n__c_volume_null = B1__c_volume_null[j_n]
@@ -113,70 +122,41 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                             break
                         if gone_n:  # NOT(N n)
                             continue
-                        if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
+                        if w + 3 > O_events.shape[0]:
                             # no room: the caller makes some and comes back
                             nums[0] = m_0
                             nums[1] = w_0
                             nums[2] = 1
                             return j_c
-                        O_events[w] = e_a
-                        w += 1
-                        O_events[w] = e_b
-                        w += 1
-                        O_events[w] = e_c
-                        w += 1
+                        O_events[natural(w + 0)] = e_a
+                        O_events[natural(w + 1)] = e_b
+                        O_events[natural(w + 2)] = e_c
+                        w += 3
                         m += 1
-                        O_offsets[m] = w
     nums[0] = m
     nums[1] = w
     return r1
 
 
 @kernel
-def select_2(lo, hi, b__c_price, B2__c_price, MASK, WORDS, G2):  # a.price < b.price   (query 2:31)
-    n = 0
+def select_2(lo, hi, b__c_price, B2__c_price, MASK, G2):  # a.price < b.price   (query 2:31)
     size = hi - lo
-    if size < 32:
-        for k in range(lo, hi):
-            a__c_price = B2__c_price[k]
-            G2[n] = k
-            n += (a__c_price < b__c_price)
-    else:
-        s__c_price = B2__c_price[lo:hi]
-        for k in range(size):
-            a__c_price = s__c_price[k]
-            MASK[k] = (a__c_price < b__c_price)
-        words = (size + 7) >> 3
-        for k in range(size, 8 * words):
-            MASK[k] = 0
-        for word in range(words):
-            if WORDS[word] != 0:
-                for k in range(8 * word, 8 * word + 8):
-                    G2[n] = lo + k
-                    n += MASK[k] != 0
+    width = (size + 31) & -32
+    s__c_price = B2__c_price[lo : lo + width]
+    for k in range(width):
+        a__c_price = s__c_price[k]
+        MASK[k] = (a__c_price < b__c_price)
+    n = marked(MASK, size, lo, G2)
     return n
 
 
 @kernel
-def select_1(lo, hi, c__c_price, B3__c_price, MASK, WORDS, G1):  # b.price < c.price   (query 2:53)
-    n = 0
+def select_1(lo, hi, c__c_price, B3__c_price, MASK, G1):  # b.price < c.price   (query 2:53)
     size = hi - lo
-    if size < 32:
-        for k in range(lo, hi):
-            b__c_price = B3__c_price[k]
-            G1[n] = k
-            n += (b__c_price < c__c_price)
-    else:
-        s__c_price = B3__c_price[lo:hi]
-        for k in range(size):
-            b__c_price = s__c_price[k]
-            MASK[k] = (b__c_price < c__c_price)
-        words = (size + 7) >> 3
-        for k in range(size, 8 * words):
-            MASK[k] = 0
-        for word in range(words):
-            if WORDS[word] != 0:
-                for k in range(8 * word, 8 * word + 8):
-                    G1[n] = lo + k
-                    n += MASK[k] != 0
+    width = (size + 31) & -32
+    s__c_price = B3__c_price[lo : lo + width]
+    for k in range(width):
+        b__c_price = s__c_price[k]
+        MASK[k] = (b__c_price < c__c_price)
+    n = marked(MASK, size, lo, G1)
     return n

@@ -9,7 +9,7 @@
 
 
 @kernel
-def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
+def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of a
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of c
@@ -64,7 +64,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_s
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
     m = nums[0]
     w = nums[1]
     f0 = PF[0, 0]
@@ -185,7 +185,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
 
 
 @kernel
-def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
+def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
     m = nums[0]
     w = nums[1]
     f1 = PF[1, 0]
@@ -279,7 +279,7 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
 
 
 @kernel
-def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, WORDS, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
+def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
     m = nums[0]
     w = nums[1]
     for j_c in range(r0, r1):

@@ -9,7 +9,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, WORDS, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of a
@@ -61,7 +61,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_p
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, WORDS, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     for j_c in range(r0, r1):

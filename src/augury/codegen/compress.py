@@ -1,7 +1,7 @@
-"""Where a mask is set: its places moved together, 64 at a time.
+"""Where a mask is set, 64 places at a time, and how far ascending integers stay below a value, 16 at a time.
 
-With AVX-512, eight places are moved at once and stored whole, without a jump that depends on them: there must be room for
-eight more than are found.
+With AVX-512, eight places are moved together and stored whole, without a jump that depends on them: there must be room
+for eight more than are found.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ LANES = 8
 
 SIZE = 64
 """Places that are looked at together: most are not set."""
+
+AHEAD = 16
+"""Places that a search looks at together."""
 
 FEW = 6
 """So many of them are written one by one."""
@@ -66,6 +69,18 @@ def emit_marked(builder: Any, mask: Any, size: Any, lo: Any, found: Any, *, nati
     result = builder.phi(_INDEX)
     _come_from(result, (before, _INDEX(0)), (on, total))
     return result
+
+
+def emit_ahead(builder: Any, operator: str, ascending: Any, lo: Any, value: Any) -> Any:
+    """Instructions for `below` and `up_to` of the prelude."""
+    lanes = ir.VectorType(_INDEX, AHEAD)
+    there = builder.load(builder.bitcast(builder.gep(ascending, [lo]), lanes.as_pointer()), align=8)
+    one = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.IntType(32)(0))
+    all_lanes = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), AHEAD), [0] * AHEAD))
+    bits = builder.bitcast(builder.icmp_signed(operator, there, all_lanes), ir.IntType(AHEAD))
+    # With a one behind the last place, so that there is a first place that is not below.
+    bits = builder.not_(builder.zext(bits, _INDEX))
+    return _call(builder, "llvm.cttz.i64", bits, _BIT(1))
 
 
 def _together(builder: Any, bits: Any, base: Any, found: Any, n: Any) -> Any:

@@ -123,7 +123,7 @@ def _instructions() -> Mapping[str, Any]:
     from numba.extending import intrinsic
 
     from augury.codegen.abreast import emit_lowest, emit_near
-    from augury.codegen.compress import emit_marked
+    from augury.codegen.compress import emit_ahead, emit_marked
     from augury.codegen.lanes import ListAt, emit_dot
 
     int64, float64 = types.int64, types.float64
@@ -182,7 +182,20 @@ def _instructions() -> Mapping[str, Any]:
 
         return int64(mask, int64, int64, found), generate
 
-    return {f.__name__: intrinsic(f) for f in (dot, near, lowest, marked)}
+    def ahead(operator: str) -> Any:
+        def search(context: Any, ascending: Any, lo: Any, value: Any) -> Any:
+            if not _arrays_of((ascending,), (int64,)):
+                return None
+
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                return emit_ahead(builder, operator, *pointers(context, builder, signature, arguments))
+
+            return int64(ascending, int64, int64), generate
+
+        return search
+
+    found = {f.__name__: f for f in (dot, near, lowest, marked)} | {"below": ahead("<"), "up_to": ahead("<=")}
+    return {name: intrinsic(f) for name, f in found.items()}
 
 
 def _arrays_of(arrays: Sequence[Any], kinds: Sequence[Any]) -> bool:
@@ -283,7 +296,9 @@ def _folder(codegen: Any) -> str:
 def _instruction_text() -> str:
     """The one part of compiled kernels that is not in their own text or in the prelude."""
     folder = files("augury.codegen")
-    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("lanes.py", "abreast.py", "compress.py"))
+    return "".join(
+        folder.joinpath(name).read_text(encoding="utf-8") for name in ("lanes.py", "abreast.py", "compress.py")
+    )
 
 
 @functools.cache

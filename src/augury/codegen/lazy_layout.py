@@ -25,6 +25,9 @@ from augury.plan import Component
 from augury.runtime.columns import ColumnSpec
 from augury.schema import Kind
 
+PIECE = 1 << 12
+"""Events that are sorted into one buffer after the other while they are in the cache."""
+
 PARTITION = ""
 """The key column that stands for the attributes of `[attr]`."""
 
@@ -180,20 +183,48 @@ class Layout:
         with out.block(f"def store(i0, n, k0, {keys}{arguments}):"):
             for b in self.buffers:
                 out.add(f"n{b.number} = FILL[{b.number}]", f"of {', '.join(b.variables)}")
-            with out.block("for i in range(natural(i0), n):"):
-                if self.query.partition_by:
-                    with out.block("if part[i] < 0:"):
-                        out.add("continue", "it agrees with no other event")
-                for k, b in enumerate(buffers):
-                    test = "elif" if apart and k else "if"
-                    with out.block(f"{test} {b.fits}:", f"store it for {', '.join(b.variables)}"):
-                        self._append(out, b)
+            if self.indexes or self.links:
+                self._store_in_turn(out, buffers, apart=apart)
+            else:
+                with out.block(f"for i1 in range(natural(i0), n, {PIECE}):"):
+                    out.add(f"size = min(n - i1, {PIECE})")
+                    for b in buffers:
+                        self._store_piece(out, b)
             for (owner, x), d in self.turned.items():
                 lists = f"{x}_offsets, {x}_values, {x}_null"
                 out.add(f"turn(WIDTH[{d}, 1], n{owner}, B{owner}_e, D{d}, WIDTH[{d}, 0], {lists})", "lists in blocks")
                 out.add(f"WIDTH[{d}, 1] = n{owner}")
             for b in self.buffers:
                 out.add(f"FILL[{b.number}] = n{b.number}")
+
+    def _store_in_turn(self, out: Lines, buffers: Sequence[Buffer], *, apart: bool) -> None:
+        """Event by event: what an index holds when an event comes is looked up for others."""
+        with out.block("for i in range(natural(i0), n):"):
+            if self.query.partition_by:
+                with out.block("if part[i] < 0:"):
+                    out.add("continue", "it agrees with no other event")
+            for k, b in enumerate(buffers):
+                test = "elif" if apart and k else "if"
+                with out.block(f"{test} {b.fits}:", f"store it for {', '.join(b.variables)}"):
+                    self._append(out, b)
+
+    def _store_piece(self, out: Lines, b: Buffer) -> None:
+        """Buffer by buffer, as a selector does it: without a jump for each event that nobody can foretell."""
+        n, at = f"n{b.number}", f"{b.name}_e"
+        tests = [f"({b.fits})"] + (["part[i] >= 0"] if self.query.partition_by else [])
+        types = re.fullmatch(r"\(type_\[i\] == (\d+)\)", b.fits)
+        if types and not self.query.partition_by:
+            out.add("types = type_[i1 : i1 + size]", f"store them for {', '.join(b.variables)}")
+            with out.block("for k in range(size):"):
+                out.add(f"MASK[k] = types[k] == {types[1]}")
+        else:
+            with out.block("for k in range(size):", f"store them for {', '.join(b.variables)}"):
+                out.add("i = natural(i1 + k)")
+                out.add(f"MASK[k] = {' and '.join(tests)}")
+        out.add(f"{n}_0, {n} = {n}, {n} + marked(MASK, size, i1, {at}[{n}:])")
+        with out.block(f"for at in range(natural({n}_0), {n}):"):
+            out.add(f"i = natural({at}[at])")
+            self._copy(out, b)
 
     def tally(self, out: Lines, arguments: str) -> None:
         """Write `tally`, which counts the events of each buffer in pieces of the stream."""
@@ -208,9 +239,8 @@ class Layout:
                 with out.block(f"if {b.fits}:"):
                     out.add(f"counts[(i - i0) // piece, {b.number}] += 1")
 
-    def _append(self, out: Lines, b: Buffer) -> None:
-        out.add(f"at = natural(n{b.number})")
-        out.add(f"{b.name}_e[at] = i")
+    def _copy(self, out: Lines, b: Buffer) -> None:
+        """What a buffer holds of event `i` beside its number."""
         if "r" in self.places:
             out.add(f"{b.name}_r[at] = rank[i]")
         out.add(f"{b.name}_t[at] = {self.clock}[i]")
@@ -218,6 +248,11 @@ class Layout:
             out.add(f"{b.name}_p[at] = part[i]")
         for x in b.columns:
             out.add(f"{b.name}__{x}[at] = {x}[i]")
+
+    def _append(self, out: Lines, b: Buffer) -> None:
+        out.add(f"at = natural(n{b.number})")
+        out.add(f"{b.name}_e[at] = i")
+        self._copy(out, b)
         for key in b.keys:
             if key != PARTITION:
                 n = self.key_columns.index(key)

@@ -99,13 +99,13 @@ class Searches(Selections):
         within = self.span >= 0 and not self._by_partition
         base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
         if first in node.step.after:
-            out.add(f"{base} = gallop_upper({b.name}_{self.rank}, {base}, {fill}, {self.rank}_{r})", f"after {first}")
+            out.add(f"{base} = next_upper({b.name}_{self.rank}, {base}, {fill}, {self.rank}_{r})", f"after {first}")
         elif within:
-            out.add(f"{base} = gallop_lower({b.name}_t, {base}, {fill}, t_{r} - {self.span})", "WITHIN")
+            out.add(f"{base} = next_lower({b.name}_t, {base}, {fill}, t_{r} - {self.span})", "WITHIN")
         if first in node.step.before:
-            out.add(f"{top} = gallop_lower({b.name}_{self.rank}, {top}, {fill}, {self.rank}_{r})", f"before {first}")
+            out.add(f"{top} = next_lower({b.name}_{self.rank}, {top}, {fill}, {self.rank}_{r})", f"before {first}")
         elif within:
-            out.add(f"{top} = gallop_upper({b.name}_t, {top}, {fill}, t_{r} + {self.span})", "WITHIN")
+            out.add(f"{top} = next_upper({b.name}_t, {top}, {fill}, t_{r} + {self.span})", "WITHIN")
         else:
             out.add(f"{top} = {fill}")
 
@@ -114,12 +114,12 @@ class Searches(Selections):
         v, b, step = self.names[node.variable], self._buffer(node.variable), node.step
         within = self.span >= 0 and not self._by_partition
         base, top, arrays = "0", f"FILL[{b.number}]", b.name
-        lower, upper = "lower_bound", "upper_bound"
+        lower, upper = "within_lower", "within_upper"
         start = ""
         if root:
             # The events of a first state ascend, and with them the ranges of the next ones.
             base, start = f"from{node.number}_{v}", f"to{node.number}_{v}"
-            lower, upper = "gallop_lower", "gallop_upper"
+            lower, upper = "next_lower", "next_upper"
         elif node.number in self.kept:
             top, arrays = f"kept{node.number}_{v}", f"H{node.number}"
         elif node.number in self.outer:
@@ -184,7 +184,7 @@ class Searches(Selections):
         out.lines += stops.lines
 
     def _sorted_search(self, out: Lines, node: Node, bounds: Sequence[Bound]) -> None:
-        """Set `found` to the number of candidates that comparisons leave, found block by block; their places are in Y."""
+        """Set `found` to the number of candidates that comparisons leave, by sorted blocks; their places are in Y."""
         v, b, column = self.names[node.variable], self._buffer(node.variable), bounds[0].column
         z, x = self.layout.sorting(b, column), self.columns.names[column]
         low = most("max", [self._limit(bound) for bound in bounds if ">" in bound.operator]) or "-inf"

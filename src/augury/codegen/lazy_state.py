@@ -115,7 +115,7 @@ class LazyState:
         if array in ("S", "E"):
             return (size + 1,)
         # A selector reads columns to the end of a vector, and stores vectors.
-        return (size + SPARE if re.fullmatch(r"[FGHY]\d+", array) or re.match(r"B\d+__", name) else size,)
+        return (size + SPARE if re.fullmatch(r"[FGHY]\d+", array) or re.match(r"B\d+_", name) else size,)
 
     def _dtype(self, name: str) -> Any:
         if re.fullmatch(r"D\d+", name):
@@ -153,7 +153,7 @@ class LazyState:
         longest = more
         for b in range(len(self.source.layout.buffers)):
             least = int(self.arrays["FILL"][b]) + more
-            size = len(self.arrays[f"B{b}_e"])
+            size = len(self.arrays[f"B{b}_e"]) - SPARE
             if least > size:
                 size = max(2 * size, least)
                 lists = [v for v, (buffer, _, _) in self.source.lists.items() if buffer == b]
@@ -161,7 +161,7 @@ class LazyState:
                     self.grow(name, size)
             longest = max(longest, size)
         for (b, _), d in self.source.layout.turned.items():
-            blocks = -(-len(self.arrays[f"B{b}_e"]) // ABREAST)
+            blocks = -(-(len(self.arrays[f"B{b}_e"]) - SPARE) // ABREAST)
             room = blocks * ABREAST * int(self.arrays["WIDTH"][d, 0])
             if room > len(self.arrays[f"D{d}"]):
                 self.grow(f"D{d}", room)

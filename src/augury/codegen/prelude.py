@@ -306,33 +306,93 @@ def same(x: Any, y: Any) -> bool:
 # -- lazy chains -------------------------------------------------------------------------------------------------------
 
 
-def gallop_lower(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
-    """`lower_bound` for an answer near `lo`.
+AHEAD = 16
+"""Places that a search looks at together; behind the end of what it searches, as many may be read."""
+
+
+def below(a: NDArray[Any], lo: int, v: int) -> int:
+    """How many of the next 16 elements from `lo` on are less than `v`, before the first that is not.
+
+    Compiled kernels have vector instructions in its place (`augury.codegen.compress`).
 
     >>> import numpy as np
-    >>> gallop_lower(np.array([1, 3, 3, 7]), 1, 4, 4)
+    >>> below(np.array([1, 3, 3, 7, 2]), 1, 7)
+    2
+    """
+    n = 0
+    while n < AHEAD and lo + n < len(a) and a[lo + n] < v:
+        n += 1
+    return n
+
+
+def up_to(a: NDArray[Any], lo: int, v: int) -> int:
+    """How many of them are less than `v` or equal to it."""
+    n = 0
+    while n < AHEAD and lo + n < len(a) and a[lo + n] <= v:
+        n += 1
+    return n
+
+
+def next_lower(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
+    """`lower_bound` of integers with room behind them, where the answer may be near `lo`.
+
+    >>> import numpy as np
+    >>> next_lower(np.array([1, 3, 3, 7]), 1, 4, 4)
     3
     """
-    width = 1
-    while lo < hi and a[lo] < v:
+    width = AHEAD
+    while lo < hi:
+        n = below(a, lo, v)
+        if n < AHEAD or lo + AHEAD >= hi:
+            return min(lo + n, hi)
         at = lo + width
         if at >= hi or a[at] >= v:
-            return lower_bound(a, lo + 1, min(at, hi), v)
+            return within_lower(a, lo + AHEAD, min(at, hi), v)
         lo = at
         width += width
     return lo
 
 
-def gallop_upper(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
-    """`upper_bound` for an answer near `lo`."""
-    width = 1
-    while lo < hi and a[lo] <= v:
+def next_upper(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
+    """`upper_bound` likewise."""
+    width = AHEAD
+    while lo < hi:
+        n = up_to(a, lo, v)
+        if n < AHEAD or lo + AHEAD >= hi:
+            return min(lo + n, hi)
         at = lo + width
         if at >= hi or a[at] > v:
-            return upper_bound(a, lo + 1, min(at, hi), v)
+            return within_upper(a, lo + AHEAD, min(at, hi), v)
         lo = at
         width += width
     return lo
+
+
+def within_lower(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
+    """`lower_bound` of integers with room behind them.
+
+    >>> import numpy as np
+    >>> within_lower(np.array([1, 3, 3, 7]), 1, 4, 4)
+    3
+    """
+    while hi - lo > AHEAD:
+        middle = (lo + hi) >> 1
+        if a[middle] < v:
+            lo = middle + 1
+        else:
+            hi = middle
+    return min(lo + below(a, lo, v), hi) if lo < hi else lo
+
+
+def within_upper(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
+    """`upper_bound` likewise."""
+    while hi - lo > AHEAD:
+        middle = (lo + hi) >> 1
+        if v < a[middle]:
+            hi = middle
+        else:
+            lo = middle + 1
+    return min(lo + up_to(a, lo, v), hi) if lo < hi else lo
 
 
 def chain(

@@ -25,6 +25,7 @@ from augury.ir.predicate import (
 )
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.plan.components import Absence, Component, Computed
+from augury.plan.implied import without_implied
 from augury.plan.statistics import StreamStatistics
 from augury.schema import Kind
 
@@ -200,7 +201,12 @@ class LazyChainPlan:
     def _component(self, c: Component, known: Sequence[str]) -> Component:
         mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
         whole = tuple(j for j in mine if c.variable in j.whole)
-        return replace(c, take=tuple(j for j in mine if j not in whole), whole=whole)
+        take = [j for j in mine if j not in whole]
+        # What the first event alone decides is tested once for each of those, if it can be: that costs least.
+        once = [j for j in take if c.variable in self.kept and set(j.variables) <= {known[0], c.variable}]
+        before = [j for j in self.conjuncts if set(j.variables) <= set(known) - {c.variable}]
+        needed = without_implied([j for j in take if j not in once], [*before, *once])
+        return replace(c, take=tuple(j for j in take if j in once or j in needed), whole=whole)
 
     def _key(self, c: Component, known: Sequence[str]) -> Key | None:
         """The first equality with an event bound before; the partition, if there is one, is indexed anyway."""
