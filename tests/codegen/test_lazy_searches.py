@@ -20,6 +20,36 @@ from augury.runtime.state import FOREVER
 from augury.testing.evaluate import compiled, reference_matches, run
 from tests.codegen.lazy_feed import COUNTING, Feed, eager_matches, events, kernel, pieces, plan_of, ticks
 
+# -- comparisons -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("size", [50, 1_000])
+def test_negated_events_that_fit_the_first_one_are_looked_for_once(jit: bool, size: int, tmp_path: Path) -> None:
+    """Of 400 B before each of ten C, four fit. That is found out once for a C, not once for each of the 400 A."""
+    stream = events("AB" * 400 + "C" * 10, [*([1.0, 9.0] * 99 + [1.0, 1.2]) * 4, *[1.5] * 10])
+    text = "PATTERN SEQ(A a, NOT(B b), C c) WHERE a.x < b.x AND a.x < c.x AND b.x < c.x"
+    options = replace(COUNTING, jit=jit, cache_dir=tmp_path)
+    plan = replace(plan_of(text, stream, "ca", Negation.FIRST_CHANCE), selected=frozenset("ab"))
+    one_by_one, once = (
+        Feed(LazyKernel(replace(plan, kept=frozenset(kept)), options)).all(pieces(stream, size)) for kept in ("", "b")
+    )
+    assert one_by_one.matches == once.matches == eager_matches(text, stream)
+    assert once.counters["predicates"] <= 10 * 400 + 10 * 400 + 4_000 * 4
+    assert one_by_one.counters["predicates"] > 200_000
+
+
+def test_what_follows_from_other_comparisons_is_not_tested() -> None:
+    """Of a, b and c in ascending order, a is only compared with b; a sum is the same sum wherever it stands."""
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AND a.x < c.x AND b.x < a.x + 4 AND c.x <= a.x + 4"
+    stream = events("ABC" * 3, [1.0, 2.0, 3.0, 0.0, 2.5, 4.0, 9.0, 9.0, float("nan")])
+    plan = replace(plan_of(text, stream, "cba"), kept=frozenset())
+    (branch,) = plan.branches
+    *_, last = plan.steps(branch)[0]
+    assert [str(j) for j in last.component.take] == ["a.x < b.x", "c.x <= a.x + 4"]
+    assert Feed(LazyKernel(plan, COUNTING)).all(pieces(stream, 2)).matches == reference_matches(plan.query, stream)
+
+
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 

@@ -142,7 +142,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
 
 
 @kernel
-def occurs_0(m, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     first = M_events[M_offsets[m]]
     last = M_events[M_offsets[m + 1] - 1]
     lo_d = 0
@@ -172,8 +172,8 @@ def fits(c, n, keep, time, rank, place, type_, part, string_rank, c_symbol, c_pr
 
 
 @kernel
-def absent(m0, n, keep, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
         keep[m] = 1
-        if M_branch[m] == 0 and occurs_0(m, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0

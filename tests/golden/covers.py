@@ -10,7 +10,7 @@
 
 
 @kernel
-def occurs_0(m, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     first = M_events[M_offsets[m]]
     last = M_events[M_offsets[m + 1] - 1]
     lo_n = 0
@@ -41,10 +41,10 @@ def fits(c, n, keep, time, rank, place, type_, part, string_rank, c_price, c_vol
 
 
 @kernel
-def absent(m0, n, keep, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
         keep[m] = 1
-        if M_branch[m] == 0 and occurs_0(m, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0
 
 
@@ -99,7 +99,7 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
             V_events[1] = e1
             M_events[2] = e2
             V_events[2] = e2
-            absent(0, 1, KEEP, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event)
+            absent(0, 1, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event)
             if KEEP[0] == 0:
                 continue
             return True

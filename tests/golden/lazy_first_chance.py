@@ -10,7 +10,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G3, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of n
     n2 = FILL[2]  # of a
@@ -72,7 +72,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_v
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_price, B1_e, B1_t, B1__c_volume, B1__c_volume_null, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B3_e, B3_t, B3__c_price, SORTED, WIDTH, G3, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     from1_b = 0
@@ -113,11 +113,9 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         gone_n = False
                         lo_n = within_upper(B1_t, base3_n, top3_n, t_a)  # after a
                         hi_n = within_lower(B1_t, lo_n, top3_n, t_b)  # before c, b
-                        for j_n in range(lo_n, hi_n):  # take N n
-                            n__c_volume = B1__c_volume[j_n]
-                            n__c_volume_null = B1__c_volume_null[j_n]
-                            if not (not ((n__c_volume_null != 0) or (a__c_volume_null != 0)) and n__c_volume > a__c_volume):  # n.volume > a.volume   (query 2:75)
-                                continue
+                        found_n = select_3(lo_n, hi_n, a__c_volume_null, a__c_volume, B1__c_volume, B1__c_volume_null, MASK, G3)  # n.volume > a.volume   (query 2:75)
+                        for at_n in range(0, found_n):  # take N n
+                            j_n = G3[at_n]
                             gone_n = True
                             break
                         if gone_n:  # NOT(N n)
@@ -136,6 +134,20 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
     nums[0] = m
     nums[1] = w
     return r1
+
+
+@kernel
+def select_3(lo, hi, a__c_volume_null, a__c_volume, B1__c_volume, B1__c_volume_null, MASK, G3):  # n.volume > a.volume   (query 2:75)
+    size = hi - lo
+    width = (size + 31) & -32
+    s__c_volume = B1__c_volume[lo : lo + width]
+    s__c_volume_null = B1__c_volume_null[lo : lo + width]
+    for k in range(width):
+        n__c_volume = s__c_volume[k]
+        n__c_volume_null = s__c_volume_null[k]
+        MASK[k] = (not ((n__c_volume_null != 0) or (a__c_volume_null != 0)) and n__c_volume > a__c_volume)
+    n = marked(MASK, size, lo, G3)
+    return n
 
 
 @kernel

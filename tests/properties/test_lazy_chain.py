@@ -46,8 +46,9 @@ def plans(plan: LazyChainPlan) -> st.SearchStrategy[LazyChainPlan]:
         evaluations(plan),
         negation=st.sampled_from(Negation),
         indexed=st.booleans(),
+        selected=any_of,
         sorted=some,
-        kept=some,
+        kept=any_of,
         abreast=any_of,
     )
 

@@ -27,11 +27,16 @@ def emit_absences(
     columns: Columns,
     strings: Sequence[str],
     arguments: str,
+    *,
+    counters: bool = False,
 ) -> tuple[Component, ...]:
-    """Write `fits` and `absent` if a branch negates anything; the negated components in the order of their numbers."""
+    """Write `fits` and `absent` if a branch negates anything; the negated components in the order of their numbers.
+
+    With `counters`, predicates that are evaluated to look for a part are counted with the others, in `nums[8]`.
+    """
     if not any(branches):
         return ()
-    emitter = _Absences(out, query, columns, strings, arguments)
+    emitter = _Absences(out, query, columns, strings, arguments, counters)
     emitter.functions(branches)
     return tuple(emitter.negated)
 
@@ -43,6 +48,7 @@ class _Absences:
     columns: Columns
     strings: Sequence[str]
     arguments: str
+    counters: bool
     negated: list[Component] = field(default_factory=list)
     count: int = 0
 
@@ -53,7 +59,7 @@ class _Absences:
         out.add()
         out.add()
         out.add("@kernel")
-        head = f"def absent(m0, n, keep, {self.arguments}, {', '.join(MATCH)}):"
+        head = f"def absent(m0, n, keep, nums, {self.arguments}, {', '.join(MATCH)}):"
         with out.block(head), out.block("for m in range(m0, n):"):
             out.add("keep[m] = 1")
             for b, parts in enumerate(calls):
@@ -91,7 +97,7 @@ class _Absences:
         out.add()
         out.add()
         out.add("@kernel")
-        with out.block(f"def occurs_{number}(m{extra}, {self.arguments}, {', '.join(MATCH)}):"):
+        with out.block(f"def occurs_{number}(m{extra}, nums, {self.arguments}, {', '.join(MATCH)}):"):
             out.add("first = M_events[M_offsets[m]]")
             out.add("last = M_events[M_offsets[m + 1] - 1]")
             for e in outer.values():
@@ -99,7 +105,7 @@ class _Absences:
                 out.add(f"last = max(last, {e})")
             self._search(part, part.components, dict(outer), inner)
             out.add("return False")
-        return f"occurs_{number}(m{extra}, {self.arguments}, {', '.join(MATCH)})"
+        return f"occurs_{number}(m{extra}, nums, {self.arguments}, {', '.join(MATCH)})"
 
     def _search(self, part: Absence, rest: Sequence[Component], bound: dict[str, str], inner: Sequence[str]) -> None:
         """A loop over the candidates of the next component; inside all of them, the part occurs."""
@@ -185,6 +191,8 @@ class _Absences:
             out.add(f"for k_{v} in range(V_offsets[{k}, m] + {first}, V_offsets[{k}, m + 1]):")
             out.depth += 1
             walked[v] = (f"V_events[k_{v}]", f"V_events[k_{v} - 1]")
+        if self.counters:
+            out.add("nums[8] += 1", "predicate evaluations")
         out.add(f"ok = ok and {self._text(c, bound, walked)}")
         out.depth = depth
         with out.block("if not ok:"):

@@ -123,7 +123,9 @@ class _Emitter:
         self._header()
         self._advance()
         absent = [b.absent for b in self.plan.branches]
-        negated = emit_absences(self.out, self.plan.query, absent, self.columns, self.strings, self.arguments)
+        negated = emit_absences(
+            self.out, self.plan.query, absent, self.columns, self.strings, self.arguments, counters=self.counters
+        )
         entries = ("advance", *(("absent", "fits") if negated else ()))
         return EagerNfaSource(
             kernel_source(f"{self.out}\n", entries),

@@ -55,7 +55,9 @@ class _Emitter(Lists):
             self._functions()
             for selector in self.selectors.values():
                 self.out.lines += selector.lines
-        negated = emit_absences(self.out, self.query, self.nest.after, self.columns, self.strings, self._stream)
+        negated = emit_absences(
+            self.out, self.query, self.nest.after, self.columns, self.strings, self._stream, counters=self.counters
+        )
         names = ("store", "tally", *(e.name for e in self.entries), *(("absent", "fits") if negated else ()))
         variables = [c.variable for b in self.plan.branches for c in b.components]
         return LazyChainSource(

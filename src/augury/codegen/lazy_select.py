@@ -32,7 +32,10 @@ class Selections(Reports):
 
     def _chosen(self, node: Node) -> tuple[Conjunct, ...]:
         """The conjuncts of a state that a selector tests."""
-        if node in self.negated.values() or node.step.component.iterated or self._key(node) is not None:
+        if node.step.component.iterated or self._key(node) is not None:
+            return ()
+        if node in self.negated.values() and node.variable not in self.plan.kept:
+            # One is enough: the others are not looked at.
             return ()
         if node.step.bounds or node.variable not in self.plan.selected:
             return ()

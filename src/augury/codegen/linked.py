@@ -98,7 +98,9 @@ class _Emitter:
         for j, c in enumerate(self.plan.components):
             out.add(f"# component {j}: {c.variable}")
         absent = (self.plan.absent,)
-        negated = emit_absences(out, self.query, absent, self.columns, self.strings, self.arguments)
+        negated = emit_absences(
+            out, self.query, absent, self.columns, self.strings, self.arguments, counters=self.counters
+        )
         for j in range(1, self.size):
             if j < self.size - 1 or not self._joins:
                 self._extend(j)
@@ -180,7 +182,7 @@ class _Emitter:
             for k, v in enumerate(self.names):
                 out.add(f"M_events[{k}] = e{k}")
                 out.add(f"V_events[{positive.index(v)}] = e{k}")
-            out.add(f"absent(0, 1, KEEP, {self.arguments}, {', '.join(MATCH)})")
+            out.add(f"absent(0, 1, KEEP, nums, {self.arguments}, {', '.join(MATCH)})")
             with out.block("if KEEP[0] == 0:"):
                 out.add("continue")
         out.add("return True")

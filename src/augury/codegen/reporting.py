@@ -84,6 +84,7 @@ class Remembered(Protocol):
 
     encoding: Encoding
     events: EventStore
+    nums: Integers
     pending: Expanded
     ends: dict[int, tuple[int, int]]
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
@@ -208,7 +209,7 @@ class Reporting:
         at = 0
         while at < len(found):
             end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
-            self.code("absent", at, end, keep, *stream, *matches)
+            self.code("absent", at, end, keep, live.nums, *stream, *matches)
             at = end
         return keep
 

@@ -201,12 +201,17 @@ class LazyChainPlan:
     def _component(self, c: Component, known: Sequence[str]) -> Component:
         mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
         whole = tuple(j for j in mine if c.variable in j.whole)
-        take = [j for j in mine if j not in whole]
+        c = replace(c, take=tuple(j for j in mine if j not in whole), whole=whole)
+        return self.without_implied(c, [u for u in known if u != c.variable])
+
+    def without_implied(self, c: Component, bound: Sequence[str]) -> Component:
+        """The component without the conjuncts that follow from others, or from what holds of the events `bound`."""
         # What the first event alone decides is tested once for each of those, if it can be: that costs least.
-        once = [j for j in take if c.variable in self.kept and set(j.variables) <= {known[0], c.variable}]
-        before = [j for j in self.conjuncts if set(j.variables) <= set(known) - {c.variable}]
-        needed = without_implied([j for j in take if j not in once], [*before, *once])
-        return replace(c, take=tuple(j for j in take if j in once or j in needed), whole=whole)
+        first = {*bound[:1], c.variable} if c.variable in self.kept else set()
+        once = [j for j in c.take if set(j.variables) <= first]
+        before = [j for j in self.conjuncts if set(j.variables) <= set(bound)]
+        needed = without_implied([j for j in c.take if j not in once], [*before, *once])
+        return replace(c, take=tuple(j for j in c.take if j in once or j in needed))
 
     def _key(self, c: Component, known: Sequence[str]) -> Key | None:
         """The first equality with an event bound before; the partition, if there is one, is indexed anyway."""

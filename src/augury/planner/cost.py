@@ -403,8 +403,12 @@ def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
             first = first or bound
             for part in step.absent:
                 (c,) = part.components
-                if in_blocks(c, model.partial(bound), model.beside(part, events[c.variable], bound)):
+                candidates = model.beside(part, events[c.variable], bound)
+                if in_blocks(c, model.partial(bound), candidates):
                     abreast.add(c.variable)
+                elif candidates >= SOME and model.partial(bound) >= SEVERAL * model.partial(first):
+                    select.add(c.variable)
+                    keep.add(c.variable)
     return replace(
         plan,
         selected=frozenset(select),
