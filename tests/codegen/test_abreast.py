@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from augury.codegen.jit import Entries, load
-from augury.codegen.prelude import ABREAST
+from augury.codegen.prelude_lists import ABREAST
 from augury.codegen.source import kernel_source
 from augury.ir.functions import dot, standardise
 from tests.codegen.test_lanes import column

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from augury.codegen.jit import Entries, load
-from augury.codegen.prelude import AHEAD
+from augury.codegen.prelude_search import AHEAD
 from augury.codegen.source import kernel_source
 
 TEXT = """\

@@ -10,13 +10,12 @@ from typing import Any
 
 from llvmlite import ir
 
+from augury.codegen.prelude_search import AHEAD
+
 LANES = 8
 
 SIZE = 64
 """Places that are looked at together: most are not set."""
-
-AHEAD = 16
-"""Places that a search looks at together."""
 
 FEW = 6
 """So many of them are written one by one."""

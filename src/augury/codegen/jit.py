@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from augury.codegen.source import KernelSource, prelude_text
+from augury.codegen.source import KernelSource, prelude
 from augury.codegen.store import clear, default_cache_dir, read, write
 
 __all__ = ["Entries", "Functions", "clear", "compiles", "default_cache_dir", "load"]
@@ -206,7 +206,8 @@ def _execute(source: KernelSource, kernel: Callable[[FunctionType], Any], functi
     """Run the prelude and the text in one new module, each under its own line numbers."""
     module = ModuleType(f"augury_kernel_{source.fingerprint[:16]}")
     names = module.__dict__
-    exec(compile(prelude_text(), str(files("augury.codegen") / "prelude.py"), "exec", dont_inherit=True), names)
+    for part, text in prelude().items():
+        exec(compile(text, str(files("augury.codegen") / part), "exec", dont_inherit=True), names)
     for name, value in list(names.items()):
         if isinstance(value, FunctionType) and value.__module__ == module.__name__:
             names[name] = kernel(value)

@@ -19,7 +19,8 @@ from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
 from augury.codegen.lazy_layout import PARTITION
 from augury.codegen.lazy_source import LazyChainSource, Pool
-from augury.codegen.prelude import ABREAST, BLOCK
+from augury.codegen.prelude_lists import ABREAST
+from augury.codegen.prelude_search import BLOCK
 from augury.codegen.reporting import Expanded
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers

@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+
+PRELUDE = ("prelude.py", "prelude_search.py", "prelude_lists.py")
 
 FORMAT = 2
 """Raised when the same text comes to mean something else, such as a new duty of `kernel`."""
@@ -32,11 +36,13 @@ def kernel_source(text: str, entries: tuple[str, ...]) -> KernelSource:
     >>> len(source.fingerprint), source == kernel_source(source.text, source.entries)
     (64, True)
     """
-    parts = json.dumps([FORMAT, prelude_text(), entries, text])
+    parts = json.dumps([FORMAT, *prelude().values(), entries, text])
     return KernelSource(text, entries, hashlib.sha256(parts.encode()).hexdigest())
 
 
 @functools.cache
-def prelude_text() -> str:
-    """The Python source of `augury.codegen.prelude`."""
-    return files("augury.codegen").joinpath("prelude.py").read_text(encoding="utf-8")
+def prelude() -> Mapping[str, str]:
+    """The Python source of the prelude by file, as the parts of one module: what they import is in the others."""
+    folder = files("augury.codegen")
+    texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in PRELUDE}
+    return {name: re.sub(r"^from augury\..*$", "", text, flags=re.M) for name, text in texts.items()}
