@@ -272,19 +272,6 @@ def split(
             at[v] += 1
 
 
-def comes_first(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
-    """Whether match `a` stands before `b`: by the events of each variable in turn, a list before its extensions."""
-    for v in range(offsets.shape[0]):
-        i, j = offsets[v, a], offsets[v, b]
-        n, m = offsets[v, a + 1] - i, offsets[v, b + 1] - j
-        for k in range(min(n, m)):
-            if events[i + k] != events[j + k]:
-                return bool(events[i + k] < events[j + k])
-        if n != m:
-            return bool(n < m)
-    return True
-
-
 def is_later(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
     """Whether match `a` is later than `b`: by the last variable first, and of each list by its last event first."""
     for back in range(offsets.shape[0]):
@@ -305,39 +292,6 @@ def latest_matches(last: NDArray[Any], offsets: NDArray[Any], events: NDArray[An
     for m in range(last.shape[0]):
         if best[last[m]] < 0 or is_later(m, best[last[m]], offsets, events):
             best[last[m]] = m
-
-
-def order_ties(
-    order: NDArray[Any],
-    first: NDArray[Any],
-    last: NDArray[Any],
-    offsets: NDArray[Any],
-    events: NDArray[Any],
-    other: NDArray[Any],
-) -> None:
-    """Put matches that share start and end into the order of their events, by merging ever longer runs of `order`."""
-    n = order.shape[0]
-    lo = 0
-    while lo < n:
-        hi = lo + 1
-        while hi < n and first[order[hi]] == first[order[lo]] and last[order[hi]] == last[order[lo]]:
-            hi += 1
-        width = 1
-        while width < hi - lo:
-            for left in range(lo, hi, 2 * width):
-                middle, right = min(left + width, hi), min(left + 2 * width, hi)
-                i, j = left, middle
-                for k in range(left, right):
-                    if i < middle and (j >= right or comes_first(order[i], order[j], offsets, events)):
-                        other[k] = order[i]
-                        i += 1
-                    else:
-                        other[k] = order[j]
-                        j += 1
-            for k in range(lo, hi):
-                order[k] = other[k]
-            width *= 2
-        lo = hi
 
 
 def sweep(

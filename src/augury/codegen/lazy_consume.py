@@ -121,6 +121,8 @@ class Consuming(ABC):
         live.peak = max(live.peak, live.waiting())
         if live.waiting() > 2 * live.pruned:
             live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
+        if live.source.fixed and len(found.parts) > 1:
+            return Expanded.alike(live.source.fixed, np.concatenate([p.events for p in found.parts]))
         return Expanded.of(found.parts)
 
     def _now(self, live: LazyState, end: int, watermark: int) -> int:

@@ -95,7 +95,7 @@ class Snapshot:
         while at[k] >= 0:
             out = np.empty((size, k), dtype=np.int64)
             m = support("write_sequences", self.starts, self.events, self.ranks, self.times, span, at, out)
-            yield Expanded(k * np.arange(m + 1), out[:m].reshape(-1), np.tile(np.arange(k), m))
+            yield Expanded.alike(k, out[:m].reshape(-1))
             size = MOST_ROWS
 
 

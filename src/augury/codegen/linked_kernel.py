@@ -327,8 +327,7 @@ class LinkedKernel:
         return Segment(places, buffer, clock.copy(), span_of(self.plan.query.window), *columns)
 
     def _expanded(self, events: Integers) -> Expanded:
-        m = len(events)
-        return Expanded(self.size * np.arange(m + 1), events.reshape(-1), np.tile(np.arange(self.size), m))
+        return Expanded.alike(self.size, events.reshape(-1))
 
     def _match_arrays(self, live: LinkedState, stream: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], ...]:
         """Room for one match, and the candidates of negated components, where these are looked for one by one."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.codegen.arranging import NOTHING, Words, arrange
 from augury.codegen.tier import Tier
 from augury.codegen.totals import Totals, Weighed
 from augury.errors import TooManyMatches
@@ -41,20 +42,58 @@ def span_of(window: Window | None) -> int:
             return -1
 
 
-@dataclass(slots=True)
 class Expanded:
-    """Matches by their events: those of match m are `events[offsets[m]:offsets[m + 1]]`, bound to `codes`."""
+    """Matches by their events: those of match m are `events[offsets[m]:offsets[m + 1]]`, bound to `codes`.
 
-    offsets: Integers
-    events: Integers
-    codes: Integers
+    If all are `alike`, each binds one event to every code from 0 to `size` - 1, in that order; else `size` is 0.
+
+    >>> found = Expanded.alike(2, np.array([3, 5, 4, 7]))
+    >>> found.offsets.tolist(), found.codes.tolist(), found.first.tolist(), found.last.tolist()
+    ([0, 2, 4], [0, 1, 0, 1], [3, 4], [5, 7])
+    """
+
+    __slots__ = ("_codes", "_offsets", "events", "size")
+
+    def __init__(self, offsets: Integers, events: Integers, codes: Integers) -> None:
+        self.events, self.size = events, 0
+        self._offsets: Integers | None = offsets
+        self._codes: Integers | None = codes
 
     @classmethod
     def none(cls) -> Expanded:
         return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
+    @classmethod
+    def alike(cls, size: int, events: Integers) -> Expanded:
+        """Matches of `size` events each; their offsets and codes are not made before somebody asks for them."""
+        found = cls.__new__(cls)
+        found.events, found.size, found._offsets, found._codes = events, size, None, None
+        return found
+
+    @property
+    def offsets(self) -> Integers:
+        if self._offsets is None:
+            self._offsets = np.arange(0, len(self.events) + 1, self.size)
+        return self._offsets
+
+    @property
+    def codes(self) -> Integers:
+        if self._codes is None:
+            self._codes = np.tile(np.arange(self.size), len(self))
+        return self._codes
+
+    @property
+    def first(self) -> Integers:
+        """The first event of each match."""
+        return self.events[:: self.size] if self.size else self.events[self.offsets[:-1]]
+
+    @property
+    def last(self) -> Integers:
+        """The last event of each match."""
+        return self.events[self.size - 1 :: self.size] if self.size else self.events[self.offsets[1:] - 1]
+
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.events) // self.size if self.size else len(self.offsets) - 1
 
     @classmethod
     def of(cls, parts: Sequence[Expanded]) -> Expanded:
@@ -62,17 +101,19 @@ class Expanded:
         parts = [p for p in parts if len(p)]
         if len(parts) < 2:
             return parts[0] if parts else cls.none()
+        events = np.concatenate([p.events for p in parts])
+        size = parts[0].size
+        if size and all(p.size == size for p in parts):
+            return cls.alike(size, events)
         sizes = np.concatenate([np.diff(p.offsets) for p in parts])
-        return cls(
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.concatenate([p.events for p in parts]),
-            np.concatenate([p.codes for p in parts]),
-        )
+        return cls(np.concatenate([[0], np.cumsum(sizes)]), events, np.concatenate([p.codes for p in parts]))
 
     def __add__(self, other: Expanded) -> Expanded:
         return Expanded.of([self, other])
 
     def take(self, matches: Integers) -> Expanded:
+        if self.size:
+            return Expanded.alike(self.size, self.events.reshape(-1, self.size)[matches].reshape(-1))
         sizes = np.diff(self.offsets)[matches]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.repeat(self.offsets[:-1][matches] - offsets[:-1], sizes) + np.arange(offsets[-1])
@@ -124,6 +165,8 @@ class Reporting:
         self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
         self.branch_of = np.array(bindings.branches, dtype=np.int64)
         self.negated, self.fixed = bindings.negated, bindings.fixed
+        self.columns = np.argsort(self.variable_of)
+        self.in_sequence = bool((self.columns == np.arange(len(self.columns))).all())
         self.opens = np.array([any(part.open for part in parts) for parts in bindings.absent])
         self.waits = bool(self.opens.any())
         bound: list[set[str]] = [set() for _ in bindings.absent]
@@ -152,7 +195,7 @@ class Reporting:
         if self.query.output in (OutputMode.COUNT, OutputMode.LATEST):
             found = self._certain_by_last_event(live, found)
         if self.query.output is OutputMode.COUNT:
-            last = found.events[found.offsets[1:] - 1]
+            last = found.last
             return self.counted(live, last, np.ones(len(last), dtype=np.int64), self._weighed(live, found))
         if self.query.output is OutputMode.LATEST:
             found = self._latest(live, found)
@@ -167,7 +210,7 @@ class Reporting:
 
     def _window_closed(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
         """Which matches no event still to come can share a window with."""
-        first = found.events[found.offsets[:-1]]
+        first = found.first
         match self.query.window:
             case _ if watermark == FOREVER:
                 return np.ones(len(found), dtype=bool)
@@ -182,7 +225,7 @@ class Reporting:
     def _by_variable(self, found: Expanded, order: Integers, rows: Integers) -> tuple[Integers, Integers]:
         """The matches `order` variable by variable: offsets of each, and the rows of all events."""
         if self.fixed:
-            rows_of = rows[found.events.reshape(-1, self.fixed)[order]].T[np.argsort(self.variable_of)]
+            rows_of = rows[found.events.reshape(-1, self.fixed)[order]].T[self.columns]
             starts = np.arange(len(order) + 1) + len(order) * np.arange(self.fixed)[:, None]
             return starts, np.ascontiguousarray(rows_of).reshape(-1)
         offsets = np.empty((len(self.positive), len(order) + 1), dtype=np.int64)
@@ -244,13 +287,27 @@ class Reporting:
         """By end, then start, then the events of the variables in pattern order."""
         if len(found) == 1:
             return np.zeros(1, dtype=np.int64)
-        first, last = rank[found.events[found.offsets[:-1]]], rank[found.events[found.offsets[1:] - 1]]
-        order = np.lexsort((first, last))
-        ends, starts = last[order], first[order]
-        if ((ends[1:] == ends[:-1]) & (starts[1:] == starts[:-1])).any():
-            lists = self._by_variable(found, np.arange(len(found)), np.arange(len(rank)))
-            self.support("order_ties", order, first, last, *lists, np.empty_like(order))
+        ends = rank[found.last]
+        # Events ascend with their ranks: where words begin with the first event, they tell the start as well.
+        first = NOTHING if self.fixed and self.in_sequence else rank[found.first]
+        order = arrange(self.support, ends, first, lambda: self._words(found))
+        if order is None:
+            by_end = np.argsort(ends, kind="stable")
+            order = by_end[self._order(found.take(by_end), rank)]
         return order
+
+    def _words(self, found: Expanded) -> Words:
+        """Matches as words that compare as they do."""
+        if self.fixed:
+            events = found.events
+            if not self.in_sequence:
+                events = events.reshape(-1, self.fixed)[:, self.columns].reshape(-1)
+            return np.arange(0, len(events) + 1, self.fixed), events
+        variables = len(self.positive)
+        starts = np.empty(len(found) + 1, dtype=np.int64)
+        words = np.empty(len(found.events) + variables * len(found), dtype=np.int64)
+        self.support("spell", found.offsets, found.events, found.codes, self.variable_of, variables, starts, words)
+        return starts, words
 
     def _non_overlapping(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
         """What is left when overlapping matches are passed over; what ends at the watermark or waits stays pending."""
@@ -259,7 +316,7 @@ class Reporting:
         strict_key = bool(self.query.partition_by)
         blocked = self._blocked(live)
         keep, wait = [], []
-        first, last = found.events[found.offsets[:-1]], found.events[found.offsets[1:] - 1]
+        first, last = found.first, found.last
         for m in self._order(found, rank).tolist():
             p = int(partition[first[m]]) if strict_key else 0
             key = (int(rank[last[m]]), int(rank[first[m]]))
@@ -290,9 +347,9 @@ class Reporting:
 
     def _certain_by_last_event(self, live: Remembered, found: Expanded) -> Expanded:
         """The matches of the events of which all matches are certain; the others wait for one another."""
-        last = found.events[found.offsets[1:] - 1]
+        last = found.last
         uncertain = self._uncertain(live)
-        waits = np.isin(last, uncertain.events[uncertain.offsets[1:] - 1])
+        waits = np.isin(last, uncertain.last)
         live.pending = live.pending + found.take(np.flatnonzero(waits))
         return found.take(np.flatnonzero(~waits))
 
@@ -300,7 +357,7 @@ class Reporting:
         """For each event that completes matches, the latest of them."""
         best = np.full(live.events.length, -1, dtype=np.int64)
         lists = self._by_variable(found, np.arange(len(found)), np.arange(live.events.length))
-        self.support("latest_matches", found.events[found.offsets[1:] - 1], *lists, best)
+        self.support("latest_matches", np.ascontiguousarray(found.last), *lists, best)
         return found.take(best[best >= 0])
 
     def _weighed(self, live: Remembered, found: Expanded) -> Weighed:
@@ -340,18 +397,33 @@ class Reporting:
                 "or let the matches stay compressed"
             )
         order = self._order(found, rank)
-        offsets, events = self._by_variable(found, order, rows)
-        columns = tuple(row_lists(o - o[0], events[int(o[0]) : int(o[-1])]) for o in offsets)
-        first, last = found.events[found.offsets[:-1]][order], found.events[found.offsets[1:] - 1][order]
-        one = np.ones(len(found), dtype=np.int64)
-        return MatchSet(self.positive, columns, time[first], time[last], None, one, -one)
+        m = len(found)
+        one, none = (np.ndarray((m,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))
+        if self.fixed and not self.support.plain:
+            events, start, end = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+            matches = found.events.reshape(-1, self.fixed)
+            self.support("write_rows", order, self.columns, matches, time, rows, events, start, end)
+            ends = pa.py_buffer(np.arange(m + 1, dtype=np.int32))
+            columns = tuple(_lists(ends, m, of_variable) for of_variable in events)
+            return MatchSet(self.positive, columns, start, end, None, one, none)
+        offsets, by_variable = self._by_variable(found, order, rows)
+        columns = tuple(row_lists(o - o[0], by_variable[int(o[0]) : int(o[-1])]) for o in offsets)
+        start, end = time[found.first[order]], time[found.last[order]]
+        return MatchSet(self.positive, columns, start, end, None, one, none)
 
+
+_ONE, _NONE = np.array([1], dtype=np.int64), np.array([-1], dtype=np.int64)
+"""What `count` and `completed_by` are of a match that stands for itself, in memory that all matches share."""
+_ONE.flags.writeable = _NONE.flags.writeable = False
 
 _ROW, _ROWS = pa.int64(), pa.list_(pa.int64())
 
 
 def row_lists(offsets: Integers, rows: Integers) -> pa.ListArray:
     """The rows of each match, over the same memory; `pa.array` would import pandas to look at it."""
+    return _lists(pa.py_buffer(offsets.astype(np.int32)), len(offsets) - 1, rows)
+
+
+def _lists(offsets: pa.Buffer, matches: int, rows: Integers) -> pa.ListArray:
     values = pa.Array.from_buffers(_ROW, len(rows), [None, pa.py_buffer(rows)])
-    ends = pa.py_buffer(offsets.astype(np.int32))
-    return pa.Array.from_buffers(_ROWS, len(offsets) - 1, [None, ends], children=[values])
+    return pa.Array.from_buffers(_ROWS, matches, [None, offsets], children=[values])
