@@ -52,6 +52,8 @@ class Tier:
         return self._options.jit is None and self.compilable and self._spent <= PATIENCE
 
     def __call__(self, entry: str, *arguments: Any) -> Any:
+        if not self.warming_up:
+            return self._entries[entry](*arguments)
         return self.instead(self._entries[entry], *arguments)
 
     def instead(self, function: Callable[..., Result], *arguments: Any) -> Result:
