@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from augury.codegen import LazyKernel
+from augury.codegen.lazy_kernel import STRETCH
 from augury.ir.terms import Strategy
 from augury.options import Options
 from augury.plan import ChainBranch, LazyChainPlan, Negation
@@ -73,7 +74,9 @@ def check(jit: bool, text: str, events: pa.Table, data: st.DataObject, *, orders
 
     options = Options(jit=jit, counters=data.draw(st.booleans()), compressed=data.draw(st.booleans()))
     follows = None if how == "fixed" else reorder
-    agrees(LazyKernel(plan, options, reorder=follows, tree=how == "tree", piece=2), query, events, data)
+    stretch = data.draw(st.sampled_from([1, 2, STRETCH]), label="stretch")
+    kernel = LazyKernel(plan, options, reorder=follows, tree=how == "tree", piece=2, stretch=stretch)
+    agrees(kernel, query, events, data)
 
 
 @PLAIN

@@ -140,6 +140,24 @@ def test_batch_cuts_and_saved_states_are_invisible(
 
 
 @given(streams, st.lists(st.integers(0, 12), max_size=4))
+def test_parts_stored_one_by_one_are_the_batch(events: list[dict[str, Any]], cuts: list[int]) -> None:
+    table = table_of(events)
+    schema = EventSchema.from_arrow(table.schema)
+    (batch,) = batches_of(table, schema, [])
+    encoded, _ = encode(batch, schema, SPECS, Encoding.start(LITERALS))
+    whole, pieced = (EventStore(SPECS, with_places=False) for _ in range(2))
+    whole.append(encoded)
+    bounds = [0, *sorted(cut % (len(table) + 1) for cut in cuts), len(table)]
+    for lo, hi in pairwise(bounds):
+        part = encoded.part(lo, hi)
+        assert (part.length, part.first) == (hi - lo, lo)
+        pieced.append(part)
+    stored, expected = pieced.to_tables(), whole.to_tables()
+    # NaN is not equal to itself.
+    assert {k: str(t.to_pydict()) for k, t in stored.items()} == {k: str(t.to_pydict()) for k, t in expected.items()}
+
+
+@given(streams, st.lists(st.integers(0, 12), max_size=4))
 def test_a_column_in_pieces_reads_as_one(events: list[dict[str, Any]], cuts: list[int]) -> None:
     table = table_of(events)
     schema = EventSchema.from_arrow(table.schema)

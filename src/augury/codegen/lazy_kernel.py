@@ -8,6 +8,7 @@ one. Partial matches of the new order are built from the events of the live wind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ from augury.ir.terms import OutputMode
 from augury.options import Options
 from augury.plan import LazyChainPlan
 from augury.runtime.batch import EventBatch
-from augury.runtime.columns import ColumnSpec, encode
+from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches, SharedMatches
 from augury.runtime.state import FOREVER, RunState
@@ -44,6 +45,9 @@ FAMILY = "lazy-chain"
 
 PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are moved to their place."""
+
+STRETCH = 1 << 16
+"""How many events of a long batch are taken together: what is remembered of them fits in the caches."""
 
 Reorder: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], tuple[tuple[str, ...], ...]]"
 """The best evaluation orders of a plan for so many events of each variable in a window."""
@@ -61,11 +65,12 @@ class LazyKernel(Consuming):
         reorder: Reorder | None = None,
         tree: bool = False,
         piece: int = 1 << 10,
+        stretch: int = STRETCH,
     ) -> None:
         """`source` is what the plan was emitted as with these options, if it was.
 
         With `reorder` the order follows the stream from step to step, in a `tree` also within one, every half window
-        but no more often than every `piece` events.
+        but no more often than every `piece` events. Longer batches may be taken in stretches of `stretch` events.
         """
         output = plan.query.output
         self.tallies = plan.unary and output is OutputMode.COUNT
@@ -73,6 +78,7 @@ class LazyKernel(Consuming):
         if self.shares:
             reorder = None
         self.plan, self.options, self.reorder, self.tree, self.piece = plan, options, reorder, tree, piece
+        self.stretch = stretch
         self.support = Tier(support_source(), options)
         self.totals = Totals(plan.query)
         self.span = span_of(plan.query.window)
@@ -116,34 +122,80 @@ class LazyKernel(Consuming):
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
-        first = live.events.length
-        encoded, live.encoding = encode(
+        encoded, encoding = encode(
             batch,
             self.plan.query.schema,
             (*live.source.specs, *self.keys, *self.totals.specs),
             live.encoding,
             functions=self.options.callables,
         )
+        parts: list[MatchSet] = []
+        lo, hi = 0, self._together(live, encoded, 0)
+        while hi < encoded.length:
+            live.encoding = replace(encoding, next_event=encoded.first + hi)
+            first = self._append(live, encoded.part(lo, hi))
+            # Whatever is still to come is not before the next event.
+            mark = min(watermark, int(encoded.time[hi]))
+            parts.append(self._reported(live, first, mark, sum(map(len, parts))))
+            self._forget(live, mark)
+            lo, hi = hi, self._together(live, encoded, hi)
+        live.encoding = encoding
+        first = self._append(live, encoded.part(lo, hi) if lo else encoded)
+        matches: FoundMatches
+        if self.shares:
+            matches = self._shared(live, first)
+        else:
+            matches = last = self._reported(live, first, watermark, sum(map(len, parts)))
+            if parts:
+                matches = MatchSet.concat(last.variables, [*parts, last])
+        self._forget(live, watermark)
+        if watermark != FOREVER and self.reorder is not None and not self.tree and encoded.length:
+            self._follow(live)
+        live.broken = False
+        return self._saved(live), matches
+
+    def _together(self, live: LazyState, encoded: EncodedBatch, first: int) -> int:
+        """The end of the events that are taken together from `first` on, as a rule that of the batch.
+
+        A long batch is taken in stretches, so that each has the memory, still in the caches, of the one before. This is
+        done where nobody can tell: all matches are reported, each as soon as its last event is there, which orders
+        them, and no partial match waits for events. Concurrent events stay together. A stretch is no shorter than what
+        is remembered, so that work on all of that adds up to no more than the batch.
+        """
+        size = max(self.stretch, live.events.length - live.horizon)
+        if (
+            encoded.length - first <= 2 * size
+            or self.shares
+            or self.tree
+            or self.plan.query.output is not OutputMode.ALL
+            or self.span < 0
+            or live.source.pools
+            or self.chain(live.orders).reporting.waits
+        ):
+            return encoded.length
+        return int(np.searchsorted(encoded.rank, encoded.rank[first + size - 1], side="right"))
+
+    def _append(self, live: LazyState, encoded: EncodedBatch) -> int:
+        """Remember events, with the numbers of their keys; where the first one is."""
+        first = live.events.length
         live.events.append(encoded)
         view = live.events.view
         words, null = key_words(encoded.arrays, encoded.length, self.keys)
         live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
-        matches = self._shared(live, first) if self.shares else self._reported(live, first, watermark)
-        live.horizon = self.horizon(live, watermark)
-        # After the last events there is nothing to make room for, nor an order to follow.
-        if watermark != FOREVER:
-            if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
-                self.compact(live)
-            if self.reorder is not None and not self.tree and encoded.length:
-                self._follow(live)
-        live.broken = False
-        return self._saved(live), matches
+        return first
 
-    def _reported(self, live: LazyState, first: int, watermark: int) -> MatchSet:
+    def _forget(self, live: LazyState, watermark: int) -> None:
+        live.horizon = self.horizon(live, watermark)
+        # After the last events there is nothing to make room for.
+        if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
+            self.compact(live)
+
+    def _reported(self, live: LazyState, first: int, watermark: int, before: int) -> MatchSet:
+        """The matches that the events from `first` on complete, after so many that the batch has had `before`."""
         found = live.pending + Expanded.of(
             [self.consume(live, lo, hi, watermark, orders) for lo, hi, orders in self._segments(live, first)]
         )
-        if len(found) > self.options.max_matches:
+        if before + len(found) > self.options.max_matches:
             raise self.too_many()
         return self.chain(live.orders).reporting.report(live, found, watermark)
 

@@ -77,6 +77,20 @@ class EncodedBatch:
     type: Codes
     arrays: Arrays
 
+    def part(self, lo: int, hi: int) -> EncodedBatch:
+        """The events from `lo` to `hi`, over the same memory."""
+        arrays: Arrays = {}
+        for name, values in self.arrays.items():
+            offsets = self.arrays.get(f"{name.removesuffix('_values')}_offsets")
+            if name.endswith("_values") and offsets is not None and len(offsets) > self.length:
+                arrays[name] = values[int(offsets[lo] - offsets[0]) : int(offsets[hi] - offsets[0])]
+            else:
+                # Offsets are one more than there are events.
+                arrays[name] = values[lo : hi + len(values) - self.length]
+        some = slice(lo, hi)
+        rows, time, rank, type = self.rows[some], self.time[some], self.rank[some], self.type[some]
+        return EncodedBatch(hi - lo, self.first + lo, rows, time, rank, type, arrays)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoding:
