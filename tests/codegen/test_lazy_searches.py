@@ -39,6 +39,17 @@ def test_negated_events_that_fit_the_first_one_are_looked_for_once(jit: bool, si
     assert one_by_one.counters["predicates"] > 200_000
 
 
+def test_what_is_kept_for_the_first_event_is_not_read_where_nothing_is_kept() -> None:
+    """With B first, A is found twice: from the buffers, and when a C of the stream has gone on with a partial match."""
+    text = "PATTERN AND(A a, B b, C c) WHERE a.x < b.x WITHIN 20 seconds"
+    stream = events("BAACBCAAC", [2.0, 1.0, 3.0, 0.0, 2.0, 0.0, 1.5, 4.0, 0.0])
+    plan = plan_of(text, stream, "bca")
+    plan = replace(plan, selected=frozenset("abc"), kept=frozenset("abc"))
+    for size in (1, 3, 9):
+        fed = Feed(LazyKernel(plan, COUNTING)).all(pieces(stream, size))
+        assert fed.matches == reference_matches(plan.query, stream)
+
+
 def test_what_follows_from_other_comparisons_is_not_tested() -> None:
     """Of a, b and c in ascending order, a is only compared with b; a sum is the same sum wherever it stands."""
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AND a.x < c.x AND b.x < a.x + 4 AND c.x <= a.x + 4"

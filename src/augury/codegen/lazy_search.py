@@ -43,6 +43,7 @@ class Searches(Selections):
         self.outer -= {n.number for n in later}
         self.kept -= {n.number for n in later}
         self.order = node.order
+        alone = kept and re.search(rf"\b([jprt]_{v}|{v}__\w+)\b", str(inside)) is None
         if key is None:
             self._range(out, node, bound, root=root)
         depth = out.depth
@@ -66,7 +67,7 @@ class Searches(Selections):
         elif found or kept:
             first, end = ("0", f"found_{v}") if found else (f"lo_{v}", f"hi_{v}")
             at = f"{'G' if rest else 'Y'}{node.number}[at_{v}]" if found else f"at_{v}"
-            if kept and self._reads_event_alone(v, inside):
+            if alone:
                 self.event_alone.add(node.number)
             if not tested and self._only_reports(node):
                 event = f"H{node.number}_e[{at}]" if kept else f"{self._buffer(node.variable).name}_e[{at}]"
@@ -75,18 +76,15 @@ class Searches(Selections):
                 return
             out.add(f"for at_{v} in range({first}, {end}):", f"take {self._label(node)}")
             place = f"j_{v} = {f'F{node.number}[{at}]' if kept else at}"
-            self._first_line(out, f"e_{v} = H{node.number}_e[{at}]" if node.number in self.event_alone else place)
+            self._first_line(out, f"e_{v} = H{node.number}_e[{at}]" if alone else place)
         elif near is not None:
             self._abreast(out, node, near)
         else:
             out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
         out.depth += 1
-        self._loads(out, [] if node.number in self.event_alone else [node.variable], inside)
+        self._loads(out, [] if alone else [node.variable], inside)
         out.lines += inside.lines
         out.depth = depth
-
-    def _reads_event_alone(self, v: str, inside: Lines) -> bool:
-        return re.search(rf"\b([jprt]_{v}|{v}__\w+)\b", str(inside)) is None
 
     def _first_line(self, out: Lines, text: str) -> None:
         """The first line of a loop whose head has just been written."""
