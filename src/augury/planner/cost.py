@@ -373,8 +373,8 @@ def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
 
     Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs a few tests for
     each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing candidates once
-    for each first event pays when several partial matches grow from it. Lists are put into blocks where each is
-    compared with several others.
+    for each first event, also those for a negated part, pays when several partial matches grow from it. Lists are put
+    into blocks where each is compared with several others.
     """
     events = window_events(plan.query, plan.statistics, [v.name for v in plan.query.variables])
     models = branch_models(plan, events)
