@@ -16,21 +16,25 @@ Words: TypeAlias = "tuple[Integers, Integers]"
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
 
-def arrange(support: Tier, ends: Integers, first: Integers, words: Callable[[], Words]) -> Integers | None:
-    """The places of matches by their `ends`, what comes `first` if it is not empty, and their words.
-
-    None if compiled code is to do it and the ends are not ascending.
-    """
+def arrange(support: Tier, ends: Integers, first: Integers, words: Callable[[], Words]) -> Integers:
+    """The places of matches by their `ends`, what comes `first` if it is not empty, and their words."""
     if support.plain:
         return support.instead(_plainly, ends, first, words)
-    spelled = words()
+    starts, spelled = words()
     n = len(ends)
     keys, groups, order = np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
-    count = support("pack_keys", ends, first, *spelled, keys, groups)
-    if count < 0:
-        return None
-    support("merge_keys", count, groups, keys, *spelled, order)
-    return order
+    lists = starts[:-1], starts[1:]
+    count = support("pack_keys", ends, first, *lists, spelled, keys, groups)
+    if count >= 0:
+        support("merge_keys", count, groups, keys, *lists, spelled, order)
+        return order
+    # Equal ends keep their places, so that what is in order among them stays so.
+    by_end = np.argsort(ends, kind="stable")
+    lists = starts[:-1][by_end], starts[1:][by_end]
+    first = first[by_end] if len(first) else first
+    count = support("pack_keys", ends[by_end], first, *lists, spelled, keys, groups)
+    support("merge_keys", count, groups, keys, *lists, spelled, order)
+    return by_end[order]
 
 
 def _plainly(ends: Integers, first: Integers, words: Callable[[], Words]) -> Integers:

@@ -52,14 +52,16 @@ def pack_keys(
     ends: NDArray[Any],
     first: NDArray[Any],
     starts: NDArray[Any],
+    stops: NDArray[Any],
     words: NDArray[Any],
     keys: NDArray[Any],
     groups: NDArray[Any],
 ) -> int:
     """Write a key for each match and, for those of equal `ends`, where they end and the width of places in their keys.
 
-    How many such groups there are, -1 if ends descend. `first` is what comes before the words, if there is anything.
-    There is always room for it, since neither matches nor events are 2**31 many.
+    How many such groups there are, -1 if ends descend. The words of match m are `words[starts[m]:stops[m]]`; `first` is
+    what comes before them, if there is anything. There is always room for it, since neither matches nor events are
+    2**31 many.
     """
     n, groups_so_far, lo = ends.shape[0], 0, 0
     while lo < n:
@@ -86,7 +88,7 @@ def pack_keys(
             room -= width_of(most - least)
         shared = INT_MAX if size > 1 else 0
         for k in range(lo, hi):
-            shared = min(shared, starts[k + 1] - starts[k])
+            shared = min(shared, stops[k] - starts[k])
         for f in range(shared):
             least = most = words[begins[0] + f]
             for k in range(size):
@@ -117,14 +119,16 @@ def width_of(x: int) -> int:
     return width
 
 
-def precedes(x: int, y: int, width: int, lo: int, starts: NDArray[Any], words: NDArray[Any]) -> bool:
+def precedes(
+    x: int, y: int, width: int, lo: int, starts: NDArray[Any], stops: NDArray[Any], words: NDArray[Any]
+) -> bool:
     """Whether the match of key x comes before that of y, both of the group that begins at `lo`."""
     if x >> width != y >> width:
         return bool(x < y)
     mask = (1 << width) - 1
     a, b = lo + (x & mask), lo + (y & mask)
     i, j = starts[a], starts[b]
-    while i < starts[a + 1]:
+    while i < stops[a]:
         if words[i] != words[j]:
             return bool(words[i] < words[j])
         i += 1
@@ -137,6 +141,7 @@ def merge_keys(
     groups: NDArray[Any],
     all_keys: NDArray[Any],
     starts: NDArray[Any],
+    stops: NDArray[Any],
     words: NDArray[Any],
     order: NDArray[Any],
 ) -> None:
@@ -151,12 +156,12 @@ def merge_keys(
         bounds[0] = 0
         while left < n:
             right = left + 1
-            while right < n and precedes(keys[right - 1], keys[right], width, lo, starts, words):
+            while right < n and precedes(keys[right - 1], keys[right], width, lo, starts, stops, words):
                 right += 1
             # A run of a few takes in what follows, which is less work than merging.
             while right < min(left + 8, n):
                 key, at = keys[right], right
-                while at > left and precedes(key, keys[at - 1], width, lo, starts, words):
+                while at > left and precedes(key, keys[at - 1], width, lo, starts, stops, words):
                     keys[at] = keys[at - 1]
                     at -= 1
                 keys[at] = key
@@ -169,7 +174,7 @@ def merge_keys(
                 left, middle, right = bounds[r], bounds[r + 1], bounds[min(r + 2, runs)]
                 i, j, k = natural(left), natural(middle), natural(left)
                 while i < middle and j < right:
-                    if precedes(keys[i], keys[j], width, lo, starts, words):
+                    if precedes(keys[i], keys[j], width, lo, starts, stops, words):
                         other[k] = keys[i]
                         i += 1
                     else:

@@ -290,11 +290,7 @@ class Reporting:
         ends = rank[found.last]
         # Events ascend with their ranks: where words begin with the first event, they tell the start as well.
         first = NOTHING if self.fixed and self.in_sequence else rank[found.first]
-        order = arrange(self.support, ends, first, lambda: self._words(found))
-        if order is None:
-            by_end = np.argsort(ends, kind="stable")
-            order = by_end[self._order(found.take(by_end), rank)]
-        return order
+        return arrange(self.support, ends, first, lambda: self._words(found))
 
     def _words(self, found: Expanded) -> Words:
         """Matches as words that compare as they do."""
