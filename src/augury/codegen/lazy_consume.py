@@ -121,8 +121,6 @@ class Consuming(ABC):
         live.peak = max(live.peak, live.waiting())
         if live.waiting() > 2 * live.pruned:
             live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
-        if live.source.fixed and len(found.parts) > 1:
-            return Expanded.alike(live.source.fixed, np.concatenate([p.events for p in found.parts]))
         return Expanded.of(found.parts)
 
     def _now(self, live: LazyState, end: int, watermark: int) -> int:
@@ -279,10 +277,10 @@ class Found:
             raise self.kernel.too_many()
         events = live.arrays["O_events"][:w].copy()
         if fixed:
-            offsets, codes = np.arange(0, w + 1, fixed), np.tile(np.arange(fixed), m)
+            self.parts.append(Expanded.alike(fixed, events))
         else:
             offsets, codes = (live.arrays[name][:size].copy() for name, size in (("O_offsets", m + 1), ("O_codes", w)))
-        self.parts.append(Expanded(offsets, events, codes))
+            self.parts.append(Expanded(offsets, events, codes))
         # Room for more, so that the next ones cost less.
         for name in ("O_offsets", "O_events", "O_codes"):
             if len(live.arrays[name]) < 1 << 17:
