@@ -11,6 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from augury.codegen.vectors import all_lanes, call, come_from
+
 LANES = 16
 """Floats of a vector."""
 
@@ -28,11 +30,11 @@ def emit_near(
     builder: Any, rows: Any, width: Any, base: Any, lo: Any, hi: Any, values: Any, first: Any, sign: Any, limit: Any
 ) -> Any:
     """Instructions for `near` of the prelude; `rows` and `values` are pointers to 32 and 64 bit floats."""
-    reads = builder.fcmp_ordered("<", _absolute(builder, limit), ir.DoubleType()(float("inf")))
+    reads = builder.fcmp_ordered("<", call(builder, "llvm.fabs.f64", limit.type, limit), ir.DoubleType()(float("inf")))
     size = builder.select(reads, width, _INDEX(0))
     block = builder.gep(rows, [builder.mul(base, width)])
     sums = _products(builder, block, builder.gep(values, [first]), sign, size)
-    least = _all_lanes(builder, builder.fptrunc(limit, _NUMBER))
+    least = all_lanes(builder, builder.fptrunc(limit, _NUMBER), LANES)
     found = _INDEX(0)
     for k, total in enumerate(sums):
         # True of a NaN as well: only the exact product knows what to do with that list.
@@ -52,48 +54,29 @@ def _products(builder: Any, block: Any, row: Any, sign: Any, size: Any) -> list[
     builder.position_at_end(loop)
     at, sums = builder.phi(_INDEX), [builder.phi(_VECTOR) for _ in range(VECTORS)]
     element = builder.fmul(sign, builder.load(builder.gep(row, [at])))
-    x = _all_lanes(builder, builder.fptrunc(element, _NUMBER))
+    x = all_lanes(builder, builder.fptrunc(element, _NUMBER), LANES)
     place = builder.gep(block, [builder.mul(at, _INDEX(_SIZE))])
+    # Fused where the processor can: the less is rounded, the better.
     longer = [
-        builder.call(_multiply_add(builder), [x, _vector_at(builder, place, k), total]) for k, total in enumerate(sums)
+        call(builder, f"llvm.fmuladd.v{LANES}f32", _VECTOR, x, _vector_at(builder, place, k), total)
+        for k, total in enumerate(sums)
     ]
     following = builder.add(at, _INDEX(1))
     builder.cbranch(builder.icmp_signed("<", following, size), loop, end)
-    at.add_incoming(_INDEX(0), before)
-    at.add_incoming(following, loop)
+    come_from(at, (before, _INDEX(0)), (loop, following))
     for total, more in zip(sums, longer, strict=True):
-        total.add_incoming(zeros, before)
-        total.add_incoming(more, loop)
+        come_from(total, (before, zeros), (loop, more))
 
     builder.position_at_end(end)
     totals = [builder.phi(_VECTOR) for _ in range(VECTORS)]
     for total, more in zip(totals, longer, strict=True):
-        total.add_incoming(zeros, before)
-        total.add_incoming(more, loop)
+        come_from(total, (before, zeros), (loop, more))
     return totals
-
-
-def _multiply_add(builder: Any) -> Any:
-    """Fused where the processor can: the less is rounded, the better."""
-    name = f"llvm.fmuladd.v{LANES}f32"
-    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 
 def _vector_at(builder: Any, place: Any, k: int) -> Any:
     pointer = builder.gep(place, [_INDEX(k * LANES)])
     return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
-
-
-def _all_lanes(builder: Any, number: Any) -> Any:
-    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.IntType(32)(0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
-
-
-def _absolute(builder: Any, number: Any) -> Any:
-    kind = ir.FunctionType(number.type, [number.type])
-    name = "llvm.fabs.f64"
-    return builder.call(builder.module.globals.get(name) or ir.Function(builder.module, kind, name), [number])
 
 
 def _between(builder: Any, first: Any, end: Any) -> Any:
@@ -105,7 +88,4 @@ def _between(builder: Any, first: Any, end: Any) -> Any:
 
 def emit_lowest(builder: Any, bits: Any) -> Any:
     """Instructions for `lowest` of the prelude."""
-    kind = ir.FunctionType(_INDEX, [_INDEX, ir.IntType(1)])
-    name = "llvm.cttz.i64"
-    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    return builder.call(function, [bits, ir.IntType(1)(1)])
+    return call(builder, "llvm.cttz.i64", _INDEX, bits, ir.IntType(1)(1))

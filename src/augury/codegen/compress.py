@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 
 from augury.codegen.prelude_search import AHEAD
+from augury.codegen.vectors import all_lanes, call, come_from
 
 LANES = 8
 
@@ -44,7 +45,7 @@ def emit_marked(builder: Any, mask: Any, size: Any, lo: Any, found: Any, *, nati
     builder.cbranch(builder.icmp_unsigned("!=", bits, _INDEX(0)), some, on)
 
     builder.position_at_end(some)
-    together = builder.icmp_signed(">", _call(builder, "llvm.ctpop.i64", bits), _INDEX(FEW))
+    together = builder.icmp_signed(">", call(builder, "llvm.ctpop.i64", _INDEX, bits), _INDEX(FEW))
     builder.cbranch(together if native else _BIT(0), many, few)
 
     builder.position_at_end(many)
@@ -60,13 +61,13 @@ def emit_marked(builder: Any, mask: Any, size: Any, lo: Any, found: Any, *, nati
     total = builder.phi(_INDEX)
     following = builder.add(at, _INDEX(SIZE))
     builder.cbranch(builder.icmp_signed("<", following, size), loop, end)
-    _come_from(total, (loop, n), (many, more), (few, singly))
-    _come_from(at, (before, _INDEX(0)), (on, following))
-    _come_from(n, (before, _INDEX(0)), (on, total))
+    come_from(total, (loop, n), (many, more), (few, singly))
+    come_from(at, (before, _INDEX(0)), (on, following))
+    come_from(n, (before, _INDEX(0)), (on, total))
 
     builder.position_at_end(end)
     result = builder.phi(_INDEX)
-    _come_from(result, (before, _INDEX(0)), (on, total))
+    come_from(result, (before, _INDEX(0)), (on, total))
     return result
 
 
@@ -74,26 +75,23 @@ def emit_ahead(builder: Any, operator: str, ascending: Any, lo: Any, value: Any)
     """Instructions for `below` and `up_to` of the prelude."""
     lanes = ir.VectorType(_INDEX, AHEAD)
     there = builder.load(builder.bitcast(builder.gep(ascending, [lo]), lanes.as_pointer()), align=8)
-    one = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.IntType(32)(0))
-    all_lanes = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), AHEAD), [0] * AHEAD))
-    bits = builder.bitcast(builder.icmp_signed(operator, there, all_lanes), ir.IntType(AHEAD))
+    bits = builder.bitcast(builder.icmp_signed(operator, there, all_lanes(builder, value, AHEAD)), ir.IntType(AHEAD))
     # With a one behind the last place, so that there is a first place that is not below.
     bits = builder.not_(builder.zext(bits, _INDEX))
-    return _call(builder, "llvm.cttz.i64", bits, _BIT(1))
+    return call(builder, "llvm.cttz.i64", _INDEX, bits, _BIT(1))
 
 
 def _together(builder: Any, bits: Any, base: Any, found: Any, n: Any) -> Any:
     """Write the places of `bits`, counted from `base`; how many there are by then."""
     eight = ir.VectorType(_BIT, LANES)
-    kind = ir.FunctionType(_PLACES, [_PLACES, _PLACES, eight])
-    compress = _function(builder, f"llvm.x86.avx512.mask.compress.v{LANES}i64", kind)
-    places = builder.add(_all_lanes(builder, base), ir.Constant(_PLACES, list(range(LANES))))
+    places = builder.add(all_lanes(builder, base, LANES), ir.Constant(_PLACES, list(range(LANES))))
     for k in range(0, SIZE, LANES):
         byte = builder.trunc(builder.lshr(bits, _INDEX(k)), _BYTE)
         here = builder.add(places, ir.Constant(_PLACES, [k] * LANES))
-        moved = builder.call(compress, [here, ir.Constant(_PLACES, [0] * LANES), builder.bitcast(byte, eight)])
+        zeros, marked = ir.Constant(_PLACES, [0] * LANES), builder.bitcast(byte, eight)
+        moved = call(builder, f"llvm.x86.avx512.mask.compress.v{LANES}i64", _PLACES, here, zeros, marked)
         builder.store(moved, builder.bitcast(builder.gep(found, [n]), _PLACES.as_pointer()), align=8)
-        n = builder.add(n, builder.zext(_call(builder, "llvm.ctpop.i8", byte), _INDEX))
+        n = builder.add(n, builder.zext(call(builder, "llvm.ctpop.i8", _BYTE, byte), _INDEX))
     return n
 
 
@@ -103,11 +101,11 @@ def _one_by_one(builder: Any, bits: Any, base: Any, found: Any, n: Any) -> Any:
     builder.branch(loop)
     builder.position_at_end(loop)
     left, at = builder.phi(_INDEX), builder.phi(_INDEX)
-    place = _call(builder, "llvm.cttz.i64", left, _BIT(1))
+    place = call(builder, "llvm.cttz.i64", _INDEX, left, _BIT(1))
     builder.store(builder.add(base, place), builder.gep(found, [at]))
     rest, following = builder.and_(left, builder.sub(left, _INDEX(1))), builder.add(at, _INDEX(1))
-    _come_from(left, (before, bits), (loop, rest))
-    _come_from(at, (before, n), (loop, following))
+    come_from(left, (before, bits), (loop, rest))
+    come_from(at, (before, n), (loop, following))
     builder.cbranch(builder.icmp_unsigned("!=", rest, _INDEX(0)), loop, end)
     builder.position_at_end(end)
     return following
@@ -118,22 +116,3 @@ def _first(builder: Any, count: Any) -> Any:
     unused = builder.sub(_INDEX(SIZE), count)
     unused = builder.select(builder.icmp_signed(">", unused, _INDEX(0)), unused, _INDEX(0))
     return builder.lshr(_INDEX(-1), unused)
-
-
-def _all_lanes(builder: Any, number: Any) -> Any:
-    one = builder.insert_element(ir.Constant(_PLACES, ir.Undefined), number, ir.IntType(32)(0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
-
-
-def _call(builder: Any, name: str, *arguments: Any) -> Any:
-    kind = ir.FunctionType(arguments[0].type, [a.type for a in arguments])
-    return builder.call(_function(builder, name, kind), arguments)
-
-
-def _function(builder: Any, name: str, kind: Any) -> Any:
-    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-
-
-def _come_from(phi: Any, *ways: tuple[Any, Any]) -> None:
-    for block, value in ways:
-        phi.add_incoming(value, block)

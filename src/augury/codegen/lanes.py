@@ -11,6 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from augury.codegen.vectors import all_lanes, call, come_from
+
 LANES = 8
 
 SHORT = 3 * LANES
@@ -83,12 +85,12 @@ def _products(builder: Any, a: Any, b: Any, n: Any, done: Any, begin: int) -> An
     longer = builder.fadd(sums, builder.fmul(x, y))
     following = builder.add(at, _INDEX(LANES))
     builder.cbranch(builder.icmp_signed("<", following, whole), loop, rest)
-    _come_from(at, (more, _INDEX(begin)), (loop, following))
-    _come_from(sums, (more, done), (loop, longer))
+    come_from(at, (more, _INDEX(begin)), (loop, following))
+    come_from(sums, (more, done), (loop, longer))
 
     builder.position_at_end(rest)
     full = builder.phi(_VECTOR)
-    _come_from(full, (more, done), (loop, longer))
+    come_from(full, (more, done), (loop, longer))
     builder.cbranch(builder.icmp_signed(">", n, whole), part, end)
 
     builder.position_at_end(part)
@@ -98,18 +100,13 @@ def _products(builder: Any, a: Any, b: Any, n: Any, done: Any, begin: int) -> An
 
     builder.position_at_end(end)
     lanes = builder.phi(_VECTOR)
-    _come_from(lanes, (before, done), (rest, full), (part, filled))
+    come_from(lanes, (before, done), (rest, full), (part, filled))
     width = LANES
     while width > 1:
         width //= 2
         low, high = (_slice(builder, lanes, start, width) for start in (0, width))
         lanes = builder.fadd(low, high)
     return builder.extract_element(lanes, ir.IntType(32)(0))
-
-
-def _come_from(phi: Any, *ways: tuple[Any, Any]) -> None:
-    for block, value in ways:
-        phi.add_incoming(value, block)
 
 
 def _load(builder: Any, pointer: Any, type: Any) -> Any:
@@ -124,15 +121,10 @@ def _first(builder: Any, pointer: Any, at: Any, size: Any) -> Any:
     """
     begin = _INDEX(at) if isinstance(at, int) else at
     numbers = ir.Constant(_INDICES, list(range(LANES)))
-    left = builder.insert_element(ir.Constant(_INDICES, [0] * LANES), builder.sub(size, begin), ir.IntType(32)(0))
-    all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    there = builder.icmp_signed("<", numbers, builder.shuffle_vector(left, left, all_lanes))
+    there = builder.icmp_signed("<", numbers, all_lanes(builder, builder.sub(size, begin), LANES))
     pointer = builder.gep(pointer, [begin])
     place = builder.bitcast(pointer, _VECTOR.as_pointer())
-    kind = ir.FunctionType(_VECTOR, [place.type, ir.IntType(32), there.type, _VECTOR])
-    name = f"llvm.masked.load.v{LANES}f64.p0"
-    load = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    return builder.call(load, [place, ir.IntType(32)(8), there, _ZEROS])
+    return call(builder, f"llvm.masked.load.v{LANES}f64.p0", _VECTOR, place, ir.IntType(32)(8), there, _ZEROS)
 
 
 def _slice(builder: Any, vector: Any, start: int, width: int) -> Any:

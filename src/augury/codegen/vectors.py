@@ -1,0 +1,27 @@
+"""What all vector instructions are written with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+
+def all_lanes(builder: Any, number: Any, lanes: int) -> Any:
+    """A vector with the same number in each lane."""
+    one = builder.insert_element(
+        ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined), number, ir.IntType(32)(0)
+    )
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
+
+
+def call(builder: Any, name: str, type: Any, *arguments: Any) -> Any:
+    """What an intrinsic of LLVM yields."""
+    kind = ir.FunctionType(type, [a.type for a in arguments])
+    return builder.call(builder.module.globals.get(name) or ir.Function(builder.module, kind, name), arguments)
+
+
+def come_from(phi: Any, *ways: tuple[Any, Any]) -> None:
+    """The value that a register has for each block that one may come from."""
+    for block, value in ways:
+        phi.add_incoming(value, block)
