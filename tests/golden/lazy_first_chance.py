@@ -96,7 +96,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 top2_a = next_lower(B2_t, top2_a, FILL[2], t_c)  # before c
                 base3_n = next_lower(B1_t, base3_n, FILL[1], t_c - 600000)  # WITHIN
                 top3_n = next_lower(B1_t, top3_n, FILL[1], t_c)  # before c
-                for at_b in range(0, found_b):  # take B b
+                for at_b in range(found_b):  # take B b
                     j_b = G1[at_b]
                     e_b = B3_e[j_b]
                     t_b = B3_t[j_b]
@@ -104,7 +104,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     lo_a = base2_a  # WITHIN
                     hi_a = within_lower(B2_t, lo_a, top2_a, t_b)  # before c, b
                     found_a = select_2(lo_a, hi_a, b__c_price, B2__c_price, MASK, G2)  # a.price < b.price   (query 2:31)
-                    for at_a in range(0, found_a):  # take A a
+                    for at_a in range(found_a):  # take A a
                         j_a = G2[at_a]
                         e_a = B2_e[j_a]
                         t_a = B2_t[j_a]
@@ -114,7 +114,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         lo_n = within_upper(B1_t, base3_n, top3_n, t_a)  # after a
                         hi_n = within_lower(B1_t, lo_n, top3_n, t_b)  # before c, b
                         found_n = select_3(lo_n, hi_n, a__c_volume_null, a__c_volume, B1__c_volume, B1__c_volume_null, MASK, G3)  # n.volume > a.volume   (query 2:75)
-                        for at_n in range(0, found_n):  # take N n
+                        for at_n in range(found_n):  # take N n
                             j_n = G3[at_n]
                             gone_n = True
                             break

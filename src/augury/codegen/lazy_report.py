@@ -60,17 +60,16 @@ class Reports(Known):
         alone = not node.children and not node.step.absent and len(node.completes) == 1
         return bool(self.fixed) and self.loud and alone
 
-    def _report_each(self, out: Lines, node: Node, first: str, end: str, event: str) -> None:
-        """A match for each place `at` from `first` to `end`, where `event` is the last one that it binds."""
+    def _report_each(self, out: Lines, node: Node, span: str, size: str, event: str) -> None:
+        """A match for each place `at` of a `span` of so many, where `event` is the last one that it binds."""
         v = self.names[node.variable]
-        self._room(out, f"{self.fixed} * ({end} - {first})" if first != "0" else f"{self.fixed} * {end}")
-        with out.block(f"for at_{v} in range({first}, {end}):", f"take {self._label(node)}"):
+        self._room(out, f"{self.fixed} * {size}")
+        with out.block(f"for at_{v} in range({span}):", f"take {self._label(node)}"):
             out.add(f"e_{v} = {event}")
             self._write(out)
-        count = f"{end} - {first}" if first != "0" else end
-        out.add(f"m += {count}")
+        out.add(f"m += {size}")
         if self.counters:
-            out.add(f"seen{node.number} += {count}", "partial matches")
+            out.add(f"seen{node.number} += {size}", "partial matches")
 
     def _write(self, out: Lines) -> None:
         (branch,) = self.plan.branches

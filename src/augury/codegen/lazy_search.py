@@ -65,16 +65,16 @@ class Searches(Selections):
         if key is not None:
             self._walk(out, inside, node, bound, key)
         elif found or kept:
-            first, end = ("0", f"found_{v}") if found else (f"lo_{v}", f"hi_{v}")
+            span, size = (f"found_{v}",) * 2 if found else (f"lo_{v}, hi_{v}", f"(hi_{v} - lo_{v})")
             at = f"{'G' if rest else 'Y'}{node.number}[at_{v}]" if found else f"at_{v}"
             if alone:
                 self.event_alone.add(node.number)
             if not tested and self._only_reports(node):
                 event = f"H{node.number}_e[{at}]" if kept else f"{self._buffer(node.variable).name}_e[{at}]"
-                self._report_each(out, node, first, end, event)
+                self._report_each(out, node, span, size, event)
                 out.depth = depth
                 return
-            out.add(f"for at_{v} in range({first}, {end}):", f"take {self._label(node)}")
+            out.add(f"for at_{v} in range({span}):", f"take {self._label(node)}")
             place = f"j_{v} = {f'F{node.number}[{at}]' if kept else at}"
             self._first_line(out, f"e_{v} = H{node.number}_e[{at}]" if alone else place)
         elif near is not None:
