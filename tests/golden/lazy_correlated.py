@@ -18,28 +18,28 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offse
     n3 = FILL[3]  # of n
     for i1 in range(natural(i0), n, 4096):
         size = min(n - i1, 4096)
-        types = type_[i1 : i1 + size]  # store them for a
+        types = type_[i1 : i1 + size]  # of a
         for k in range(size):
             MASK[k] = types[k] == 0
         n2_0, n2 = n2, n2 + marked(MASK, size, i1, B2_e[n2:])
         for at in range(natural(n2_0), n2):
             i = natural(B2_e[at])
             B2_t[at] = time[i]
-        types = type_[i1 : i1 + size]  # store them for b
+        types = type_[i1 : i1 + size]  # of b
         for k in range(size):
             MASK[k] = types[k] == 1
         n1_0, n1 = n1, n1 + marked(MASK, size, i1, B1_e[n1:])
         for at in range(natural(n1_0), n1):
             i = natural(B1_e[at])
             B1_t[at] = time[i]
-        types = type_[i1 : i1 + size]  # store them for c
+        types = type_[i1 : i1 + size]  # of c
         for k in range(size):
             MASK[k] = types[k] == 2
         n0_0, n0 = n0, n0 + marked(MASK, size, i1, B0_e[n0:])
         for at in range(natural(n0_0), n0):
             i = natural(B0_e[at])
             B0_t[at] = time[i]
-        types = type_[i1 : i1 + size]  # store them for n
+        types = type_[i1 : i1 + size]  # of n
         for k in range(size):
             MASK[k] = types[k] == 3
         n3_0, n3 = n3, n3 + marked(MASK, size, i1, B3_e[n3:])
@@ -60,15 +60,28 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offse
 
 @kernel
 def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null):
-    for i in range(i0, n):
-        if (type_[i] == 2):
-            counts[(i - i0) // piece, 0] += 1
-        if (type_[i] == 1):
-            counts[(i - i0) // piece, 1] += 1
-        if (type_[i] == 0):
-            counts[(i - i0) // piece, 2] += 1
-        if (type_[i] == 3):
-            counts[(i - i0) // piece, 3] += 1
+    for i1 in range(natural(i0), n, piece):
+        size = min(n - i1, piece)
+        total = 0
+        types = type_[i1 : i1 + size]  # of c
+        for k in range(size):
+            total += types[k] == 2
+        counts[(i1 - i0) // piece, 0] += total
+        total = 0
+        types = type_[i1 : i1 + size]  # of b
+        for k in range(size):
+            total += types[k] == 1
+        counts[(i1 - i0) // piece, 1] += total
+        total = 0
+        types = type_[i1 : i1 + size]  # of a
+        for k in range(size):
+            total += types[k] == 0
+        counts[(i1 - i0) // piece, 2] += total
+        total = 0
+        types = type_[i1 : i1 + size]  # of n
+        for k in range(size):
+            total += types[k] == 3
+        counts[(i1 - i0) // piece, 3] += total
 
 
 @kernel

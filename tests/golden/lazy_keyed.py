@@ -54,13 +54,23 @@ def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, 
 
 @kernel
 def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price):
-    for i in range(i0, n):
-        if (type_[i] == 0):
-            counts[(i - i0) // piece, 0] += 1
-        if (type_[i] == 1):
-            counts[(i - i0) // piece, 1] += 1
-        if (type_[i] == 2):
-            counts[(i - i0) // piece, 2] += 1
+    for i1 in range(natural(i0), n, piece):
+        size = min(n - i1, piece)
+        total = 0
+        types = type_[i1 : i1 + size]  # of a
+        for k in range(size):
+            total += types[k] == 0
+        counts[(i1 - i0) // piece, 0] += total
+        total = 0
+        types = type_[i1 : i1 + size]  # of b
+        for k in range(size):
+            total += types[k] == 1
+        counts[(i1 - i0) // piece, 1] += total
+        total = 0
+        types = type_[i1 : i1 + size]  # of c
+        for k in range(size):
+            total += types[k] == 2
+        counts[(i1 - i0) // piece, 2] += total
 
 
 @kernel

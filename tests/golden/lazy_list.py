@@ -49,15 +49,23 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price,
 
 @kernel
 def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
-    for i in range(i0, n):
-        if part[i] < 0:
-            continue
-        if (type_[i] == 2):
-            counts[(i - i0) // piece, 0] += 1
-        if (type_[i] == 1):
-            counts[(i - i0) // piece, 1] += 1
-        if (type_[i] == 0):
-            counts[(i - i0) // piece, 2] += 1
+    for i1 in range(natural(i0), n, piece):
+        size = min(n - i1, piece)
+        total = 0
+        for k in range(size):  # of c
+            i = natural(i1 + k)
+            total += ((type_[i] == 2)) and part[i] >= 0
+        counts[(i1 - i0) // piece, 0] += total
+        total = 0
+        for k in range(size):  # of b
+            i = natural(i1 + k)
+            total += ((type_[i] == 1)) and part[i] >= 0
+        counts[(i1 - i0) // piece, 1] += total
+        total = 0
+        for k in range(size):  # of a
+            i = natural(i1 + k)
+            total += ((type_[i] == 0)) and part[i] >= 0
+        counts[(i1 - i0) // piece, 2] += total
 
 
 @kernel

@@ -211,16 +211,7 @@ class Layout:
     def _store_piece(self, out: Lines, b: Buffer) -> None:
         """Buffer by buffer, as a selector does it: without a jump for each event that nobody can foretell."""
         n, at = f"n{b.number}", f"{b.name}_e"
-        tests = [f"({b.fits})"] + (["part[i] >= 0"] if self.query.partition_by else [])
-        types = re.fullmatch(r"\(type_\[i\] == (\d+)\)", b.fits)
-        if types and not self.query.partition_by:
-            out.add("types = type_[i1 : i1 + size]", f"store them for {', '.join(b.variables)}")
-            with out.block("for k in range(size):"):
-                out.add(f"MASK[k] = types[k] == {types[1]}")
-        else:
-            with out.block("for k in range(size):", f"store them for {', '.join(b.variables)}"):
-                out.add("i = natural(i1 + k)")
-                out.add(f"MASK[k] = {' and '.join(tests)}")
+        self._for_each_fitting(out, b, "MASK[k] = {}")
         out.add(f"{n}_0, {n} = {n}, {n} + marked(MASK, size, i1, {at}[{n}:])")
         with out.block(f"for at in range(natural({n}_0), {n}):"):
             out.add(f"i = natural({at}[at])")
@@ -231,13 +222,28 @@ class Layout:
         out.add()
         out.add()
         out.add("@kernel")
-        with out.block(f"def tally(i0, n, piece, counts, {arguments}):"), out.block("for i in range(i0, n):"):
-            if self.query.partition_by:
-                with out.block("if part[i] < 0:"):
-                    out.add("continue")
+        with (
+            out.block(f"def tally(i0, n, piece, counts, {arguments}):"),
+            out.block("for i1 in range(natural(i0), n, piece):"),
+        ):
+            out.add("size = min(n - i1, piece)")
             for b in self.buffers:
-                with out.block(f"if {b.fits}:"):
-                    out.add(f"counts[(i - i0) // piece, {b.number}] += 1")
+                out.add("total = 0")
+                self._for_each_fitting(out, b, "total += {}")
+                out.add(f"counts[(i1 - i0) // piece, {b.number}] += total")
+
+    def _for_each_fitting(self, out: Lines, b: Buffer, what: str) -> None:
+        """A loop over `size` events from `i1` on that does something with whether each fits; by type alone, vectors."""
+        types = re.fullmatch(r"\(type_\[i\] == (\d+)\)", b.fits)
+        if types and not self.query.partition_by:
+            out.add("types = type_[i1 : i1 + size]", f"of {', '.join(b.variables)}")
+            with out.block("for k in range(size):"):
+                out.add(what.format(f"types[k] == {types[1]}"))
+            return
+        tests = [f"({b.fits})"] + (["part[i] >= 0"] if self.query.partition_by else [])
+        with out.block("for k in range(size):", f"of {', '.join(b.variables)}"):
+            out.add("i = natural(i1 + k)")
+            out.add(what.format(" and ".join(tests)))
 
     def _copy(self, out: Lines, b: Buffer) -> None:
         """What a buffer holds of event `i` beside its number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,10 +35,9 @@ def rates_of_pieces(
     if before < first:
         code("tally", before, first, piece, counts[:1], *stream)
     code("tally", first, n, piece, counts[1:], *stream)
-    for k in range(1, len(counts)):
-        events = min(n, first + k * piece) - (first + (k - 1) * piece) + (piece if k > 1 else first - before)
-        in_both = (counts[k - 1] + counts[k]) * (window / events)
-        yield {v: float(in_both[b]) for v, b in buffer_of.items()}
+    for k, (last, new) in enumerate(pairwise(counts.tolist())):
+        events = min(n, first + (k + 1) * piece) - (first + k * piece) + (piece if k else first - before)
+        yield {v: (last[b] + new[b]) * window / events for v, b in buffer_of.items()}
 
 
 def live_rates(live: LazyState, clock: Integers, span: int) -> dict[str, float]:
