@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from augury.codegen import store
+from augury.codegen import jit, store
 from augury.codegen.jit import load
 from augury.codegen.source import kernel_source
 from augury.codegen.store import clear, default_cache_dir
@@ -404,3 +404,9 @@ def test_the_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     source = kernel_source(PAIRS + "# default\n", ("pairs",))
     assert load(source)["pairs"](*ROWS) == ANSWER
     assert len(files_in(tmp_path / ".cache" / "augury")) == 1
+
+
+def test_kernels_on_disk_are_named_by_every_file_that_writes_instructions() -> None:
+    folder = Path(jit.__file__).parent
+    writing = {file.name for file in folder.glob("*.py") if "from llvmlite import ir" in file.read_text()}
+    assert writing == set(jit.INSTRUCTIONS)

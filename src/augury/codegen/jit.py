@@ -29,6 +29,9 @@ Functions: TypeAlias = Mapping[str, Function]
 
 NO_FUNCTIONS: Functions = MappingProxyType({})
 
+INSTRUCTIONS = ("vectors.py", "lanes.py", "abreast.py", "compress.py")
+"""Where instructions are written that compiled kernels have in place of functions of the prelude."""
+
 _LOG = logging.getLogger(__name__)
 # Without fast mathematics, which may assume that there is no NaN: NaN is a value here. The error model of NumPy makes
 # x / 0 an infinity, as it is for the NumPy scalars that the same text works on as plain Python.
@@ -297,9 +300,7 @@ def _folder(codegen: Any) -> str:
 def _instruction_text() -> str:
     """The one part of compiled kernels that is not in their own text or in the prelude."""
     folder = files("augury.codegen")
-    return "".join(
-        folder.joinpath(name).read_text(encoding="utf-8") for name in ("lanes.py", "abreast.py", "compress.py")
-    )
+    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in INSTRUCTIONS)
 
 
 @functools.cache
