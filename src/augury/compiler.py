@@ -141,10 +141,10 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
             return EventSetKernel(plan, options, query.kernel)
         case LazyChainPlan():
             assert isinstance(query.kernel, LazyChainSource)
-            return LazyKernel(plan, options, query.kernel, reorder=remembering(_MARGIN) if plan.adaptive else None)
+            return LazyKernel(plan, options, query.kernel, better=remembering(_MARGIN) if plan.adaptive else None)
         case LazyTreePlan(chain):
             assert isinstance(query.kernel, LazyChainSource)
-            return LazyKernel(chain, options, query.kernel, reorder=remembering(_MARGIN), tree=True)
+            return LazyKernel(chain, options, query.kernel, better=remembering(_MARGIN), tree=True)
         case LinkedPlan():
             assert isinstance(query.kernel, LinkedSource)
             return LinkedKernel(plan, options, query.kernel)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import augury
 from augury.ir.query import BoundQuery
 from augury.plan import LazyChainPlan, Negation, StreamStatistics
-from augury.planner.cost import ChainModel, branch_models, evaluation_order, lists, reorder
+from augury.planner.cost import ChainModel, branch_models, evaluation_order, lists, remembering, reorder
 from augury.planner.expected import (
     ASSUMED_EVENTS,
     ASSUMED_SELECTIVITY,
@@ -347,6 +347,21 @@ def test_lists_that_are_compared_often_are_put_into_blocks(
     plan = build_lazy_chain(bound(text), hints)
     assert isinstance(plan, LazyChainPlan)
     assert plan.abreast == set(expected)
+
+
+def test_sorting_pays_where_events_are_searched_for_often() -> None:
+    """In the orders the tree takes on, by what a window holds then."""
+    true = dict.fromkeys(("a.x < b.x", "b.x < a.x + 4"), 0.2)
+    text = f"SEQ(A a, B b) WHERE {' AND '.join(true)} WITHIN 1 minute"
+    plan = build_lazy_chain(bound(text), Hints(StreamStatistics({"a": 2.0, "b": 1.0}, true)))
+    assert isinstance(plan, LazyChainPlan)
+    better = remembering(1.0)
+    assert better(plan, {"a": 900.0, "b": 90.0}) is plan
+    seldom, often = better(plan, {"a": 9.0, "b": 900.0}), better(plan, {"a": 90.0, "b": 900.0})
+    assert seldom.orders == often.orders == (("a", "b"),)
+    assert seldom.selected == often.selected == {"a", "b"}
+    assert not seldom.sorted
+    assert often.sorted == {"b"}
 
 
 def _seconds(plan: LazyChainPlan, counts: Mapping[str, float]) -> float:

@@ -67,17 +67,20 @@ def check(jit: bool, text: str, events: pa.Table, data: st.DataObject, *, orders
     assert isinstance(built, LazyChainPlan)
     plan = data.draw(plans(built), label="plan")
     how = data.draw(st.sampled_from(["fixed", "adaptive", "tree"] if orders else ["fixed"]), label="how")
-    others = [data.draw(evaluations(plan), label="order") for _ in range(orders)]
+    others = [
+        replace(data.draw(plans(plan), label="other plan"), negation=plan.negation, indexed=plan.indexed)
+        for _ in range(orders)
+    ]
 
-    def reorder(p: LazyChainPlan, rates: Mapping[str, float]) -> tuple[tuple[str, ...], ...]:
+    def any_other(p: LazyChainPlan, rates: Mapping[str, float]) -> LazyChainPlan:
         assert rates.keys() == {c.variable for b in p.branches for c in b.components}
         assert min(rates.values()) >= 0
-        return data.draw(st.sampled_from(others), label="next order")
+        return data.draw(st.sampled_from(others), label="next plan")
 
     options = Options(jit=jit, counters=data.draw(st.booleans()), compressed=data.draw(st.booleans()))
-    follows = None if how == "fixed" else reorder
+    follows = None if how == "fixed" else any_other
     stretch = data.draw(st.sampled_from([1, 2, STRETCH]), label="stretch")
-    kernel = LazyKernel(plan, options, reorder=follows, tree=how == "tree", piece=2, stretch=stretch)
+    kernel = LazyKernel(plan, options, better=follows, tree=how == "tree", piece=2, few=0, stretch=stretch)
     agrees(kernel, query, events, data)
 
 

@@ -84,8 +84,8 @@ def stream_arrays(
     events: EventStore, encoding: Encoding, specs: Sequence[ColumnSpec], source: KernelSource
 ) -> list[npt.NDArray[Any]]:
     """The arrays that generated functions take first, in their order."""
-    # Ranks are sorted anew whenever a string is new, so only where strings are compared by more than equality.
-    order = ranks(encoding.dictionary) if "string_rank[" in source.text else np.zeros(1, dtype=np.int64)
+    # Ranks are sorted anew whenever a string is new.
+    order = ranks(encoding.dictionary) if source.ranks_strings else np.zeros(1, dtype=np.int64)
     return [
         *map(events.view, ("time", "rank", "place", "type", "partition")),
         order,

@@ -49,8 +49,8 @@ PATIENCE = 1 << 14
 STRETCH = 1 << 16
 """How many events of a long batch are taken together: what is remembered of them fits in the caches."""
 
-Reorder: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], tuple[tuple[str, ...], ...]]"
-"""The best evaluation orders of a plan for so many events of each variable in a window."""
+Better: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]"
+"""The plan for so many events of each variable in a window: the one given unless another order is better."""
 
 
 class LazyKernel(Consuming):
@@ -62,23 +62,25 @@ class LazyKernel(Consuming):
         options: Options,
         source: LazyChainSource | None = None,
         *,
-        reorder: Reorder | None = None,
+        better: Better | None = None,
         tree: bool = False,
         piece: int = 1 << 10,
+        few: int = 4,
         stretch: int = STRETCH,
     ) -> None:
         """`source` is what the plan was emitted as with these options, if it was.
 
-        With `reorder` the order follows the stream from step to step, in a `tree` also within one, every half window
-        but no more often than every `piece` events. Longer batches may be taken in stretches of `stretch` events.
+        With `better` the order follows the stream from step to step, in a `tree` also within one, every half window
+        but no more often than every `piece` events; `few` events more or less in a window say nothing about rates.
+        Longer batches may be taken in stretches of `stretch` events.
         """
         output = plan.query.output
         self.tallies = plan.unary and output is OutputMode.COUNT
         self.shares = self.tallies or (plan.unary and output is OutputMode.ALL and options.compressed)
         if self.shares:
-            reorder = None
-        self.plan, self.options, self.reorder, self.tree, self.piece = plan, options, reorder, tree, piece
-        self.stretch = stretch
+            better = None
+        self.plan, self.options, self.better, self.tree = plan, options, better, tree
+        self.piece, self.few, self.stretch = piece, few, stretch
         self.support = Tier(support_source(), options)
         self.totals = Totals(plan.query)
         self.span = span_of(plan.query.window)
@@ -87,9 +89,10 @@ class LazyKernel(Consuming):
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
             for k, c in enumerate(plan.query.partition_by)
         )
+        self.plans = {plan.orders: plan}
         self.chains: dict[Orders, Chain] = {}
         if source is not None:
-            self.chains[_orders(plan)] = self._ready(source)
+            self.chains[plan.orders] = self._ready(source)
 
     def _ready(self, source: LazyChainSource) -> Chain:
         code = Tier(source.source, self.options, source.functions)
@@ -109,8 +112,8 @@ class LazyKernel(Consuming):
         """The kernel of an order, generated when it first occurs."""
         chain = self.chains.get(orders)
         if chain is None:
-            plan = self.plan.in_order(orders)
-            chain = self.chains[orders] = self._ready(emit_lazy_chain(plan, counters=self.options.counters))
+            source = emit_lazy_chain(self.plans[orders], counters=self.options.counters)
+            chain = self.chains[orders] = self._ready(source)
         return chain
 
     # -- the contract -----------------------------------------------------------------------------------------------
@@ -149,7 +152,7 @@ class LazyKernel(Consuming):
             if parts:
                 matches = MatchSet.concat(last.variables, [*parts, last])
         self._forget(live, watermark)
-        if watermark != FOREVER and self.reorder is not None and not self.tree and encoded.length:
+        if watermark != FOREVER and self.better is not None and not self.tree and encoded.length:
             self._follow(live)
         live.broken = False
         return self._saved(live), matches
@@ -240,10 +243,9 @@ class LazyKernel(Consuming):
         return dict(zip(COUNTERS, totals, strict=True)) | by_step | {"orders": live.changes + 1} | weighed
 
     def _new_state(self) -> LazyState:
-        orders = _orders(self.plan)
         return LazyState.start(
-            self.chain(orders).source,
-            orders,
+            self.chain(self.plan.orders).source,
+            self.plan.orders,
             keys=len(self.keys),
             with_places=self.counts_events,
             totals=self.totals.specs,
@@ -268,34 +270,35 @@ class LazyKernel(Consuming):
     def _segments(self, live: LazyState, first: int) -> Iterator[tuple[int, int, Orders]]:
         """The new events in pieces, each with the order to evaluate it in."""
         n = live.events.length
-        if self.reorder is None or not self.tree or n == first or (self.counts_events and self.keys):
+        if self.better is None or not self.tree or n == first or (self.counts_events and self.keys):
             yield first, n, live.orders
             return
         clock, code = self.clock(live), self.chain(live.orders).code
         piece = max(self.piece, events_in_window(clock, self.span) // 2)
         at, orders = first, live.orders
-        plan = self.plan.in_order(orders)
         for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
-            better = self.reorder(plan, rates)
+            better = self._better(live, orders, rates)
             if better != orders:
                 if first + k * piece > at:
                     yield at, first + k * piece, orders
                 at, orders = first + k * piece, better
-                plan = self.plan.in_order(orders)
         yield at, n, orders
 
     def _follow(self, live: LazyState) -> None:
         """Take on another order if the rates of the live window ask for it."""
-        assert self.reorder is not None
         # Places of different partitions do not ascend together.
         rates = live_rates(live, self.clock(live), -1 if self.counts_events and self.keys else self.span)
-        if close(rates, live.rates):
-            return
-        live.rates = rates
-        better = self.reorder(self.plan.in_order(live.orders), rates)
+        better = self._better(live, live.orders, rates)
         if better != live.orders:
             self.build_up(live, better, live.events.length)
 
-
-def _orders(plan: LazyChainPlan) -> Orders:
-    return tuple(b.evaluation for b in plan.branches)
+    def _better(self, live: LazyState, orders: Orders, rates: Mapping[str, float]) -> Orders:
+        """The orders for these rates, thought about when they have left those of the last time."""
+        assert self.better is not None
+        if close(rates, live.rates, self.few):
+            return orders
+        live.rates = rates
+        plan = self.better(self.plans[orders], rates)
+        # An order that was left and comes back is compiled already.
+        self.plans.setdefault(plan.orders, plan)
+        return plan.orders

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from augury.codegen.lazy_layout import Layout
 from augury.codegen.source import KernelSource
@@ -60,7 +62,7 @@ class Entry:
     """For `more`, the buffers of its lists."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LazyChainSource:
     """The generated kernel and what its caller must know to feed it."""
 
@@ -87,3 +89,24 @@ class LazyChainSource:
     buffer_of: Mapping[str, int]
     head_keys: Mapping[int, str]
     """The key columns by which the waiting partial matches of a node's parent are found."""
+
+    @cached_property
+    def buffer_arrays(self) -> tuple[tuple[str, ...], ...]:
+        """For each buffer the arrays that are as long as it is."""
+        return tuple(tuple(self._buffer_arrays(b)) for b in range(len(self.layout.buffers)))
+
+    def _buffer_arrays(self, b: int) -> Iterator[str]:
+        layout = self.layout
+        yield from (name for name in self.arrays if name.startswith(f"B{b}_"))
+        for (owner, _), q in layout.indexes.items():
+            if owner == b:
+                yield from (f"X{q}_{x}" for x in ("id", "next", "prev"))
+        yield from (f"L{k}" for (owner, _, _), k in layout.links.items() if owner == b)
+        for name in self.arrays:
+            state = re.match(r"[FGHNY](\d+)", name)
+            if state and self.node_buffers[int(state[1])] == b:
+                yield name
+        yield from (f"Z{z}_order" for (owner, _), z in layout.sorted.items() if owner == b)
+        for variable, (owner, _, _) in self.lists.items():
+            if owner == b:
+                yield from (f"{x}_{variable}" for x in ("S", "E", "RI", "RF"))

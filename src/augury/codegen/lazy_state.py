@@ -59,6 +59,8 @@ class LazyState:
     stored: int = 0
     peak: int = 0
     pruned: int = ROOM
+    longest: int = ROOM
+    """Events that the longest buffer has had room for."""
     seen: int = 0
     """Partial matches made in orders that were left."""
     changes: int = 0
@@ -91,7 +93,7 @@ class LazyState:
         arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
         arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
         arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
-        arrays["MASK"] = np.zeros(ROOM + SPARE, dtype=np.uint8)
+        arrays["MASK"] = np.zeros(self.longest + SPARE, dtype=np.uint8)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
         arrays["WIDTH"] = np.zeros((max(1, len(layout.turned)), 2), dtype=np.int64)
@@ -100,7 +102,8 @@ class LazyState:
             arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
         for name in source.arrays:
             if name not in arrays:
-                arrays[name] = np.zeros(self._shape(name, ROOM), dtype=self._dtype(name))
+                # As long as before, since what has grown once would grow again.
+                arrays[name] = np.empty(self._shape(name, self.longest), dtype=self._dtype(name))
                 if name.startswith(("X", "P")) and ("_first" in name or "_last" in name or "_head" in name):
                     arrays[name][:] = -1
         self.arrays = arrays
@@ -135,39 +138,23 @@ class LazyState:
 
     # -- room -------------------------------------------------------------------------------------------------------
 
-    def buffer_arrays(self, b: int) -> list[str]:
-        """The arrays that are as long as a buffer."""
-        layout = self.source.layout
-        names = [n for n in self.arrays if n.startswith((f"B{b}_",))]
-        names += [f"X{q}_{x}" for (owner, _), q in layout.indexes.items() if owner == b for x in ("id", "next", "prev")]
-        names += [f"L{k}" for (owner, _, _), k in layout.links.items() if owner == b]
-        names += [
-            name
-            for name in self.arrays
-            if (found := re.match(r"[FGHNY](\d+)", name)) and self.source.node_buffers[int(found[1])] == b
-        ]
-        names += [f"Z{z}_order" for (owner, _), z in layout.sorted.items() if owner == b]
-        return names
-
     def reserve(self, more: int) -> None:
         """Room for `more` events in every buffer."""
-        longest = more
-        for b in range(len(self.source.layout.buffers)):
+        for b, names in enumerate(self.source.buffer_arrays):
             least = int(self.arrays["FILL"][b]) + more
             size = len(self.arrays[f"B{b}_e"]) - SPARE
             if least > size:
                 size = max(2 * size, least)
-                lists = [v for v, (buffer, _, _) in self.source.lists.items() if buffer == b]
-                for name in (*self.buffer_arrays(b), *(f"{x}_{v}" for v in lists for x in ("S", "E", "RI", "RF"))):
+                for name in names:
                     self.grow(name, size)
-            longest = max(longest, size)
+            self.longest = max(self.longest, size)
         for (b, _), d in self.source.layout.turned.items():
             blocks = -(-(len(self.arrays[f"B{b}_e"]) - SPARE) // ABREAST)
             room = blocks * ABREAST * int(self.arrays["WIDTH"][d, 0])
             if room > len(self.arrays[f"D{d}"]):
                 self.grow(f"D{d}", room)
-        if longest + SPARE > len(self.arrays["MASK"]):
-            self.arrays["MASK"] = np.zeros(2 * longest + SPARE, dtype=np.uint8)
+        if self.longest + SPARE > len(self.arrays["MASK"]):
+            self.arrays["MASK"] = np.zeros(2 * self.longest + SPARE, dtype=np.uint8)
 
     def widen(self, first: int, end: int) -> None:
         """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""

@@ -27,6 +27,8 @@ class KernelSource:
     text: str
     entries: tuple[str, ...]
     fingerprint: str
+    ranks_strings: bool
+    """Whether strings are compared by more than equality."""
 
 
 def kernel_source(text: str, entries: tuple[str, ...]) -> KernelSource:
@@ -37,7 +39,7 @@ def kernel_source(text: str, entries: tuple[str, ...]) -> KernelSource:
     (64, True)
     """
     parts = json.dumps([FORMAT, *prelude().values(), entries, text])
-    return KernelSource(text, entries, hashlib.sha256(parts.encode()).hexdigest())
+    return KernelSource(text, entries, hashlib.sha256(parts.encode()).hexdigest(), "string_rank[" in text)
 
 
 @functools.cache

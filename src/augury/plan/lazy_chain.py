@@ -160,6 +160,11 @@ class LazyChainPlan:
         single = not any(c.iterated for c in branch.components)
         return branch.sequential and single and not branch.absent and isinstance(self.query.window, TimeWindow | None)
 
+    @property
+    def orders(self) -> tuple[tuple[str, ...], ...]:
+        """The evaluation order of each branch."""
+        return tuple(b.evaluation for b in self.branches)
+
     def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:
         """The same plan with its branches evaluated in other orders."""
         branches = tuple(replace(b, evaluation=e) for b, e in zip(self.branches, evaluation, strict=True))

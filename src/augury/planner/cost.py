@@ -33,6 +33,9 @@ SOME = 8
 MANY, SELDOM = 256, 0.1
 """Candidates of a search, and the share of them that comparisons leave, from which on it is a sorted one."""
 
+OFTEN = 32
+"""Searches that look at an event, from which on it pays to sort it."""
+
 SEVERAL = 3
 """Partial matches from one first event, from which on it pays to test later candidates once for all of them."""
 
@@ -356,10 +359,7 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
 
     A branch keeps the order it has unless that costs more than `margin` times as much.
     """
-    names = [c.variable for b in plan.branches for c in b.components]
-    expected = {} if counts.keys() >= set(names) else window_events(plan.query, plan.statistics, names)
-    events = {v: max(FEWEST, counts[v]) if v in counts else expected[v] for v in names}
-    models = branch_models(plan, events)
+    models = branch_models(plan, _events(plan, [c.variable for b in plan.branches for c in b.components], counts))
     best = []
     for model, branch in zip(models, plan.branches, strict=True):
         order = evaluation_order(model)
@@ -368,15 +368,21 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
     return tuple(best)
 
 
-def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
-    """The plan with the ways to search that pay for what it expects.
+def _events(plan: LazyChainPlan, names: Sequence[str], counts: Mapping[str, float]) -> dict[str, float]:
+    """How many events of each variable a window holds: as counted, else as expected."""
+    expected = {} if counts.keys() >= set(names) else window_events(plan.query, plan.statistics, names)
+    return {v: max(FEWEST, counts[v]) if v in counts else expected[v] for v in names}
 
-    Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs a few tests for
-    each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing candidates once
-    for each first event, also those for a negated part, pays when several partial matches grow from it. Lists are put
-    into blocks where each is compared with several others.
+
+def with_searches(plan: LazyChainPlan, counts: Mapping[str, float] | None = None) -> LazyChainPlan:
+    """The plan with the ways to search that pay for what it expects, or for `counts` events in a window.
+
+    Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs as much as some
+    tests of each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing
+    candidates once for each first event, also those for a negated part, pays when several partial matches grow from it.
+    Lists are put into blocks where each is compared with several others.
     """
-    events = window_events(plan.query, plan.statistics, [v.name for v in plan.query.variables])
+    events = _events(plan, [v.name for v in plan.query.variables], counts or {})
     models = branch_models(plan, events)
     select, sort, keep, abreast = set(), set(), set(), set()
 
@@ -395,7 +401,7 @@ def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
                 select.add(v)
             if bound not in (0, first) and model.partial(bound) >= SEVERAL * model.partial(first):
                 keep.add(v)
-            elif candidates >= MANY and left <= SELDOM:
+            elif candidates >= MANY and left <= SELDOM and model.partial(bound) * candidates >= OFTEN * events[v]:
                 sort.add(v)
             if bound and in_blocks(step.component, model.partial(bound), candidates):
                 abreast.add(v)
@@ -418,16 +424,19 @@ def with_searches(plan: LazyChainPlan) -> LazyChainPlan:
     )
 
 
-def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]], tuple[tuple[str, ...], ...]]:
-    """`reorder` for one plan and a stream that is looked at often: about the same counts are thought about once."""
-    decided: dict[tuple[object, ...], tuple[tuple[str, ...], ...]] = {}
+def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]:
+    """The better plan of one that runs, if another order is, for a stream that is looked at often.
 
-    def better(plan: LazyChainPlan, counts: Mapping[str, float]) -> tuple[tuple[str, ...], ...]:
-        orders = tuple(b.evaluation for b in plan.branches)
+    About the same counts are thought about once.
+    """
+    decided: dict[tuple[object, ...], LazyChainPlan] = {}
+
+    def better(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
         # Below a few events in a window, one more or less says nothing about rates.
-        about = (orders, *(round(math.log2(max(4.0, n))) for n in counts.values()))
+        about = (plan.orders, *(round(math.log2(max(4.0, n))) for n in counts.values()))
         if about not in decided:
-            decided[about] = reorder(plan, counts, margin)
+            orders = reorder(plan, counts, margin)
+            decided[about] = plan if orders == plan.orders else with_searches(plan.in_order(orders), counts)
         return decided[about]
 
     return better
