@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations, cycle, pairwise, permutations
 
 import pyarrow as pa
 import pytest
 
 from augury.codegen import LazyKernel
+from augury.codegen.lazy_kernel import Better
 from augury.plan import LazyChainPlan, Negation
 from augury.planner.cost import remembering
 from augury.runtime.matches import MatchSet
@@ -39,7 +41,7 @@ def test_the_order_follows_the_rates(tree: bool) -> None:
     fed = Feed(adaptive(text, stream, "cba", tree=tree)).all([stream] if tree else pieces(stream, 60))
     assert fed.matches == chain["cba"].matches == chain["abc"].matches
     assert len(fed.matches) > 100
-    assert fed.live.orders[0][0] == "a"
+    assert fed.live.way.orders[0][0] == "a"
     assert 2 <= fed.counters["orders"] <= 6
     assert fed.counters["predicates"] < min(chain[order].counters["predicates"] for order in chain) / 2
 
@@ -64,7 +66,27 @@ def test_steady_rates_keep_the_order() -> None:
     text, stream = f"{RISE} WITHIN 60 seconds", ticks(2_000, weights=(60, 20, 1))
     for tree in (False, True):
         fed = Feed(adaptive(text, stream, "cba", tree=tree)).all(pieces(stream, 200))
-        assert (fed.counters["orders"], fed.live.orders) == (1, (("c", "b", "a"),))
+        assert (fed.counters["orders"], fed.live.way.orders) == (1, (("c", "b", "a"),))
+
+
+def always(plan: LazyChainPlan) -> Better:
+    return lambda _running, _rates: plan
+
+
+def test_searches_change_without_the_order() -> None:
+    """The first rates ask for sorted searches and more; that is no other order, and the matches are the same."""
+    text, stream = f"{RISE} WITHIN 12 seconds", ticks(400)
+    every = frozenset("abc")
+    for order in ("cba", "abc"):
+        given = plan_of(text, stream, order)
+        plain = replace(given, selected=frozenset(), sorted=frozenset(), kept=frozenset(), abreast=frozenset())
+        fast = replace(plain, selected=every, sorted=every, kept=every)
+        for tree in (False, True):
+            fed = Feed(LazyKernel(plain, COUNTING, better=always(fast), tree=tree))
+            fed.all(pieces(stream, 100))
+            assert fed.live.way == fast.way
+            assert fed.counters["orders"] == 1
+            assert fed.matches == Feed(kernel(text, stream, order)).all([stream]).matches
 
 
 def test_a_change_of_order_is_counted_and_repeats_nothing() -> None:
@@ -100,7 +122,7 @@ def test_a_saved_state_is_continued_in_another_order(text: str, before: str, aft
         fed = Feed(kernel(f"{text} WITHIN 12 seconds", stream, before)).all(pieces(stream.slice(0, cut), 5))
         saved = RunState.from_bytes(fed.state.to_bytes())
         then = Feed(kernel(f"{text} WITHIN 12 seconds", stream, after), saved, cut).all([stream.slice(cut)])
-        assert then.live.orders == (tuple(after),)
+        assert then.live.way.orders == (tuple(after),)
         found = [*fed.found, *then.found]
         assert MatchSet.concat(found[0].variables, found) == whole
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from augury.errors import TooManyMatches
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
-from augury.plan import LazyChainPlan
+from augury.plan import LazyChainPlan, Way
 from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.state import FOREVER
@@ -37,12 +36,10 @@ from augury.runtime.state import FOREVER
 CHUNK = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
 
-Orders: TypeAlias = "tuple[tuple[str, ...], ...]"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """One evaluation order, ready to run."""
+    """One way to evaluate, ready to run."""
 
     source: LazyChainSource
     code: Tier
@@ -51,7 +48,7 @@ class Chain:
 
 
 class Consuming(ABC):
-    """Takes events in the evaluation order that their state has."""
+    """Takes events in the way that their state has."""
 
     plan: LazyChainPlan
     options: Options
@@ -60,8 +57,8 @@ class Consuming(ABC):
     keys: tuple[ColumnSpec, ...]
 
     @abstractmethod
-    def chain(self, orders: Orders) -> Chain:
-        """The kernel of an order."""
+    def chain(self, way: Way) -> Chain:
+        """The kernel of a way."""
 
     @property
     def counts_events(self) -> bool:
@@ -77,12 +74,12 @@ class Consuming(ABC):
             "shorten WITHIN, or add predicates"
         )
 
-    def build_up(self, live: LazyState, orders: Orders, end: int) -> None:
-        """Fill the buffers and pools with the events before `end`, for another order; nothing is reported."""
-        chain = self.chain(orders)
-        live.changes += orders != live.orders
+    def build_up(self, live: LazyState, way: Way, end: int) -> None:
+        """Fill the buffers and pools with the events before `end`, for another way; nothing is reported."""
+        chain = self.chain(way)
+        live.changes += way.orders != live.way.orders
         live.seen += int(live.arrays["SEEN"].sum())
-        live.orders = orders
+        live.way = way
         live.renewed(chain.source)
         stored = live.stored
         begin = live.horizon
@@ -96,11 +93,11 @@ class Consuming(ABC):
             if entry.kind == "start":
                 self._run(live, entry, 0, int(live.arrays["FILL"][entry.buffer]), 0, None, quiet=1)
 
-    def consume(self, live: LazyState, first: int, end: int, watermark: int, orders: Orders) -> Expanded:
+    def consume(self, live: LazyState, first: int, end: int, watermark: int, way: Way) -> Expanded:
         """Take the events from `first` to `end`; the matches they complete."""
-        if orders != live.orders:
+        if way != live.way:
             live.now = self._now(live, first, watermark)
-            self.build_up(live, orders, first)
+            self.build_up(live, way, first)
         live.now = self._now(live, end, watermark)
         cuts = live.arrays["FILL"].copy()
         live.arrays["PF"][:, 1] = live.arrays["PF"][:, 0]
@@ -137,7 +134,7 @@ class Consuming(ABC):
     def _run(
         self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: Found | None, quiet: int = 0
     ) -> None:
-        stream, code = live.stream(), self.chain(live.orders).code
+        stream, code = live.stream(), self.chain(live.way).code
         live.nums[LIMIT] = self.options.max_runs
         at = r0
         while at < r1:
@@ -172,7 +169,7 @@ class Consuming(ABC):
 
     def store(self, live: LazyState, first: int, end: int) -> None:
         """Sort the events from `first` to `end` into the buffers."""
-        chain = self.chain(live.orders)
+        chain = self.chain(live.way)
         numbers = [self._values(live, key, spec, first, end) for key, spec in chain.value_specs.items()]
         live.reserve_keys()
         live.widen(first, end)
@@ -191,7 +188,7 @@ class Consuming(ABC):
         """The numbers of a key column's values; equal values of any columns of one kind share theirs."""
         numbers = live.values.get(key)
         if numbers is None:
-            specs = self.chain(live.orders).value_specs
+            specs = self.chain(live.way).value_specs
             same = next((n for k, n in live.values.items() if specs[k].kind is spec.kind), None)
             numbers = live.values[key] = KeyNumbers(1) if same is None else same
         arrays = {
@@ -208,7 +205,7 @@ class Consuming(ABC):
 
     def horizon(self, live: LazyState, watermark: int) -> int:
         """The first event that a match to come can still hold, or that can decide about one."""
-        window, reporting = self.plan.query.window, self.chain(live.orders).reporting
+        window, reporting = self.plan.query.window, self.chain(live.way).reporting
         n = live.events.length
         if isinstance(window, TimeWindow) and n:
             time = live.events.view("time")

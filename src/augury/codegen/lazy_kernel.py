@@ -15,7 +15,7 @@ import numpy as np
 
 from augury.codegen.keys import key_words
 from augury.codegen.lazy_chain import emit_lazy_chain
-from augury.codegen.lazy_consume import Chain, Consuming, Orders
+from augury.codegen.lazy_consume import Chain, Consuming
 from augury.codegen.lazy_layout import PARTITION
 from augury.codegen.lazy_rates import close, events_in_window, live_rates, rates_of_pieces
 from augury.codegen.lazy_shared import snapshot
@@ -33,7 +33,7 @@ from augury.codegen.totals import Totals, Weighed
 from augury.ir.predicate import Ref
 from augury.ir.terms import OutputMode
 from augury.options import Options
-from augury.plan import LazyChainPlan
+from augury.plan import LazyChainPlan, Way
 from augury.runtime.batch import EventBatch
 from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.matches import MatchSet
@@ -50,7 +50,7 @@ STRETCH = 1 << 16
 """How many events of a long batch are taken together: what is remembered of them fits in the caches."""
 
 Better: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]"
-"""The plan for so many events of each variable in a window: the one given unless another order is better."""
+"""The plan for so many events of each variable in a window: the one given unless another way is better."""
 
 
 class LazyKernel(Consuming):
@@ -89,10 +89,10 @@ class LazyKernel(Consuming):
             ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
             for k, c in enumerate(plan.query.partition_by)
         )
-        self.plans = {plan.orders: plan}
-        self.chains: dict[Orders, Chain] = {}
+        self.plans = {plan.way: plan}
+        self.chains: dict[Way, Chain] = {}
         if source is not None:
-            self.chains[plan.orders] = self._ready(source)
+            self.chains[plan.way] = self._ready(source)
 
     def _ready(self, source: LazyChainSource) -> Chain:
         code = Tier(source.source, self.options, source.functions)
@@ -108,12 +108,12 @@ class LazyKernel(Consuming):
             {key: specs[names[key]] for key in source.layout.key_columns if key != PARTITION},
         )
 
-    def chain(self, orders: Orders) -> Chain:
-        """The kernel of an order, generated when it first occurs."""
-        chain = self.chains.get(orders)
+    def chain(self, way: Way) -> Chain:
+        """The kernel of a way, generated when it first occurs."""
+        chain = self.chains.get(way)
         if chain is None:
-            source = emit_lazy_chain(self.plans[orders], counters=self.options.counters)
-            chain = self.chains[orders] = self._ready(source)
+            source = emit_lazy_chain(self.plans[way], counters=self.options.counters)
+            chain = self.chains[way] = self._ready(source)
         return chain
 
     # -- the contract -----------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class LazyKernel(Consuming):
             or self.plan.query.output is not OutputMode.ALL
             or self.span < 0
             or live.source.pools
-            or self.chain(live.orders).reporting.waits
+            or self.chain(live.way).reporting.waits
         ):
             return encoded.length
         return int(np.searchsorted(encoded.rank, encoded.rank[first + size - 1], side="right"))
@@ -196,15 +196,15 @@ class LazyKernel(Consuming):
     def _reported(self, live: LazyState, first: int, watermark: int, before: int) -> MatchSet:
         """The matches that the events from `first` on complete, after so many that the batch has had `before`."""
         found = live.pending + Expanded.of(
-            [self.consume(live, lo, hi, watermark, orders) for lo, hi, orders in self._segments(live, first)]
+            [self.consume(live, lo, hi, watermark, way) for lo, hi, way in self._segments(live, first)]
         )
         if before + len(found) > self.options.max_matches:
             raise self.too_many()
-        return self.chain(live.orders).reporting.report(live, found, watermark)
+        return self.chain(live.way).reporting.report(live, found, watermark)
 
     def _shared(self, live: LazyState, first: int) -> FoundMatches:
         """Only store the events: the buffers are the factorised result."""
-        reporting = self.chain(live.orders).reporting
+        reporting = self.chain(live.way).reporting
         (branch,) = self.plan.branches
         sequence = [live.source.buffer_of[c.variable] for c in branch.in_sequence]
         begin = int(live.arrays["FILL"][sequence[-1]])
@@ -244,8 +244,8 @@ class LazyKernel(Consuming):
 
     def _new_state(self) -> LazyState:
         return LazyState.start(
-            self.chain(self.plan.orders).source,
-            self.plan.orders,
+            self.chain(self.plan.way).source,
+            self.plan.way,
             keys=len(self.keys),
             with_places=self.counts_events,
             totals=self.totals.specs,
@@ -262,43 +262,43 @@ class LazyKernel(Consuming):
             return live
         live = self._new_state()
         live.restore(state.tables, self.support)
-        self.build_up(live, live.orders, live.events.length)
+        self.build_up(live, live.way, live.events.length)
         return live
 
     # -- the order ----------------------------------------------------------------------------------------------------
 
-    def _segments(self, live: LazyState, first: int) -> Iterator[tuple[int, int, Orders]]:
-        """The new events in pieces, each with the order to evaluate it in."""
+    def _segments(self, live: LazyState, first: int) -> Iterator[tuple[int, int, Way]]:
+        """The new events in pieces, each with the way to evaluate it in."""
         n = live.events.length
         if self.better is None or not self.tree or n == first or (self.counts_events and self.keys):
-            yield first, n, live.orders
+            yield first, n, live.way
             return
-        clock, code = self.clock(live), self.chain(live.orders).code
+        clock, code = self.clock(live), self.chain(live.way).code
         piece = max(self.piece, events_in_window(clock, self.span) // 2)
-        at, orders = first, live.orders
+        at, way = first, live.way
         for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
-            better = self._better(live, orders, rates)
-            if better != orders:
+            better = self._better(live, way, rates)
+            if better != way:
                 if first + k * piece > at:
-                    yield at, first + k * piece, orders
-                at, orders = first + k * piece, better
-        yield at, n, orders
+                    yield at, first + k * piece, way
+                at, way = first + k * piece, better
+        yield at, n, way
 
     def _follow(self, live: LazyState) -> None:
         """Take on another order if the rates of the live window ask for it."""
         # Places of different partitions do not ascend together.
         rates = live_rates(live, self.clock(live), -1 if self.counts_events and self.keys else self.span)
-        better = self._better(live, live.orders, rates)
-        if better != live.orders:
+        better = self._better(live, live.way, rates)
+        if better != live.way:
             self.build_up(live, better, live.events.length)
 
-    def _better(self, live: LazyState, orders: Orders, rates: Mapping[str, float]) -> Orders:
-        """The orders for these rates, thought about when they have left those of the last time."""
+    def _better(self, live: LazyState, way: Way, rates: Mapping[str, float]) -> Way:
+        """The way for these rates, thought about when they have left those of the last time."""
         assert self.better is not None
         if close(rates, live.rates, self.few):
-            return orders
+            return way
         live.rates = rates
-        plan = self.better(self.plans[orders], rates)
-        # An order that was left and comes back is compiled already.
-        self.plans.setdefault(plan.orders, plan)
-        return plan.orders
+        plan = self.better(self.plans[way], rates)
+        # A way that was left and comes back is compiled already.
+        self.plans.setdefault(plan.way, plan)
+        return plan.way

@@ -23,6 +23,7 @@ from augury.codegen.prelude_lists import ABREAST
 from augury.codegen.prelude_search import BLOCK
 from augury.codegen.reporting import Expanded
 from augury.codegen.tier import Tier
+from augury.plan import Way
 from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.events import EventStore
@@ -40,8 +41,7 @@ class LazyState:
     """Everything that outlives a step, as arrays that are changed in place."""
 
     source: LazyChainSource
-    orders: tuple[tuple[str, ...], ...]
-    """The evaluation order of each branch."""
+    way: Way
     encoding: Encoding
     events: EventStore
     keys: KeyNumbers
@@ -74,7 +74,7 @@ class LazyState:
     def start(
         cls,
         source: LazyChainSource,
-        orders: tuple[tuple[str, ...], ...],
+        way: Way,
         *,
         keys: int,
         with_places: bool,
@@ -83,7 +83,7 @@ class LazyState:
         """`totals` are columns that aggregates over matches read."""
         events = EventStore((*source.specs, *totals), with_places=with_places)
         return cls(
-            source, orders, Encoding.start(source.strings), events, KeyNumbers(keys), np.zeros(16, dtype=np.int64)
+            source, way, Encoding.start(source.strings), events, KeyNumbers(keys), np.zeros(16, dtype=np.int64)
         ).renewed(source)
 
     def renewed(self, source: LazyChainSource) -> LazyState:

@@ -8,7 +8,7 @@ from augury.plan.choice import Choice, Dearer
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
 from augury.plan.event_sets import EventSetsPlan, SetBranch
-from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Near, Negation
+from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Near, Negation, Way
 from augury.plan.linked import LinkedPlan
 from augury.plan.lossy import LossyEdge, LossyPlan, ScoreTable
 from augury.plan.reference import ReferencePlan
@@ -49,4 +49,5 @@ __all__ = [
     "Statistics",
     "StreamStatistics",
     "Unsupported",
+    "Way",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isfinite
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from augury.ir.branches import in_order, is_total
 from augury.ir.predicate import (
@@ -122,6 +122,16 @@ class ChainBranch:
         return next(c for c in self.components if c.variable == variable)
 
 
+class Way(NamedTuple):
+    """How a plan goes about it: the evaluation order of each branch, and the ways to search (see `LazyChainPlan`)."""
+
+    orders: tuple[tuple[str, ...], ...]
+    selected: frozenset[str]
+    sorted: frozenset[str]
+    kept: frozenset[str]
+    abreast: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class LazyChainPlan:
     """Chains over shared input buffers, one for each branch, each evaluated in ascending order of frequency.
@@ -161,9 +171,9 @@ class LazyChainPlan:
         return branch.sequential and single and not branch.absent and isinstance(self.query.window, TimeWindow | None)
 
     @property
-    def orders(self) -> tuple[tuple[str, ...], ...]:
-        """The evaluation order of each branch."""
-        return tuple(b.evaluation for b in self.branches)
+    def way(self) -> Way:
+        orders = tuple(b.evaluation for b in self.branches)
+        return Way(orders, self.selected, self.sorted, self.kept, self.abreast)
 
     def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:
         """The same plan with its branches evaluated in other orders."""

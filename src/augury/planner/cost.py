@@ -425,7 +425,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float] | None = None
 
 
 def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]:
-    """The better plan of one that runs, if another order is, for a stream that is looked at often.
+    """The plan to go on with from one that runs, for a stream that is looked at often.
 
     About the same counts are thought about once.
     """
@@ -433,10 +433,28 @@ def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]],
 
     def better(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
         # Below a few events in a window, one more or less says nothing about rates.
-        about = (plan.orders, *(round(math.log2(max(4.0, n))) for n in counts.values()))
+        about = (plan.way, *(round(math.log2(max(4.0, n))) for n in counts.values()))
         if about not in decided:
             orders = reorder(plan, counts, margin)
-            decided[about] = plan if orders == plan.orders else with_searches(plan.in_order(orders), counts)
+            if orders != plan.way.orders:
+                decided[about] = with_searches(plan.in_order(orders), counts)
+            else:
+                decided[about] = _with_more_searches(plan, counts)
         return decided[about]
 
     return better
+
+
+def _with_more_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
+    """The plan with those ways to search added that would pay with half as many events.
+
+    None is given up, which would gain little, so that a stream changes them a few times at most.
+    """
+    more = with_searches(plan, {v: n / 2 for v, n in counts.items()})
+    return replace(
+        plan,
+        selected=plan.selected | more.selected,
+        sorted=plan.sorted | more.sorted,
+        kept=plan.kept | more.kept,
+        abreast=plan.abreast | more.abreast,
+    )
