@@ -56,7 +56,7 @@ class Known:
         for n in self.nest.nodes:
             for part in n.step.absent:
                 (c,) = part.components
-                c = self.plan.without_implied(c, n.path)
+                c = self.plan.leaving_implied(c, n.path)
                 after, before = (tuple(u for u in n.path if u in side) for side in (part.after, part.before))
                 step = ChainStep(c, after, before, (), None, near=self.plan.near(c, n.path[0]))
                 found[n.number, part] = Node(len(self.nest.nodes) + len(found), step, (*n.path, c.variable), n)

@@ -41,6 +41,8 @@ class Buffer:
     types: frozenset[str]
     """Empty for any."""
     fits: str
+    by_type: bool
+    """Whether its type alone decides if an event fits."""
     columns: dict[str, None] = field(default_factory=dict)
     keys: dict[str, None] = field(default_factory=dict)
 
@@ -73,7 +75,8 @@ class Layout:
                 if c.variable not in b.variables:
                     b.variables.append(c.variable)
                 return b
-        self.buffers.append(Buffer(len(self.buffers), [c.variable], frozenset(c.types), fits))
+        by_type = bool(c.types) and self.query.schema.type is not None and not c.alone
+        self.buffers.append(Buffer(len(self.buffers), [c.variable], frozenset(c.types), fits, by_type))
         return self.buffers[-1]
 
     def index(self, b: Buffer, key: str) -> int:
@@ -234,11 +237,11 @@ class Layout:
 
     def _for_each_fitting(self, out: Lines, b: Buffer, what: str) -> None:
         """A loop over `size` events from `i1` on that does something with whether each fits; by type alone, vectors."""
-        types = re.fullmatch(r"\(type_\[i\] == (\d+)\)", b.fits)
-        if types and not self.query.partition_by:
+        if b.by_type and not self.query.partition_by:
             out.add("types = type_[i1 : i1 + size]", f"of {', '.join(b.variables)}")
             with out.block("for k in range(size):"):
-                out.add(what.format(f"types[k] == {types[1]}"))
+                tests = [f"types[k] == {n}" for n in sorted(map(self.strings.index, b.types))]
+                out.add(what.format(tests[0] if len(tests) == 1 else " | ".join(f"({test})" for test in tests)))
             return
         tests = [f"({b.fits})"] + (["part[i] >= 0"] if self.query.partition_by else [])
         with out.block("for k in range(size):", f"of {', '.join(b.variables)}"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from augury.codegen.expressions import value
 from augury.codegen.lazy_known import most
@@ -11,7 +12,33 @@ from augury.codegen.lazy_layout import Buffer
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lazy_select import Selections
 from augury.codegen.lines import Lines
+from augury.codegen.prelude_lists import ABREAST
+from augury.ir.predicate import Conjunct
 from augury.plan import Bound, ChainStep, Near
+
+SHIFT = ABREAST.bit_length() - 1
+"""What divides a position by the size of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the candidates of a state are found."""
+
+    key: tuple[str, str, str] | None
+    """By walking along those with the same key."""
+    chosen: tuple[Conjunct, ...]
+    """What selectors test."""
+    rest: tuple[Conjunct, ...]
+    """What of that is tested now; the others were for the first event."""
+    sorts: bool
+    kept: bool
+    """Among those that were kept for the first event."""
+    near: Near | None
+
+    @property
+    def listed(self) -> bool:
+        """Whether the places of those that pass are written down before they are taken."""
+        return bool(self.rest) or self.sorts
 
 
 class Searches(Selections):
@@ -20,71 +47,107 @@ class Searches(Selections):
     def _search(self, out: Lines, node: Node, bound: Sequence[str], then: Callable[[Lines], None], root: bool) -> None:
         """The loop over the candidates of a state, and what happens `then` with each that passes its tests."""
         self.order = node.order
-        v = self.names[node.variable]
-        chosen, kept = self._chosen(node), node.number in self.kept
-        near = node.step.near if not chosen else None
+        v, depth = self.names[node.variable], out.depth
+        manner = self._manner(node)
+        later = self._later(node) if root else []
+        inside = Lines(depth=depth + 1 + bool(manner.listed and later))
+        self._untested(inside, node, bound, manner)
+        tested = bool(inside.lines)
         # What a selector tests is known when the loop begins.
-        later = [n for child in node.children for n in child.branching] if root else []
-        later += [found for (at, _), found in self.negated.items() if root and at in [n.number for n in (node, *later)]]
-        key = self._key(node)
-        rest = [j for j in chosen if not kept or j not in self._kept_for_first(node)]
-        found = key is None and bool(rest or node.step.bounds)
-        inside = Lines(depth=out.depth + 1 + bool(found and later))
-        if self._by_partition:
-            self._within(inside, f"t_{v}", bound, low=not node.step.after, high=not node.step.before)
-        self._same_partition(inside, node, bound)
-        self._others(inside, node, bound, f"e_{v}")
-        self._tests(inside, [j for j in node.step.component.take if j not in chosen])
         narrowed = [n for n in later if self._key(n) is None]
         self.outer |= {n.number for n in narrowed}
         self.kept |= {n.number for n in narrowed if self._kept_for_first(n)}
-        tested = bool(inside.lines)
         then(inside)
         self.outer -= {n.number for n in later}
         self.kept -= {n.number for n in later}
         self.order = node.order
-        alone = kept and re.search(rf"\b([jprt]_{v}|{v}__\w+)\b", str(inside)) is None
-        if key is None:
+        alone = manner.kept and re.search(rf"\b([jprt]_{v}|{v}__\w+)\b", str(inside)) is None
+        if alone:
+            self.event_alone.add(node.number)
+        if manner.key is None:
             self._range(out, node, bound, root=root)
-        depth = out.depth
-        if found:
-            if rest:
-                self._select(out, node, rest, kept=kept)
-            else:
-                self._sorted_search(out, node, node.step.bounds)
+        if manner.listed:
+            self._write_down(out, node, manner)
             if later:
                 out.add(f"if found_{v} > 0:")
                 out.depth += 1
-        for n in narrowed:
+        self._narrow(out, narrowed, bound, inside)
+        if not tested and (manner.listed or manner.kept) and self._only_reports(node):
+            self._report_all(out, node, manner)
+        else:
+            self._take(out, node, bound, manner, inside, alone=alone)
+        out.depth = depth
+
+    def _manner(self, node: Node) -> Manner:
+        key, chosen, kept = self._key(node), self._chosen(node), node.number in self.kept
+        rest = tuple(j for j in chosen if not kept or j not in self._kept_for_first(node))
+        near = node.step.near if not chosen else None
+        return Manner(key, chosen, rest, key is None and bool(node.step.bounds), kept, near)
+
+    def _later(self, node: Node) -> list[Node]:
+        """The states after a first one, and those of negated parts that are looked for at any of them."""
+        later = [n for child in node.children for n in child.branching]
+        numbers = [n.number for n in (node, *later)]
+        return later + [found for (at, _), found in self.negated.items() if at in numbers]
+
+    def _untested(self, out: Lines, node: Node, bound: Sequence[str], manner: Manner) -> None:
+        """The tests of a candidate that are left when it has been found."""
+        v = self.names[node.variable]
+        if self._by_partition:
+            self._within(out, f"t_{v}", bound, low=not node.step.after, high=not node.step.before)
+        self._same_partition(out, node, bound)
+        self._others(out, node, bound, f"e_{v}")
+        self._tests(out, [j for j in node.step.component.take if j not in manner.chosen])
+
+    def _write_down(self, out: Lines, node: Node, manner: Manner) -> None:
+        """Set `found` to the number of candidates whose places are written down."""
+        if manner.rest:
+            self._select(out, node, manner.rest, kept=manner.kept)
+        else:
+            self._sorted_search(out, node, node.step.bounds)
+
+    def _narrow(self, out: Lines, later: Sequence[Node], bound: Sequence[str], inside: Lines) -> None:
+        """What the first event decides about later states, once for all that is `inside`."""
+        for n in later:
             self._outer_range(out, n, bound[0])
             noted = f"noted{n.number}_{self.names[n.variable]}"
             if noted in str(inside):
                 out.add(f"{noted} = False")
             if self._kept_for_first(n):
                 self._keep_for_first(out, n)
-        if key is not None:
-            self._walk(out, inside, node, bound, key)
-        elif found or kept:
-            span, size = (f"found_{v}",) * 2 if found else (f"lo_{v}, hi_{v}", f"(hi_{v} - lo_{v})")
-            at = f"{'G' if rest else 'Y'}{node.number}[at_{v}]" if found else f"at_{v}"
-            if alone:
-                self.event_alone.add(node.number)
-            if not tested and self._only_reports(node):
-                event = f"H{node.number}_e[{at}]" if kept else f"{self._buffer(node.variable).name}_e[{at}]"
-                self._report_each(out, node, span, size, event)
-                out.depth = depth
-                return
+
+    def _take(
+        self, out: Lines, node: Node, bound: Sequence[str], manner: Manner, inside: Lines, *, alone: bool
+    ) -> None:
+        """The loop itself; `alone` if all that is read of an event is its number."""
+        v = self.names[node.variable]
+        if manner.key is not None:
+            self._walk(out, inside, node, bound, manner.key)
+        elif manner.listed or manner.kept:
+            span, _, at = self._places(node, manner)
             out.add(f"for at_{v} in range({span}):", f"take {self._label(node)}")
-            place = f"j_{v} = {f'F{node.number}[{at}]' if kept else at}"
+            place = f"j_{v} = {f'F{node.number}[{at}]' if manner.kept else at}"
             self._first_line(out, f"e_{v} = H{node.number}_e[{at}]" if alone else place)
-        elif near is not None:
-            self._abreast(out, node, near)
+        elif manner.near is not None:
+            self._abreast(out, node, manner.near)
         else:
             out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
         out.depth += 1
         self._loads(out, [] if alone else [node.variable], inside)
         out.lines += inside.lines
-        out.depth = depth
+
+    def _report_all(self, out: Lines, node: Node, manner: Manner) -> None:
+        """The loop where each candidate found is a match."""
+        span, size, at = self._places(node, manner)
+        source = f"H{node.number}" if manner.kept else self._buffer(node.variable).name
+        self._report_each(out, node, span, size, f"{source}_e[{at}]")
+
+    def _places(self, node: Node, manner: Manner) -> tuple[str, str, str]:
+        """What `at` ranges over, how many that are, and the place of a candidate, in what was kept if that was."""
+        v = self.names[node.variable]
+        if not manner.listed:
+            return f"lo_{v}, hi_{v}", f"(hi_{v} - lo_{v})", f"at_{v}"
+        return f"found_{v}", f"found_{v}", f"{'G' if manner.rest else 'Y'}{node.number}[at_{v}]"
 
     def _first_line(self, out: Lines, text: str) -> None:
         """The first line of a loop whose head has just been written."""
@@ -204,25 +267,27 @@ class Searches(Selections):
         if noted:
             with out.block(f"if not noted{n}_{v}:", f"{self._label(node)} near {near.other.variable}"):
                 self._limit_near(out, node, near)
-                with out.block(f"for at_{v} in range(base{n}_{v} >> 6, (top{n}_{v} + 63) >> 6):"):
-                    out.add(f"N{n}[at_{v}] = {self._near(node, near, f'at_{v} << 6', f'base{n}_{v}', f'top{n}_{v}')}")
+                base, top = f"base{n}_{v}", f"top{n}_{v}"
+                with out.block(f"for at_{v} in range({base} >> {SHIFT}, ({top} + {ABREAST - 1}) >> {SHIFT}):"):
+                    out.add(f"N{n}[at_{v}] = {self._near(node, near, f'at_{v} << {SHIFT}', base, top)}")
                 out.add(f"noted{n}_{v} = True")
                 if self.counters:
-                    out.add(f"predicates += top{n}_{v} - base{n}_{v}")
+                    out.add(f"predicates += {top} - {base}")
             self.selected[f"N{n}"] = None
-            bits = f"int(N{n}[base_{v} >> 6]) & places(base_{v}, lo_{v}, hi_{v})"
+            bits = f"int(N{n}[base_{v} >> {SHIFT}]) & places(base_{v}, lo_{v}, hi_{v})"
         else:
             self._limit_near(out, node, near)
             bits = self._near(node, near, f"base_{v}", f"lo_{v}", f"hi_{v}")
-        out.add(f"base_{v} = (lo_{v} & -64) - 64")
+        out.add(f"base_{v} = (lo_{v} & -{ABREAST}) - {ABREAST}")
         out.add(f"bits_{v} = 0")
-        out.add(f"while bits_{v} != 0 or base_{v} + 64 < hi_{v}:", f"take {self._label(node)}, 64 at a time")
+        why = f"take {self._label(node)}, {ABREAST} at a time"
+        out.add(f"while bits_{v} != 0 or base_{v} + {ABREAST} < hi_{v}:", why)
         inside = Lines(depth=out.depth + 1)
         with inside.block(f"if bits_{v} == 0:", self._origin(near.conjunct)):
-            inside.add(f"base_{v} += 64")
+            inside.add(f"base_{v} += {ABREAST}")
             inside.add(f"bits_{v} = {bits}")
             if self.counters and not noted:
-                inside.add(f"predicates += max(0, min(hi_{v}, base_{v} + 64) - max(lo_{v}, base_{v}))")
+                inside.add(f"predicates += max(0, min(hi_{v}, base_{v} + {ABREAST}) - max(lo_{v}, base_{v}))")
             inside.add("continue")
         inside.add(f"j_{v} = base_{v} + lowest(bits_{v})")
         inside.add(f"bits_{v} = without_lowest(bits_{v})")

@@ -217,9 +217,9 @@ class LazyChainPlan:
         mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
         whole = tuple(j for j in mine if c.variable in j.whole)
         c = replace(c, take=tuple(j for j in mine if j not in whole), whole=whole)
-        return self.without_implied(c, [u for u in known if u != c.variable])
+        return self.leaving_implied(c, [u for u in known if u != c.variable])
 
-    def without_implied(self, c: Component, bound: Sequence[str]) -> Component:
+    def leaving_implied(self, c: Component, bound: Sequence[str]) -> Component:
         """The component without the conjuncts that follow from others, or from what holds of the events `bound`."""
         # What the first event alone decides is tested once for each of those, if it can be: that costs least.
         first = {*bound[:1], c.variable} if c.variable in self.kept else set()
