@@ -29,6 +29,9 @@ def measured(text: str, table: pa.Table) -> StreamStatistics:
     return measure(sorted_events(table), bound(text, table))
 
 
+HISTORIES = ([1, 2, 3], [3, 2, 1], [1, 2, 3, 4], None)
+
+
 def stream(size: int, seed: int = 3) -> pa.Table:
     """One event a second, nine A for each B."""
     random = np.random.default_rng(seed)
@@ -39,6 +42,7 @@ def stream(size: int, seed: int = 3) -> pa.Table:
             "x": random.random(size),
             "n": random.integers(0, 4, size),
             "k": random.choice(["p", "q", "r", "s"], size),
+            "h": pa.array([HISTORIES[i] for i in random.integers(0, 4, size)], pa.list_(pa.float64())),
         }
     )
 
@@ -84,6 +88,10 @@ def test_rates_are_after_the_conditions_on_one_event_alone(condition: str, share
         ("a.x > 2 * b.x", 0.25),
         ("a.k = b.k OR a.x < b.x", 0.625),
         ("a.x < b.n", 0.75),
+        ("a.x * 0.5 - 0.1 < b.x * b.x", 0.675),
+        ("corr(a.h, b.h) > 0.9", 3 / 16),
+        ("corr(a.h, b.h) < -0.9", 2 / 16),
+        ("corr(l[i].h, a.h) > 0.9", 3 / 16),
         ("a.n < c.x + b.n", 0.625),
         ("l[i].x > l[i-1].x", 0.5),
         ("avg(l[].x) > a.x", 0.5),

@@ -18,19 +18,21 @@ from augury.ir.evaluate import evaluate
 from augury.ir.functions import BUILTINS
 from augury.ir.normal_form import normal_conjuncts
 from augury.ir.pattern import components, variable_of
-from augury.ir.predicate import Call, Compare, Conjunct, Element, Expr, Literal, Ref, Value, walk
+from augury.ir.predicate import Arithmetic, Call, Compare, Conjunct, Element, Expr, Literal, Ref, Value, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.plan import StreamStatistics
 from augury.planner.expected import conjunct_text, partition_text
 from augury.runtime.batch import Integers
+from augury.runtime.computed import list_parts, standardised
+from augury.runtime.positions import one_array
 from augury.runtime.values import to_values
 from augury.schema import Kind
 
 BLOCKS, BLOCK = 20, 5_000
 """The sample of a long stream: stretches of consecutive events, so that it holds whole windows, evenly spaced."""
 
-PAIRS = 2_000
-"""Pairs of events for which two columns are compared at once."""
+PAIRS, EACH = 10_000, 4
+"""Pairs of events for which two columns are compared at once, and how many of them one event is in."""
 
 TUPLES = 200
 """Tuples of events for which a condition is evaluated in Python."""
@@ -49,6 +51,9 @@ COMPARISONS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+
+ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+"""Of floats, as the evaluators do it."""
 
 COMPARED = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
 """Kinds of values that Arrow compares as the evaluators do, save that for Arrow NaN is unequal to everything."""
@@ -241,6 +246,8 @@ def _drawn(sample: _Sample, c: Conjunct, query: BoundQuery) -> dict[str, list[In
     """Tuples of events inside a window, by variable; a list has several."""
     first, fast = c.variables[0], _fast(c)
     anchors = _evenly(sample.fitting[first], PAIRS if fast else TUPLES)
+    if fast:
+        anchors = np.resize(anchors, min(PAIRS, EACH * len(anchors)))
     drawn = {}
     for v in c.variables:
         number = ELEMENTS if query[v].iterated and not fast else 1
@@ -279,10 +286,11 @@ def _agreement(sample: _Sample, query: BoundQuery) -> float | None:
 def _comparable(e: Expr) -> bool:
     """Whether Arrow can compare the two sides for many events at once."""
     match e:
-        case Compare(operator, (Ref() | Literal()) as left, (Ref() | Literal()) as right):
+        case Compare(operator, left, right):
             kinds = {left.type.kind, right.type.kind}
             return (
-                all(s.element in (Element.SINGLE, Element.EACH) for s in (left, right) if isinstance(s, Ref))
+                _computable(left)
+                and _computable(right)
                 and (len(kinds) == 1 or kinds == {Kind.INT, Kind.FLOAT})
                 and kinds <= set(COMPARED)
                 and not (operator == "!=" and Kind.FLOAT in kinds)
@@ -291,20 +299,70 @@ def _comparable(e: Expr) -> bool:
             return False
 
 
+def _computable(e: Expr) -> bool:
+    match e:
+        case Literal():
+            return True
+        case Ref():
+            return e.element in (Element.SINGLE, Element.EACH)
+        case Arithmetic(operator, left, right):
+            return operator in ARITHMETIC and e.type.kind is Kind.FLOAT and _computable(left) and _computable(right)
+        case Call("dot", (left, right)):
+            return all(isinstance(_of_list(side), Ref) and _computable(_of_list(side)) for side in (left, right))
+        case _:
+            return False
+
+
+def _of_list(e: Expr) -> Expr:
+    """What is standardised, where something is."""
+    match e:
+        case Call("standardise", (of,)):
+            return of
+        case _:
+            return e
+
+
 def _compared(sample: _Sample, e: Expr, places: dict[str, Integers]) -> npt.NDArray[np.bool_]:
     """For each tuple of places whether the comparison `e` is true."""
     assert isinstance(e, Compare)
-    sides = []
-    for side in (e.left, e.right):
-        match side:
-            case Ref(variable, column):
-                sides.append(sample.rows([column], places[variable])[column])
-            case Literal(value):
-                sides.append(pa.scalar(value))
+    sides = [_computed(sample, side, places) for side in (e.left, e.right)]
     if e.left.type.kind is not e.right.type.kind:
         sides = [side.cast(pa.float64()) for side in sides]
     found = COMPARISONS[e.operator](*sides).fill_null(False)
-    return np.asarray(found.to_numpy(), dtype=bool)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _computed(sample: _Sample, e: Expr, places: dict[str, Integers]) -> pa.ChunkedArray | pa.Scalar:
+    """The values of one side of a comparison."""
+    match e:
+        case Ref(variable, column):
+            return sample.rows([column], places[variable])[column]
+        case Literal(value):
+            return pa.scalar(value)
+        case Arithmetic(operator, left, right):
+            both = (_computed(sample, side, places).cast(pa.float64()) for side in (left, right))
+            return ARITHMETIC[operator](*both)
+        case Call("dot", (left, right)):
+            return _dots(*(_lists(sample, side, places) for side in (left, right)))
+        case _:
+            raise AssertionError(e)
+
+
+def _lists(sample: _Sample, e: Expr, places: dict[str, Integers]) -> pa.Array:
+    column = one_array(_computed(sample, _of_list(e), places))
+    return column if isinstance(e, Ref) else standardised(column)
+
+
+def _dots(left: pa.Array, right: pa.Array) -> pa.Array:
+    """The dot product of the lists of each row; null where there is none."""
+    (starts, values), (other_starts, other_values) = list_parts(left), list_parts(right)
+    lengths = np.where(np.diff(starts) == np.diff(other_starts), np.diff(starts), 0)
+    found = np.full(len(lengths), np.nan)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        rows, along = np.flatnonzero(lengths == length), np.arange(length)
+        products = values[starts[rows][:, None] + along] * other_values[other_starts[rows][:, None] + along]
+        found[rows] = products.sum(axis=1)
+    return pa.array(found, mask=np.isnan(found))
 
 
 Tuple: TypeAlias = "dict[str, list[dict[str, Value]]]"

@@ -1,22 +1,25 @@
 """What an evaluation order costs, and the cheapest one.
 
 Events of the variables are taken to come independently of one another and evenly over time, conditions to be true
-independently of one another, except that lists near one another have the same lists near them. Then a window of W ticks
-of the stream adds `n1 * ... * nk * L / (k - 1)!` tuples of k events that span at most W, where `ni` events of each are
-expected in a window and L of the k! arrangements in time are allowed by the order; selectivities thin them out.
+independently of one another, except that events near one another have the same events near them. Then a window of W
+ticks of the stream adds `n1 * ... * nk * L / (k - 1)!` tuples of k events that span at most W, where `ni` events of
+each are expected in a window and L of the k! arrangements in time are allowed by the order; selectivities thin them
+out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Absence, Component, LazyChainPlan, StreamStatistics
 from augury.plan.lazy_chain import bounds_of, near_of
 from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
+from augury.planner.near import near_pairs
 
 EXHAUSTIVE = 8
 """Components of a branch up to which every subset is looked at; with more, the next one is chosen greedily."""
@@ -42,10 +45,11 @@ SEVERAL = 3
 BLOCK, TURN = 16, 4.0
 """Candidates of a search from which on their lists are compared in blocks, and what it costs to put a list into one."""
 
-NEAR, ALSO_NEAR = 0.5, 0.5
-"""A correlation from which on two lists are near, and how often those near a third one are near one another.
+ALSO_NEAR = 0.5
+"""How often two events near a third one are near one another.
 
-Of random walks of 5 to 50 steps it is 0.75 for correlations above 0.5, and 0.5 for those above 0.9.
+Of random walks of 5 to 50 steps it is 0.75 for correlations above 0.5, and 0.5 for those above 0.9. Of numbers that
+ascend by less than so much it is 0.5.
 """
 
 CLOSE = 1e-9
@@ -54,9 +58,9 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A conjunct over several events: the variables it reads, as bits, how often it is true, and how it reads lists.
+    """A conjunct over several events: the variables it reads, as bits, and how often it is true.
 
-    `near` says that lists of two variables have to be near one another.
+    `near` says that two events have to be near one another.
     """
 
     reads: int
@@ -134,13 +138,27 @@ class ChainModel:
             self._partial[bound] = found
         return found
 
-    def step(self, bound: int, i: int) -> float:
-        """What it costs to extend the partial matches of `bound` by variable i."""
+    def step(self, bound: int, i: int, first: int) -> float:
+        """What it costs to extend the partial matches of `bound` by variable i; they began with `first`."""
         search = SEARCH * self.partial(bound) if bound else 0.0
-        return min(MOST, search + self.tests(bound, i) + self.partial(bound | 1 << i))
+        return min(MOST, search + self.tests(bound, i, first) + self.partial(bound | 1 << i))
 
-    def tests(self, bound: int, i: int) -> float:
+    def keeps(self, bound: int, first: int) -> bool:
+        """Whether it pays to test candidates once for each first event, since several partial matches grow from it."""
+        return bound not in (0, first) and self.partial(bound) >= SEVERAL * self.partial(first)
+
+    def tests(self, bound: int, i: int, first: int) -> float:
         """Candidates of variable i that are tested, if there is a condition on them; of a list also those built."""
+        every = self._tests_of_all(bound, i)
+        with_first = [c for c in self._completed(first, i) if c.reads == first | 1 << i]
+        if not with_first or not self.keeps(bound, first) or self.components[i].iterated or self.partition != 1:
+            return every
+        if self.indexed and _key(self._completed(bound, i)) != 1:
+            return every
+        once = self.partial(first) * self.candidates(first, i)
+        return min(every, once + every * self._true(first, i, "single"))
+
+    def _tests_of_all(self, bound: int, i: int) -> float:
         completed = self._completed(bound, i)
         found = self.candidates(bound, i) if completed or not bound else 0.0
         if bound:
@@ -155,7 +173,7 @@ class ChainModel:
         """What a whole evaluation order costs."""
         bound, total = 0, 0.0
         for i in order:
-            total += self.step(bound, i)
+            total += self.step(bound, i, 1 << order[0])
             bound |= 1 << i
         return total
 
@@ -188,7 +206,8 @@ class ChainModel:
             if self._kind(c, i) != kind:
                 continue
             if c.near:
-                near[c.reads ^ 1 << i] = c.true
+                other = c.reads ^ 1 << i
+                near[other] = near.get(other, 1.0) * c.true
             else:
                 own = None if c.equates is None else c.equates[c.equates[1].variable == self.components[i].variable]
                 if own is None:
@@ -199,7 +218,7 @@ class ChainModel:
         return found * math.prod(equal.values()) * self.all_near(near)
 
     def all_near(self, near: Mapping[int, float]) -> float:
-        """How often a list is near those of all of these variables, given as bits, with how often it is near each."""
+        """How often an event is near those of all of these variables, given as bits, with how often it is near each."""
         found, before = 1.0, list[int]()
         for other, true in sorted(near.items(), key=lambda item: item[1]):
             together = any(c.near and c.reads == other | x for c in self.conditions for x in before)
@@ -264,8 +283,8 @@ def chain_model(
     ordered = sorted(components, key=lambda c: c.iterated)
     bit = {c.variable: 1 << i for i, c in enumerate(ordered)}
     conditions = [
-        _Condition(sum(bit[v] for v in j.variables), true, j, _equated(j), is_near(j))
-        for j, true in zip(conjuncts, selectivities, strict=True)
+        _Condition(sum(bit[v] for v in j.variables), true, j, _equated(j), near)
+        for j, true, near in zip(conjuncts, selectivities, near_pairs(conjuncts), strict=True)
         if bit.keys() >= set(j.variables)
     ]
     earlier = tuple(sum(b for v, b in bit.items() if (v, c.variable) in order) for c in ordered)
@@ -280,12 +299,6 @@ def chain_model(
         indexed,
         whole_stream(query, statistics),
     )
-
-
-def is_near(j: Conjunct) -> bool:
-    """Whether a conjunct is true only of lists that point about the same way."""
-    near = near_of(j, j.variables[0]) if j.variables else None
-    return near is not None and near.sign > 0 and near.least >= NEAR
 
 
 def _equated(j: Conjunct) -> tuple[Ref, Ref] | None:
@@ -317,21 +330,29 @@ def evaluation_order(model: ChainModel) -> tuple[str, ...]:
 
 
 def _best(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int, ...]:
-    """The cheapest order of `part` after `first`, by dynamic programming over the sets already bound."""
-    start = sum(1 << i for i in first)
-    best: dict[int, tuple[float, tuple[int, ...]]] = {start: (0.0, first)}
+    """The cheapest order of `part` after `first`, by dynamic programming over the sets already bound.
+
+    What is bound first of all has a say in all that follows, so that sets are told apart by it.
+    """
+    best: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {
+        (first[0] if first else -1, sum(1 << i for i in first)): (0.0, first)
+    }
     for _ in part:
-        longer: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for bound, (cost, order) in best.items():
+        longer: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+        for (begin, bound), (cost, order) in best.items():
             for i in part:
                 if not bound >> i & 1:
-                    found = (cost + model.step(bound, i), (*order, i))
-                    rival = longer.get(bound | 1 << i)
+                    began = begin if bound else i
+                    found = (cost + model.step(bound, i, 1 << began), (*order, i))
+                    rival = longer.get((began, bound | 1 << i))
                     if rival is None or _cheaper(found, rival):
-                        longer[bound | 1 << i] = found
+                        longer[began, bound | 1 << i] = found
         best = longer
-    ((_, order),) = best.values()
-    return order
+    return _cheapest(best.values())[1]
+
+
+def _cheapest(found: Iterable[tuple[float, tuple[int, ...]]]) -> tuple[float, tuple[int, ...]]:
+    return reduce(lambda best, other: other if _cheaper(other, best) else best, found)
 
 
 def _cheaper(a: tuple[float, tuple[int, ...]], b: tuple[float, tuple[int, ...]]) -> bool:
@@ -345,10 +366,7 @@ def _greedy(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int
     order, bound = first, sum(1 << i for i in first)
     rest = list(part)
     while rest:
-        i = rest[0]
-        for j in rest[1:]:
-            if _cheaper((model.step(bound, j), (j,)), (model.step(bound, i), (i,))):
-                i = j
+        _, (i,) = _cheapest((model.step(bound, j, 1 << (*order, j)[0]), (j,)) for j in rest)
         order, bound = (*order, i), bound | 1 << i
         rest.remove(i)
     return order
@@ -399,7 +417,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float] | None = None
             candidates = model.candidates(bound, i)
             if candidates >= SOME:
                 select.add(v)
-            if bound not in (0, first) and model.partial(bound) >= SEVERAL * model.partial(first):
+            if model.keeps(bound, first):
                 keep.add(v)
             elif candidates >= MANY and left <= SELDOM and model.partial(bound) * candidates >= OFTEN * events[v]:
                 sort.add(v)
@@ -412,7 +430,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float] | None = None
                 candidates = model.beside(part, events[c.variable], bound)
                 if in_blocks(c, model.partial(bound), candidates):
                     abreast.add(c.variable)
-                elif candidates >= SOME and model.partial(bound) >= SEVERAL * model.partial(first):
+                elif candidates >= SOME and model.keeps(bound, first):
                     select.add(c.variable)
                     keep.add(c.variable)
     return replace(
@@ -451,10 +469,12 @@ def _with_more_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> Laz
     None is given up, which would gain little, so that a stream changes them a few times at most.
     """
     more = with_searches(plan, {v: n / 2 for v, n in counts.items()})
+    kept = plan.kept | more.kept
     return replace(
         plan,
         selected=plan.selected | more.selected,
-        sorted=plan.sorted | more.sorted,
-        kept=plan.kept | more.kept,
+        # What is kept for the first event is not searched for by value as well.
+        sorted=(plan.sorted | more.sorted) - kept,
+        kept=kept,
         abreast=plan.abreast | more.abreast,
     )

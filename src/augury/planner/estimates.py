@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.terms import Strategy
 from augury.plan import Absence, Component, Computed, EagerNfaPlan, LazyChainPlan, NfaBranch, StreamStatistics
-from augury.planner.cost import MOST, SEARCH, ChainModel, branch_models, chain_model, is_near
+from augury.planner.cost import MOST, SEARCH, ChainModel, branch_models, chain_model
 from augury.planner.expected import all_events, selectivity, window_events
+from augury.planner.near import near_pairs
 
 VISIT = 3.0
 """What it costs to look at a run, one of a linked list, in tests of a candidate, which stand side by side."""
@@ -48,7 +49,7 @@ def estimate_chain(plan: LazyChainPlan) -> Estimate:
         reached: list[float] = []
         for step in steps:
             i = model.index(step.component.variable)
-            total += passed * model.step(bound, i)
+            total += passed * model.step(bound, i, 1 << model.index(steps[0].component.variable))
             bound |= 1 << i
             for part in step.absent:
                 searched, passes = _search(part, model, bound, events, plan.statistics, plan.computed)
@@ -90,13 +91,14 @@ def _true(c: Component, model: ChainModel, statistics: StreamStatistics, compute
     """How often the conditions on an event of a negated part hold."""
     bit = {x.variable: 1 << i for i, x in enumerate(model.components)}
     found, near = 1.0, dict[int, float]()
-    for j in (*c.take, *c.whole):
+    conjuncts = (*c.take, *c.whole)
+    for j, is_near in zip(conjuncts, near_pairs(conjuncts), strict=True):
         true = selectivity(j, statistics, computed)
-        other = next((bit[v] for v in j.variables if v in bit), None) if is_near(j) else None
+        other = next((bit[v] for v in j.variables if v in bit), None) if is_near else None
         if other is None:
             found *= true
         else:
-            near[other] = true
+            near[other] = near.get(other, 1.0) * true
     return found * model.all_near(near)
 
 

@@ -1,0 +1,51 @@
+"""Conjuncts that hold of two events when both are near one another: two near a third one often are, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from augury.ir.predicate import Arithmetic, Compare, Conjunct, Element, Expr, Literal, Ref, walk
+from augury.plan.lazy_chain import near_of
+
+LEAST = 0.5
+"""A correlation from which on two lists are near."""
+
+
+def near_pairs(conjuncts: Sequence[Conjunct]) -> list[bool]:
+    """For each conjunct whether it says that two events are near one another.
+
+    Their lists point about the same way, or what they have in one column differs by no more than so much either way,
+    which takes two comparisons.
+    """
+    ascending = [_ascending(j) for j in conjuncts]
+    return [
+        _lists_near(j) or (pair is not None and (pair[1], pair[0], pair[2]) in ascending)
+        for j, pair in zip(conjuncts, ascending, strict=True)
+    ]
+
+
+def _lists_near(j: Conjunct) -> bool:
+    near = near_of(j, j.variables[0]) if j.variables else None
+    return near is not None and near.sign > 0 and near.least >= LEAST
+
+
+def _ascending(j: Conjunct) -> tuple[str, str, str] | None:
+    """The variables whose values in a column a conjunct compares, up to constants, the lower one first."""
+    match j.expr:
+        case Compare("<" | "<=", low, high) | Compare(">" | ">=", high, low):
+            below, above = _attribute(low), _attribute(high)
+            if below is None or above is None or below.column != above.column or below.variable == above.variable:
+                return None
+            return below.variable, above.variable, below.column
+        case _:
+            return None
+
+
+def _attribute(e: Expr) -> Ref | None:
+    """The only attribute in an expression, if it is shifted at most."""
+    parts = list(walk(e))
+    refs = [part for part in parts if isinstance(part, Ref)]
+    if len(refs) != 1 or refs[0].element is not Element.SINGLE:
+        return None
+    shifts = all(isinstance(x, Ref | Literal) or (isinstance(x, Arithmetic) and x.operator in "+-") for x in parts)
+    return refs[0] if shifts else None
