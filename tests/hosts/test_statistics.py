@@ -88,7 +88,7 @@ def test_rates_are_after_the_conditions_on_one_event_alone(condition: str, share
         ("a.x > 2 * b.x", 0.25),
         ("a.k = b.k OR a.x < b.x", 0.625),
         ("a.x < b.n", 0.75),
-        ("a.x * 0.5 - 0.1 < b.x * b.x", 0.675),
+        ("a.x * 0.5 - 0.1 < b.x * b.x", 0.66),
         ("corr(a.h, b.h) > 0.9", 3 / 16),
         ("corr(a.h, b.h) < -0.9", 2 / 16),
         ("corr(l[i].h, a.h) > 0.9", 3 / 16),

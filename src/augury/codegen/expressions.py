@@ -19,7 +19,6 @@ from augury.ir.predicate import (
     Arithmetic,
     Call,
     Compare,
-    Conjunct,
     Expr,
     IsNull,
     ListLength,
@@ -29,7 +28,6 @@ from augury.ir.predicate import (
     Not,
     Or,
     Ref,
-    walk,
 )
 from augury.schema import FLOAT, ColumnType, Kind
 
@@ -279,20 +277,3 @@ def _unless(null: str, text: str) -> str:
 
 def _join(word: str, texts: object) -> str:
     return f"({word.join(texts)})"  # type: ignore[arg-type]
-
-
-def vectorises(j: Conjunct) -> bool:
-    """Whether a conjunct is a comparison of numbers, without anything that may call a function or branch."""
-    return isinstance(j.expr, Compare) and all(map(_plain, walk(j.expr)))
-
-
-def _plain(e: Expr) -> bool:
-    match e:
-        case Compare() | Literal():
-            return True
-        case Ref(type=type):
-            return kind_of(type) in "if"
-        case Arithmetic(operator, type=type):
-            return operator in "+-*" and type.kind is Kind.FLOAT
-        case _:
-            return False

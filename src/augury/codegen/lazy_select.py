@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from augury.codegen.expressions import vectorises
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lazy_report import Reports
 from augury.codegen.lines import Lines
 from augury.ir.predicate import Conjunct
+from augury.plan.lazy_chain import vectorises
 
 STRIDE = 32
 """Candidates that are tested side by side: a range is filled up to whole strides, by others that do not count."""

@@ -283,6 +283,23 @@ def _bound(j: Conjunct, variable: str) -> Bound | None:
     return None
 
 
+def vectorises(j: Conjunct) -> bool:
+    """Whether a conjunct is a comparison of numbers, without anything that may call a function or branch."""
+    return isinstance(j.expr, Compare) and all(map(_plain, walk(j.expr)))
+
+
+def _plain(e: Expr) -> bool:
+    match e:
+        case Compare() | Literal():
+            return True
+        case Ref(type=type):
+            return type.kind in (Kind.INT, Kind.FLOAT, Kind.TIMESTAMP, Kind.DURATION, Kind.NULL)
+        case Arithmetic(operator, type=type):
+            return operator in "+-*" and type.kind is Kind.FLOAT
+        case _:
+            return False
+
+
 def near_of(j: Conjunct, variable: str) -> Near | None:
     """`j` as a dot product of a list of `variable` with one of another that has to be large, if it is that."""
     match j.expr:

@@ -17,7 +17,7 @@ from functools import reduce
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Absence, Component, LazyChainPlan, StreamStatistics
-from augury.plan.lazy_chain import bounds_of, near_of
+from augury.plan.lazy_chain import bounds_of, near_of, vectorises
 from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
 from augury.planner.near import near_pairs
 
@@ -27,11 +27,11 @@ EXHAUSTIVE = 8
 MOST = 1e30
 """Where expected numbers end: beyond, all plans are equally hopeless."""
 
-SEARCH = 2.0
+SEARCH = 10.0
 """What it costs to find a range of an input buffer; testing a candidate costs 1, and so does a partial match."""
 
-SOME = 8
-"""Candidates of a search from which on they are compared many at a time."""
+SOME, AT_A_TIME = 8, 0.1
+"""Candidates of a search from which on they are compared many at a time, and what each costs then."""
 
 MANY, SELDOM = 256, 0.1
 """Candidates of a search, and the share of them that comparisons leave, from which on it is a sorted one."""
@@ -68,6 +68,7 @@ class _Condition:
     conjunct: Conjunct
     equates: tuple[Ref, Ref] | None
     near: bool
+    vectorises: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,9 @@ class ChainModel:
     def step(self, bound: int, i: int, first: int) -> float:
         """What it costs to extend the partial matches of `bound` by variable i; they began with `first`."""
         search = SEARCH * self.partial(bound) if bound else 0.0
-        return min(MOST, search + self.tests(bound, i, first) + self.partial(bound | 1 << i))
+        many = self.candidates(bound, i) >= SOME and all(c.vectorises for c in self._completed(bound, i))
+        tests = self.tests(bound, i, first) * (AT_A_TIME if many and not self.components[i].iterated else 1.0)
+        return min(MOST, search + tests + self.partial(bound | 1 << i))
 
     def keeps(self, bound: int, first: int) -> bool:
         """Whether it pays to test candidates once for each first event, since several partial matches grow from it."""
@@ -283,7 +286,7 @@ def chain_model(
     ordered = sorted(components, key=lambda c: c.iterated)
     bit = {c.variable: 1 << i for i, c in enumerate(ordered)}
     conditions = [
-        _Condition(sum(bit[v] for v in j.variables), true, j, _equated(j), near)
+        _Condition(sum(bit[v] for v in j.variables), true, j, _equated(j), near, near or vectorises(j))
         for j, true, near in zip(conjuncts, selectivities, near_pairs(conjuncts), strict=True)
         if bit.keys() >= set(j.variables)
     ]
