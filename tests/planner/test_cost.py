@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import augury
 from augury.ir.query import BoundQuery
 from augury.plan import LazyChainPlan, Negation, StreamStatistics
-from augury.planner.cost import ChainModel, branch_models, evaluation_order, lists, remembering, reorder
+from augury.planner.cost import SEARCH, ChainModel, branch_models, evaluation_order, lists, remembering, reorder
 from augury.planner.expected import (
     ASSUMED_EVENTS,
     ASSUMED_SELECTIVITY,
@@ -206,6 +206,50 @@ def test_lists_near_a_third_one_are_often_near_one_another() -> None:
     assert m.partial(0b1111) == pytest.approx(0.5 * 0.01 * 0.5 * 0.5 * without.partial(0b1111))
     apart = model("AND(A a, B b, C c) WHERE " + " AND ".join(x.replace("> 0.9", "< 0.9") for x in near[:3]), events)
     assert apart.partial(0b111) == pytest.approx(1_000 / 3**3), "being apart says nothing about the others"
+
+
+def test_numbers_near_a_third_one_are_often_near_one_another() -> None:
+    """Two comparisons keep them together, whichever way they are written; one of them does not."""
+    events = dict.fromkeys("abc", 10.0)
+    texts = [
+        f"{u}.x {operator} {v}.x{shift}"
+        for u, v in ("ab", "ac", "bc")
+        for operator, shift in (("<", ""), (">", " - 4"))
+    ]
+    true = dict.fromkeys(texts, 0.2)
+    together = model(f"AND(A a, B b, C c) WHERE {' AND '.join(texts)} WITHIN 1 minute", events, true)
+    pair = 10 * 10 * 2 * 0.04
+    assert together.partial(0b011) == pytest.approx(pair)
+    assert together.partial(0b111) == pytest.approx(pair * 10 * 1.5 * 0.04 * 0.5)
+    ascending = model(f"AND(A a, B b, C c) WHERE {' AND '.join(texts[::2])} WITHIN 1 minute", events, true)
+    assert ascending.partial(0b111) == pytest.approx(10**3 * 3 * 0.2**3)
+    other = [text.replace("b.x", "2 * b.x") for text in texts]
+    apart = model(f"AND(A a, B b, C c) WHERE {' AND '.join(other)} WITHIN 1 minute", events, dict.fromkeys(other, 0.2))
+    assert apart.partial(0b111) == pytest.approx(10**3 * 3 * 0.2**6), "twice a number is not near it"
+
+
+def test_candidates_are_tested_once_for_a_first_event_with_several_partial_matches() -> None:
+    events = {"a": 10.0, "b": 40.0, "c": 100.0}
+    text = "AND(A a, B b, C c) WHERE a.x < c.x AND b.x < c.x WITHIN 1 minute"
+    m = model(text, events, {"a.x < c.x": 0.01, "b.x < c.x": 0.5})
+    pairs = m.partial(0b011)
+    assert m.keeps(0b011, 0b001)
+    assert not m.keeps(0b001, 0b001)
+    every = pairs * m.candidates(0b011, 2)
+    assert m.tests(0b011, 2, 0b001) == pytest.approx(10 * m.candidates(0b001, 2) + 0.01 * every)
+    assert m.tests(0b011, 2, 0b010) == pytest.approx(40 * m.candidates(0b010, 2) + 0.5 * every)
+    few = model(text, events | {"b": 1.0}, {"a.x < c.x": 0.01, "b.x < c.x": 0.5})
+    assert not few.keeps(0b011, 0b001)
+    assert few.tests(0b011, 2, 0b001) == pytest.approx(few.partial(0b011) * few.candidates(0b011, 2))
+
+
+def test_many_candidates_at_a_time_cost_a_tenth() -> None:
+    """Of numbers; strings are compared one after the other, and so are few."""
+    for condition, events, each in (("a.x < b.x", 100.0, 0.1), ("a.x < b.x", 3.0, 1.0), ("a.k < b.k", 100.0, 1.0)):
+        m = model(f"AND(A a, B b) WHERE {condition} WITHIN 1 minute", {"a": 10.0, "b": events}, {condition: 0.2})
+        candidates = m.candidates(0b01, 1)
+        expected = 10 * SEARCH + each * 10 * candidates + m.partial(0b11)
+        assert m.step(0b01, 1, 0b01) == pytest.approx(expected)
 
 
 def test_lists_are_capped() -> None:
