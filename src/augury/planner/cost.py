@@ -88,6 +88,7 @@ class ChainModel:
     whole_stream: bool
     _shares: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
     _partial: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
+    _last: dict[tuple[int, int], list[_Condition]] = field(default_factory=dict, repr=False, compare=False)
 
     def index(self, variable: str) -> int:
         return next(i for i, c in enumerate(self.components) if c.variable == variable)
@@ -197,8 +198,12 @@ class ChainModel:
 
     def _completed(self, bound: int, i: int) -> list[_Condition]:
         """The conditions whose last variable is i."""
-        with_i = bound | 1 << i
-        return [c for c in self.conditions if c.reads >> i & 1 and not c.reads & ~with_i]
+        found = self._last.get((bound, i))
+        if found is None:
+            with_i = bound | 1 << i
+            found = [c for c in self.conditions if c.reads >> i & 1 and not c.reads & ~with_i]
+            self._last[bound, i] = found
+        return found
 
     def _true(self, bound: int, i: int, kind: str) -> float:
         """How often the conditions of one kind hold that variable i completes."""
