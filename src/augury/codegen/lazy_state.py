@@ -102,8 +102,9 @@ class LazyState:
             arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
         for name in source.arrays:
             if name not in arrays:
-                # As long as before, since what has grown once would grow again.
-                arrays[name] = np.empty(self._shape(name, self.longest), dtype=self._dtype(name))
+                # What has grown once would grow again. Pools are small, and what they hold is limited as they grow.
+                size = ROOM if name.startswith("P") else self.longest
+                arrays[name] = np.empty(self._shape(name, size), dtype=self._dtype(name))
                 if name.startswith(("X", "P")) and ("_first" in name or "_last" in name or "_head" in name):
                     arrays[name][:] = -1
         self.arrays = arrays

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.hosts.comparing import comparable, compare
 from augury.hosts.events import engine_table
 from augury.hosts.reorder import Arrivals
 from augury.ir.branches import branches
@@ -18,13 +19,11 @@ from augury.ir.evaluate import evaluate
 from augury.ir.functions import BUILTINS
 from augury.ir.normal_form import normal_conjuncts
 from augury.ir.pattern import components, variable_of
-from augury.ir.predicate import Arithmetic, Call, Compare, Conjunct, Element, Expr, Literal, Ref, Value, walk
+from augury.ir.predicate import Call, Conjunct, Expr, Ref, Value, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.plan import StreamStatistics
 from augury.planner.expected import conjunct_text, partition_text
 from augury.runtime.batch import Integers
-from augury.runtime.computed import list_parts, standardised
-from augury.runtime.positions import one_array
 from augury.runtime.values import to_values
 from augury.schema import Kind
 
@@ -43,21 +42,6 @@ ELEMENTS = 3
 SEED = 0
 """The same events are always measured alike."""
 
-COMPARISONS = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
-
-ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
-"""Of floats, as the evaluators do it."""
-
-COMPARED = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
-"""Kinds of values that Arrow compares as the evaluators do, save that for Arrow NaN is unequal to everything."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
@@ -73,6 +57,10 @@ class _Sample:
     fitting: dict[str, Integers]
     earlier: frozenset[tuple[str, str]]
     random: np.random.Generator
+
+    def compare(self, e: Expr, places: Mapping[str, Integers]) -> npt.NDArray[np.bool_]:
+        """For each tuple of places whether the comparison `e` is true."""
+        return compare(e, lambda variable, column: self.rows([column], places[variable])[column])
 
     def rows(self, names: Sequence[str], places: Integers) -> pa.Table:
         """Columns of the events at `places` of the sample, as the engine reads them."""
@@ -192,10 +180,10 @@ def _evenly(places: Integers, number: int) -> Integers:
 
 def _passing(sample: _Sample, pool: Integers, alone: Sequence[Conjunct]) -> tuple[Integers, float]:
     """Those of `pool` that pass the conditions that Arrow can test, and the share of these that pass the others."""
-    slow = [c for c in alone if not _comparable(c.expr)]
+    slow = [c for c in alone if not comparable(c.expr)]
     for c in alone:
         if c not in slow and len(pool):
-            pool = pool[_compared(sample, c.expr, dict.fromkeys(c.variables, pool))]
+            pool = pool[sample.compare(c.expr, dict.fromkeys(c.variables, pool))]
     some = _evenly(pool, TUPLES)
     if not slow or not len(some):
         return pool, 1.0
@@ -212,7 +200,7 @@ def _over_the_same(conjuncts: Sequence[Conjunct]) -> list[list[Conjunct]]:
 
 
 def _fast(c: Conjunct) -> bool:
-    return _comparable(c.expr) and len(c.variables) > 1
+    return comparable(c.expr) and len(c.variables) > 1
 
 
 def _selectivities(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) -> dict[str, float | None]:
@@ -230,7 +218,7 @@ def _selectivities(sample: _Sample, together: Sequence[Conjunct], query: BoundQu
             found[conjunct_text(c)] = None
             continue
         if _fast(c):
-            true = _compared(sample, c.expr, {v: places[0] for v, places in drawn.items()})
+            true = sample.compare(c.expr, {v: places[0] for v, places in drawn.items()})
         else:
             some = _evenly(np.arange(number), TUPLES)
             drawn = {v: [places[some] for places in lists] for v, lists in drawn.items()}
@@ -281,88 +269,6 @@ def _agreement(sample: _Sample, query: BoundQuery) -> float | None:
             return 0.0
         agree &= pc.equal(left[name], right[name]).fill_null(False).to_numpy()
     return max(int(agree.sum()), 0.5) / len(agree)
-
-
-def _comparable(e: Expr) -> bool:
-    """Whether Arrow can compare the two sides for many events at once."""
-    match e:
-        case Compare(operator, left, right):
-            kinds = {left.type.kind, right.type.kind}
-            return (
-                _computable(left)
-                and _computable(right)
-                and (len(kinds) == 1 or kinds == {Kind.INT, Kind.FLOAT})
-                and kinds <= set(COMPARED)
-                and not (operator == "!=" and Kind.FLOAT in kinds)
-            )
-        case _:
-            return False
-
-
-def _computable(e: Expr) -> bool:
-    match e:
-        case Literal():
-            return True
-        case Ref():
-            return e.element in (Element.SINGLE, Element.EACH)
-        case Arithmetic(operator, left, right):
-            return operator in ARITHMETIC and e.type.kind is Kind.FLOAT and _computable(left) and _computable(right)
-        case Call("dot", (left, right)):
-            return all(isinstance(_of_list(side), Ref) and _computable(_of_list(side)) for side in (left, right))
-        case _:
-            return False
-
-
-def _of_list(e: Expr) -> Expr:
-    """What is standardised, where something is."""
-    match e:
-        case Call("standardise", (of,)):
-            return of
-        case _:
-            return e
-
-
-def _compared(sample: _Sample, e: Expr, places: dict[str, Integers]) -> npt.NDArray[np.bool_]:
-    """For each tuple of places whether the comparison `e` is true."""
-    assert isinstance(e, Compare)
-    sides = [_computed(sample, side, places) for side in (e.left, e.right)]
-    if e.left.type.kind is not e.right.type.kind:
-        sides = [side.cast(pa.float64()) for side in sides]
-    found = COMPARISONS[e.operator](*sides).fill_null(False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
-
-
-def _computed(sample: _Sample, e: Expr, places: dict[str, Integers]) -> pa.ChunkedArray | pa.Scalar:
-    """The values of one side of a comparison."""
-    match e:
-        case Ref(variable, column):
-            return sample.rows([column], places[variable])[column]
-        case Literal(value):
-            return pa.scalar(value)
-        case Arithmetic(operator, left, right):
-            both = (_computed(sample, side, places).cast(pa.float64()) for side in (left, right))
-            return ARITHMETIC[operator](*both)
-        case Call("dot", (left, right)):
-            return _dots(*(_lists(sample, side, places) for side in (left, right)))
-        case _:
-            raise AssertionError(e)
-
-
-def _lists(sample: _Sample, e: Expr, places: dict[str, Integers]) -> pa.Array:
-    column = one_array(_computed(sample, _of_list(e), places))
-    return column if isinstance(e, Ref) else standardised(column)
-
-
-def _dots(left: pa.Array, right: pa.Array) -> pa.Array:
-    """The dot product of the lists of each row; null where there is none."""
-    (starts, values), (other_starts, other_values) = list_parts(left), list_parts(right)
-    lengths = np.where(np.diff(starts) == np.diff(other_starts), np.diff(starts), 0)
-    found = np.full(len(lengths), np.nan)
-    for length in np.unique(lengths[lengths > 0]).tolist():
-        rows, along = np.flatnonzero(lengths == length), np.arange(length)
-        products = values[starts[rows][:, None] + along] * other_values[other_starts[rows][:, None] + along]
-        found[rows] = products.sum(axis=1)
-    return pa.array(found, mask=np.isnan(found))
 
 
 Tuple: TypeAlias = "dict[str, list[dict[str, Value]]]"

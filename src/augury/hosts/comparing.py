@@ -1,0 +1,118 @@
+"""Comparisons of many tuples of events at once, by Arrow: numbers, sums of them, strings, and dot products of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, Literal, Ref
+from augury.runtime.computed import list_parts, standardised
+from augury.runtime.positions import one_array
+from augury.schema import Kind
+
+Read: TypeAlias = "Callable[[str, str], pa.ChunkedArray]"
+"""What the events of a variable have in a column, one for each tuple."""
+
+COMPARISONS = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+"""Of floats, as the evaluators do it."""
+
+COMPARED = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
+"""Kinds of values that Arrow compares as the evaluators do, save that for Arrow NaN is unequal to everything."""
+
+
+def comparable(e: Expr) -> bool:
+    """Whether Arrow can compare the two sides for many tuples at once."""
+    match e:
+        case Compare(operator, left, right):
+            kinds = {left.type.kind, right.type.kind}
+            return (
+                _computable(left)
+                and _computable(right)
+                and (len(kinds) == 1 or kinds == {Kind.INT, Kind.FLOAT})
+                and kinds <= set(COMPARED)
+                and not (operator == "!=" and Kind.FLOAT in kinds)
+            )
+        case _:
+            return False
+
+
+def _computable(e: Expr) -> bool:
+    match e:
+        case Literal():
+            return True
+        case Ref():
+            return e.element in (Element.SINGLE, Element.EACH)
+        case Arithmetic(operator, left, right):
+            return operator in ARITHMETIC and e.type.kind is Kind.FLOAT and _computable(left) and _computable(right)
+        case Call("dot", (left, right)):
+            return all(isinstance(_of_list(side), Ref) and _computable(_of_list(side)) for side in (left, right))
+        case _:
+            return False
+
+
+def _of_list(e: Expr) -> Expr:
+    """What is standardised, where something is."""
+    match e:
+        case Call("standardise", (of,)):
+            return of
+        case _:
+            return e
+
+
+def compare(e: Expr, read: Read) -> npt.NDArray[np.bool_]:
+    """For each tuple whether a comparison that is `comparable` is true."""
+    assert isinstance(e, Compare)
+    sides = [_computed(side, read) for side in (e.left, e.right)]
+    if e.left.type.kind is not e.right.type.kind:
+        sides = [side.cast(pa.float64()) for side in sides]
+    found = COMPARISONS[e.operator](*sides).fill_null(False)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _computed(e: Expr, read: Read) -> pa.ChunkedArray | pa.Array | pa.Scalar:
+    match e:
+        case Ref(variable, column):
+            return read(variable, column)
+        case Literal(value):
+            return pa.scalar(value)
+        case Arithmetic(operator, left, right):
+            return ARITHMETIC[operator](*(_computed(side, read).cast(pa.float64()) for side in (left, right)))
+        case Call("dot", (left, right)):
+            return _dots(_lists(left, read), _lists(right, read))
+        case _:
+            raise AssertionError(e)
+
+
+def _lists(e: Expr, read: Read) -> pa.Array:
+    column = one_array(_computed(_of_list(e), read))
+    return column if isinstance(e, Ref) else standardised(column)
+
+
+def _dots(left: pa.Array, right: pa.Array) -> pa.Array:
+    """The dot product of the lists of each row; null where there is none.
+
+    >>> _dots(pa.array([[1.0, 2.0], [1.0], None]), pa.array([[3.0, 4.0], [1.0, 2.0], [1.0]])).to_pylist()
+    [11.0, None, None]
+    """
+    (starts, values), (other_starts, other_values) = list_parts(left), list_parts(right)
+    lengths = np.where(np.diff(starts) == np.diff(other_starts), np.diff(starts), 0)
+    found = np.full(len(lengths), np.nan)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        rows, along = np.flatnonzero(lengths == length), np.arange(length)
+        products = values[starts[rows][:, None] + along] * other_values[other_starts[rows][:, None] + along]
+        found[rows] = products.sum(axis=1)
+    return pa.array(found, mask=np.isnan(found))
