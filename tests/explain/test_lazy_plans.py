@@ -48,7 +48,7 @@ def explained(
 CHAIN = """\
 plan  lazy-chain
       Chains over shared input buffers, one for each branch, each evaluated in ascending order of frequency.
-      430 operations a window are expected.
+      431 operations a window are expected.
 
 partition  k; each value has input buffers of its own
 window     60 ticks of one second (60 seconds)

@@ -143,9 +143,15 @@ class ChainModel:
     def step(self, bound: int, i: int, first: int) -> float:
         """What it costs to extend the partial matches of `bound` by variable i; they began with `first`."""
         search = SEARCH * self.partial(bound) if bound else 0.0
-        many = self.candidates(bound, i) >= SOME and all(c.vectorises for c in self._completed(bound, i))
-        tests = self.tests(bound, i, first) * (AT_A_TIME if many and not self.components[i].iterated else 1.0)
+        many = self.candidates(bound, i) >= SOME and self._vectorises(bound, i)
+        tests = self.tests(bound, i, first) * (AT_A_TIME if many else 1.0)
         return min(MOST, search + tests + self.partial(bound | 1 << i))
+
+    def _vectorises(self, bound: int, i: int) -> bool:
+        """Whether candidates can be tested many at a time, which are not found by a key."""
+        completed = self._completed(bound, i)
+        keyed = self.partition != 1 or (self.indexed and _key(completed) != 1)
+        return not keyed and not self.components[i].iterated and all(c.vectorises for c in completed)
 
     def keeps(self, bound: int, first: int) -> bool:
         """Whether it pays to test candidates once for each first event, since several partial matches grow from it."""
@@ -155,9 +161,7 @@ class ChainModel:
         """Candidates of variable i that are tested, if there is a condition on them; of a list also those built."""
         every = self._tests_of_all(bound, i)
         with_first = [c for c in self._completed(first, i) if c.reads == first | 1 << i]
-        if not with_first or not self.keeps(bound, first) or self.components[i].iterated or self.partition != 1:
-            return every
-        if self.indexed and _key(self._completed(bound, i)) != 1:
+        if not with_first or not self.keeps(bound, first) or not self._vectorises(bound, i):
             return every
         once = self.partial(first) * self.candidates(first, i)
         return min(every, once + every * self._true(first, i, "single"))
