@@ -278,7 +278,7 @@ class Found:
         else:
             offsets, codes = (live.arrays[name][:size].copy() for name, size in (("O_offsets", m + 1), ("O_codes", w)))
             self.parts.append(Expanded(offsets, events, codes))
-        # Room for more, so that the next ones cost less.
-        for name in ("O_offsets", "O_events", "O_codes"):
-            if len(live.arrays[name]) < 1 << 17:
+        # Room for more where it was short, so that the next ones cost less.
+        for name, used in (("O_offsets", m), ("O_events", w), ("O_codes", w)):
+            if 2 * used > len(live.arrays[name]) < 1 << 17:
                 live.grow(name, 4 * len(live.arrays[name]))
