@@ -305,21 +305,27 @@ def test_a_comparison_of_lists_is_counted_as_one_by_one() -> None:
 # -- sorted searches ---------------------------------------------------------------------------------------------------
 
 SELECTIVE = [
-    ("PATTERN SEQ(A a, B b) WHERE a.x > b.x + 45 WITHIN 900 seconds", "ba"),
-    ("PATTERN SEQ(A a, B b) WHERE b.x + 3 >= a.x AND a.x >= b.x WITHIN 900 seconds", "ab"),
-    ("PATTERN AND(A a, B b) WHERE a.x < b.x / 2 - 22 WITHIN 900 seconds", "ba"),
-    ("PATTERN SEQ(A a, A c, B b) WHERE a.x > b.x + 47 AND c.x > b.x + 47 WITHIN 400 seconds", "bac"),
-    ("PATTERN SEQ(A a, A c, B b) WHERE a.x > b.x + 47 AND c.x > b.x + 47 WITHIN 400 seconds", "bca"),
+    ("PATTERN SEQ(A a, B b) WHERE a.x > b.x + 45 WITHIN 2400 seconds", "ba"),
+    ("PATTERN SEQ(A a, B b) WHERE b.x + 3 >= a.x AND a.x >= b.x WITHIN 2400 seconds", "ab"),
+    ("PATTERN AND(A a, B b) WHERE a.x < b.x / 2 - 22 WITHIN 2400 seconds", "ba"),
+    ("PATTERN SEQ(A a, A c, B b) WHERE a.x > b.x + 47 AND c.x > b.x + 47 WITHIN 1800 seconds", "bac"),
+    ("PATTERN SEQ(A a, A c, B b) WHERE a.x > b.x + 47 AND c.x > b.x + 47 WITHIN 1800 seconds", "bca"),
 ]
 
 
+def one_in(each: int, rare: str, size: int, rng: np.random.Generator) -> str:
+    """Types of which the others fill some sorted blocks."""
+    frequent = "AB".replace(rare, "")
+    return "".join(np.where(rng.integers(0, each, size) == 0, rare, frequent))
+
+
 @pytest.mark.parametrize("text, order", SELECTIVE)
-@pytest.mark.parametrize("size", [50, 10_000])
+@pytest.mark.parametrize("size", [100, 10_000])
 def test_sorted_searches_find_the_same(text: str, order: str, size: int) -> None:
     rng = np.random.default_rng(3)
-    n = 1_500
+    n = 4_000
     x = [None if r == 0 else float("nan") if r == 1 else float(r % 100) / 2 for r in rng.integers(0, 700, n)]
-    stream = events("".join(rng.choice(["A", "A", "B"], n)), x)
+    stream = events(one_in(20, order[0].upper(), n, rng), x)
     plan = plan_of(text, stream, order)
     plain = Feed(LazyKernel(plan, COUNTING)).all(pieces(stream, size))
     by_value = replace(plan, sorted=frozenset(order))
@@ -343,12 +349,12 @@ TENTHS = [
 @pytest.mark.parametrize("condition, order", TENTHS)
 def test_sorted_searches_with_sums_find_the_same(condition: str, order: str) -> None:
     rng = np.random.default_rng(7)
-    n = 800
+    n = 2_400
     x, y = (rng.integers(-200, 400, n) / 10 for _ in range(2))
     x[:6] = [np.inf, -np.inf, np.nan, 1.7e308, -1.7e308, 5e-324]
-    types = np.where(np.arange(n) < 6, rng.choice(["A", "B"], n), rng.choice(["A", "A", "B"], n))
-    stream = events("".join(types), x.tolist()).append_column("y", pa.array(y))
-    plan = plan_of(f"PATTERN AND(A a, B b) WHERE {condition} WITHIN 300 seconds", stream, order)
+    types = one_in(2, "B", 6, rng) + one_in(10, order[0].upper(), n - 6, rng)
+    stream = events(types, x.tolist()).append_column("y", pa.array(y))
+    plan = plan_of(f"PATTERN AND(A a, B b) WHERE {condition} WITHIN 900 seconds", stream, order)
     plain = Feed(LazyKernel(replace(plan, selected=frozenset()), COUNTING)).all([stream])
     by_value = replace(plan, sorted=frozenset(order))
     ((_, step),) = (by_value.steps(branch)[0] for branch in by_value.branches)
