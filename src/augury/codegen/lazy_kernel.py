@@ -17,7 +17,7 @@ from augury.codegen.keys import key_words
 from augury.codegen.lazy_chain import emit_lazy_chain
 from augury.codegen.lazy_consume import Chain, Consuming
 from augury.codegen.lazy_layout import PARTITION
-from augury.codegen.lazy_rates import close, events_in_window, live_rates, rates_of_pieces
+from augury.codegen.lazy_rates import Pieces, events_in_window, live_window, new_pieces
 from augury.codegen.lazy_shared import snapshot
 from augury.codegen.lazy_source import (
     COUNTERS,
@@ -273,32 +273,38 @@ class LazyKernel(Consuming):
         if self.better is None or not self.tree or n == first or (self.counts_events and self.keys):
             yield first, n, live.way
             return
-        clock, code = self.clock(live), self.chain(live.way).code
-        piece = max(self.piece, events_in_window(clock, self.span) // 2)
+        clock = self.clock(live)
+        window = events_in_window(clock, self.span)
+        piece = max(self.piece, window // 2)
         at, way = first, live.way
-        for k, rates in enumerate(rates_of_pieces(live, code, clock, self.span, first, piece)):
-            better = self._better(live, way, rates)
-            if better != way:
-                if first + k * piece > at:
-                    yield at, first + k * piece, way
-                at, way = first + k * piece, better
+        for k, better in self._better_ways(live, new_pieces(live, self.chain(live.way).code, window, first, piece)):
+            if first + k * piece > at:
+                yield at, first + k * piece, way
+            at, way = first + k * piece, better
         yield at, n, way
 
     def _follow(self, live: LazyState) -> None:
-        """Take on another order if the rates of the live window ask for it."""
+        """Take on another way if the rates of the live window ask for it."""
         # Places of different partitions do not ascend together.
-        rates = live_rates(live, self.clock(live), -1 if self.counts_events and self.keys else self.span)
-        better = self._better(live, live.way, rates)
-        if better != live.way:
+        span = -1 if self.counts_events and self.keys else self.span
+        for _, better in self._better_ways(live, live_window(live, self.clock(live), span)):
             self.build_up(live, better, live.events.length)
 
-    def _better(self, live: LazyState, way: Way, rates: Mapping[str, float]) -> Way:
-        """The way for these rates, thought about when they have left those of the last time."""
+    def _better_ways(self, live: LazyState, pieces: Pieces) -> Iterator[tuple[int, Way]]:
+        """The pieces from which on another way is better than the one before, with it.
+
+        That is thought about when rates have left those of the last time.
+        """
         assert self.better is not None
-        if close(rates, live.rates, self.few):
-            return way
-        live.rates = rates
-        plan = self.better(self.plans[way], rates)
-        # A way that was left and comes back is compiled already.
-        self.plans.setdefault(plan.way, plan)
-        return plan.way
+        way, before = live.way, np.array([live.rates.get(v, np.nan) for v in pieces.variables])
+        at = pieces.moved(self.support, 0, before, self.few)
+        while at < len(pieces.counts) - 1:
+            before = pieces.rates(at)
+            live.rates = dict(zip(pieces.variables, before.tolist(), strict=True))
+            plan = self.better(self.plans[way], live.rates)
+            # A way that was left and comes back is compiled already.
+            self.plans.setdefault(plan.way, plan)
+            if plan.way != way:
+                way = plan.way
+                yield at, way
+            at = pieces.moved(self.support, at + 1, before, self.few)

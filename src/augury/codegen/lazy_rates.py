@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
 
 from augury.codegen.lazy_state import LazyState
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
+from augury.runtime.computed import Floats
 
 
 def events_in_window(clock: Integers, span: int) -> int:
@@ -22,43 +22,55 @@ def events_in_window(clock: Integers, span: int) -> int:
     return len(clock) if not 0 <= span < length else max(1, len(clock) * span // length)
 
 
-def rates_of_pieces(
-    live: LazyState, code: Tier, clock: Integers, span: int, first: int, piece: int
-) -> Iterator[dict[str, float]]:
-    """About how many events of each variable a window holds that ends with each piece of the events from `first` on."""
-    n, window = live.events.length, events_in_window(clock, span)
-    # The order of the state, and with it the numbers of the buffers, may change between two pieces.
-    buffer_of = live.source.buffer_of
-    before = max(0, first - piece)
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """The events of a stream in pieces: how many there are of each variable in them, and in the piece before them.
+
+    Of that there were `before` events, of the last one there are `last`.
+    """
+
+    variables: tuple[str, ...]
+    counts: Integers
+    before: int
+    piece: int
+    last: int
+    window: float
+    """Events in a window."""
+
+    def moved(self, support: Tier, at: int, rates: Floats, few: int) -> int:
+        """The first piece from `at` on in which rates have left these (see `augury.codegen.rates`)."""
+        found: int = support("moved", self.counts, at, self.before, self.piece, self.last, self.window, rates, few)
+        return found
+
+    def rates(self, k: int) -> Floats:
+        """About how many events of each variable a window holds that ends with a piece."""
+        last = self.last if k == len(self.counts) - 2 else self.piece
+        rates: Floats = self.counts[k : k + 2].sum(axis=0) * (self.window / ((self.piece if k else self.before) + last))
+        return rates
+
+
+def new_pieces(live: LazyState, code: Tier, window: float, first: int, piece: int) -> Pieces:
+    """The events from `first` on."""
+    n, before = live.events.length, max(0, first - piece)
     counts = np.zeros(((n - first - 1) // piece + 2, len(live.source.layout.buffers)), dtype=np.int64)
     stream = live.stream()
     if before < first:
         code("tally", before, first, piece, counts[:1], *stream)
     code("tally", first, n, piece, counts[1:], *stream)
-    for k, (last, new) in enumerate(pairwise(counts.tolist())):
-        events = min(n, first + (k + 1) * piece) - (first + k * piece) + (piece if k else first - before)
-        yield {v: (last[b] + new[b]) * window / events for v, b in buffer_of.items()}
+    return _by_variable(live, counts, first - before, piece, (n - first - 1) % piece + 1, window)
 
 
-def live_rates(live: LazyState, clock: Integers, span: int) -> dict[str, float]:
-    """How many events of each variable the live window holds; without a span, all that are remembered."""
+def live_window(live: LazyState, clock: Integers, span: int) -> Pieces:
+    """The live window as one piece; without a span, all that is remembered."""
     begin = int(np.searchsorted(clock, clock[-1] - span)) if span >= 0 else 0
-    counts = {}
-    for v, b in live.source.buffer_of.items():
+    counts = np.zeros((2, len(live.source.layout.buffers)), dtype=np.int64)
+    for b in range(counts.shape[1]):
         fill = int(live.arrays["FILL"][b])
-        counts[v] = float(fill - np.searchsorted(live.arrays[f"B{b}_e"][:fill], begin))
-    return counts
+        counts[1, b] = fill - np.searchsorted(live.arrays[f"B{b}_e"][:fill], begin)
+    return _by_variable(live, counts, 0, 1, 1, 1.0)
 
 
-def close(rates: Mapping[str, float], before: Mapping[str, float], few: int) -> bool:
-    """Whether no rate has left the one before by more than half of it, give or take a few events.
-
-    >>> close({"a": 12.0}, {"a": 10.0}, 4), close({"a": 30.0}, {"a": 10.0}, 4), close({"a": 1.0}, {}, 4)
-    (True, False, False)
-    """
-    # As a loop, since it is asked for every piece of the stream.
-    for v, rate in rates.items():
-        last = before.get(v)
-        if last is None or abs(rate - last) > few + last / 2:
-            return False
-    return True
+def _by_variable(live: LazyState, counts: Integers, before: int, piece: int, last: int, window: float) -> Pieces:
+    """What was counted by buffer: their numbers change with the order, and those of negated parts do not matter."""
+    variables, buffers = zip(*live.source.buffer_of.items(), strict=True)
+    return Pieces(variables, counts[:, buffers], before, piece, last, window)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,17 @@ ROOM = 256
 
 SPARE = 64
 """Elements behind the last one, which vectors may reach into."""
+
+
+@cache
+def _parts(name: str) -> tuple[str, str, str]:
+    """What an array is, without a number, and the variable or the column in its name.
+
+    >>> _parts("B0__c_price"), _parts("RI_b"), _parts("FILL")
+    (('B', '_c_price', 'c_price'), ('RI', 'b', ''), ('FILL', '', ''))
+    """
+    array, _, variable = name.partition("_")
+    return re.sub(r"\d+$", "", array), variable, name.partition("__")[2]
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +81,8 @@ class LazyState:
     rates: Mapping[str, float] = field(default_factory=dict)
     """Events of each variable in a window, when the order was last thought about."""
     broken: bool = False
+    streamed: tuple[tuple[int, str], list[npt.NDArray[Any]]] = ((-1, ""), [])
+    """What was streamed last, and when."""
 
     @classmethod
     def start(
@@ -111,31 +125,42 @@ class LazyState:
         return self
 
     def _shape(self, name: str, size: int) -> tuple[int, ...]:
-        array, _, variable = name.partition("_")
-        if array in ("RI", "RF"):
-            _, integers, floats = self.source.lists[variable]
-            return (size + 1, integers if array == "RI" else floats)
-        if re.fullmatch(r"N\d+", array):
-            return (size // ABREAST + 1,)
-        if array in ("S", "E"):
-            return (size + 1,)
-        # A selector reads columns to the end of a vector, and stores vectors.
-        return (size + SPARE if re.fullmatch(r"[FGHY]\d+", array) or re.match(r"B\d+_", name) else size,)
+        array, variable, _ = _parts(name)
+        match array:
+            case "RI" | "RF":
+                _, integers, floats = self.source.lists[variable]
+                return (size + 1, integers if array == "RI" else floats)
+            case "N":
+                return (size // ABREAST + 1,)
+            case "S" | "E":
+                return (size + 1,)
+            case "B" | "F" | "G" | "H" | "Y":
+                # A selector reads columns to the end of a vector, and stores vectors.
+                return (size + SPARE,)
+            case _:
+                return (size,)
 
     def _dtype(self, name: str) -> Any:
-        if re.fullmatch(r"D\d+", name):
-            return np.float32
-        if name.startswith("RF_"):
-            return np.float64
-        _, _, column = name.partition("__")
-        return self.events.arrays[column].dtype if column in self.events.arrays else np.int64
+        array, _, column = _parts(name)
+        match array:
+            case "D":
+                return np.float32
+            case "RF":
+                return np.float64
+            case _:
+                return self.events.arrays[column].dtype if column in self.events.arrays else np.int64
 
     @property
     def counts(self) -> Integers:
         return self.keys.counts
 
     def stream(self) -> list[npt.NDArray[Any]]:
-        return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
+        source = self.source.source
+        seen = (self.events.version, source.fingerprint)
+        # Strings are ranked anew whenever there is a new one.
+        if seen != self.streamed[0] or source.ranks_strings:
+            self.streamed = seen, stream_arrays(self.events, self.encoding, self.source.specs, source)
+        return self.streamed[1]
 
     # -- room -------------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ class EventStore:
         self.values = {f"{name}_values" for name in self.lists}
         self.offsets = {f"{name}_offsets" for name in self.lists}
         self.length = 0
+        self.version = 0
+        """Another one whenever views are not what they were."""
         self.arrays: Arrays = {
             name: np.zeros(capacity if name != "place" or with_places else 0, dtype=dtype)
             for name, dtype in FIXED.items()
@@ -66,6 +68,7 @@ class EventStore:
         for name in self.lists:
             self._append_list(name, batch.arrays[f"{name}_offsets"], batch.arrays[f"{name}_values"])
         self.length = n + size
+        self.version += 1
 
     def _append_list(self, name: str, offsets: Integers, values: npt.NDArray[Any]) -> None:
         kept, ends = self.arrays[f"{name}_values"], self.arrays[f"{name}_offsets"]
@@ -93,6 +96,7 @@ class EventStore:
             if len(array):
                 array[:n] = array[count : self.length].copy()
         self.length = n
+        self.version += 1
 
     def view(self, name: str) -> npt.NDArray[Any]:
         """A column of the events there are."""
@@ -122,6 +126,7 @@ class EventStore:
         """Take over what `to_tables` wrote."""
         events = tables["events"]
         self.length = events.num_rows
+        self.version += 1
         if self.length > self.capacity:
             self._grow(2 * self.length)
         for name in events.column_names:

@@ -1,0 +1,33 @@
+"""When the rates of a stream have moved; compiled with the kernels, since it is asked for every piece of the stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+def moved(
+    counts: NDArray[Any], at: int, before: int, piece: int, last: int, window: float, rates: NDArray[Any], few: int
+) -> int:
+    """The first piece from `at` on in which one of `rates` is left, by more than half of it and more than a few events.
+
+    `counts` are the events of each kind in the piece before the first one, of `before` events, and in all others, of
+    `piece` events each and `last` ones at the end. A rate is what a `window` of events holds that is like two pieces,
+    one after the other. Every rate has left one that is not a number. Without such a piece, it is the number of pieces.
+
+    >>> import numpy as np
+    >>> counts = np.array([[10], [10], [40], [45]])
+    >>> moved(counts, 0, 100, 100, 100, 100.0, np.array([12.0]), 4)
+    1
+    >>> moved(counts, 2, 100, 100, 100, 100.0, np.array([40.0]), 4)
+    3
+    """
+    pieces = len(counts) - 1
+    for k in range(at, pieces):
+        events = (piece if k > 0 else before) + (piece if k < pieces - 1 else last)
+        for v in range(len(rates)):
+            rate = (counts[k, v] + counts[k + 1, v]) * window / events
+            if not abs(rate - rates[v]) <= few + rates[v] / 2:
+                return k
+    return pieces
