@@ -401,14 +401,14 @@ def test_sorting_pays_where_events_are_searched_for_often() -> None:
     assert isinstance(plan, LazyChainPlan)
     better = remembering(1.0)
     assert better(plan, {"a": 120.0, "b": 60.0}) == plan
-    seldom, often = better(plan, {"a": 90.0, "b": 9000.0}), better(plan, {"a": 900.0, "b": 9000.0})
+    seldom, often = better(plan, {"a": 9.0, "b": 1800.0}), better(plan, {"a": 90.0, "b": 1800.0})
     assert seldom.way.orders == often.way.orders == (("a", "b"),)
     assert seldom.selected == often.selected == {"a", "b"}
     assert not seldom.sorted
     assert often.sorted == {"b"}
-    assert not better(seldom, {"a": 400.0, "b": 9000.0}).sorted, "it may as well not pay"
-    assert better(seldom, {"a": 900.0, "b": 9000.0}) == often
-    assert better(often, {"a": 90.0, "b": 9000.0}) == often, "nothing is given up"
+    assert not better(seldom, {"a": 20.0, "b": 1800.0}).sorted, "it may as well not pay"
+    assert better(seldom, {"a": 90.0, "b": 1800.0}) == often
+    assert better(often, {"a": 9.0, "b": 1800.0}) == often, "nothing is given up"
 
 
 def _seconds(plan: LazyChainPlan, counts: Mapping[str, float]) -> float:

@@ -33,8 +33,11 @@ SEARCH = 10.0
 SOME, AT_A_TIME = 8, 0.1
 """Candidates of a search from which on they are compared many at a time, and what each costs then."""
 
-MANY, SELDOM, OFTEN = 2048, 0.1, 256
-"""When a search is a sorted one: comparisons leave such a share of so many candidates, each of so many searches."""
+MANY, SELDOM, OFTEN = 512, 0.1, 16
+"""When a search is a sorted one: comparisons leave such a share of so many candidates, each of so many searches.
+
+Where processors compress vectors, comparing all costs no more; elsewhere several times as much.
+"""
 
 SEVERAL = 2
 """Partial matches from one first event, from which on it pays to test later candidates once for all of them."""
@@ -405,7 +408,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float] | None = None
     """The plan with the ways to search that pay for what it expects, or for `counts` events in a window.
 
     Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs as much as some
-    tests of each event; a search then looks at nine of a block of 512 candidates and at what it finds. Testing
+    tests of each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing
     candidates once for each first event, also those for a negated part, pays when several partial matches grow from it.
     Lists are put into blocks where each is compared with several others.
     """
