@@ -143,10 +143,20 @@ class Stopwatch:
     def warming_up(self) -> bool:
         return bool(self._entries.warming_up)
 
+    @property
+    def plain(self) -> bool:
+        return bool(self._entries.plain)
+
     def __call__(self, entry: str, *arguments: Any) -> Any:
+        return self._timed(entry, self._entries, entry, *arguments)
+
+    def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._timed(function.__name__, self._entries.instead, function, *arguments)
+
+    def _timed(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         began = thread_time()
-        result = self._entries(entry, *arguments)
-        self.spent[entry] = self.spent.get(entry, 0.0) + thread_time() - began
+        result = function(*arguments)
+        self.spent[name] = self.spent.get(name, 0.0) + thread_time() - began
         return result
 
 

@@ -16,7 +16,7 @@ from augury.source import Source
 from benchmarks.kernels import main, report, voided
 from benchmarks.markdown import results
 from benchmarks.matrix import measure_pair
-from benchmarks.measure import WrongAnswer, check, cut, kernel_for, timed_run
+from benchmarks.measure import WrongAnswer, check, cut, kernel_for, timed_run, watched
 from benchmarks.stock import repeated, stock_stream
 from benchmarks.targets import Figure
 from benchmarks.workload import ITERATORS, STRATEGIES, Iterator, Strategy, Tally, Workload, expected
@@ -75,6 +75,17 @@ def test_a_wrong_answer_is_noticed() -> None:
             check(kernel, batches, wrong)
     with pytest.raises(WrongAnswer):
         timed_run(kernel, batches, answer.matches - 1)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_watched_kernel_finds_the_same(jit: bool, tmp_path: Path) -> None:
+    table = stock_stream(2000)
+    workload = Workload("skip_till_next_match", "p1", 50)
+    kernel, batches, answer = kernel_for(workload, table, tmp_path, jit=jit), cut(table, 500), expected(workload, table)
+    code, support = watched(kernel)
+    check(kernel, batches, answer)
+    assert code.spent["advance"] > 0
+    assert ("_plainly" in support.spent, "merge_keys" in support.spent) == (not jit, jit)
 
 
 def test_a_wrong_answer_voids_the_row(tmp_path: Path) -> None:
