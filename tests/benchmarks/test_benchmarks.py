@@ -81,7 +81,11 @@ def test_a_wrong_answer_is_noticed() -> None:
 def test_a_watched_kernel_finds_the_same(jit: bool, tmp_path: Path) -> None:
     table = stock_stream(2000)
     workload = Workload("skip_till_next_match", "p1", 50)
-    kernel, batches, answer = kernel_for(workload, table, tmp_path, jit=jit), cut(table, 500), expected(workload, table)
+    kernel, batches, answer = (
+        kernel_for(workload, table, tmp_path, jit=jit),
+        cut(table, 2000),
+        expected(workload, table),
+    )
     code, support = watched(kernel)
     check(kernel, batches, answer)
     assert code.spent["advance"] > 0

@@ -50,7 +50,7 @@ lists = st.dictionaries(events, st.integers(0, SIZE - 1), min_size=1).map(lambda
 
 
 def reporting(tier: Tier, codes: str, fixed: int) -> Reporting:
-    return Reporting(QUERY, Bindings(tuple(codes), (0,) * SIZE, ((),), 0, fixed), tier, tier)
+    return Reporting(QUERY, Bindings(tuple(codes), (0,) * SIZE, ((),), 0, fixed), tier, tier, few=0)
 
 
 def reported(of: Reporting, matches: list[Match]) -> list[Any]:

@@ -15,10 +15,13 @@ Words: TypeAlias = "tuple[Integers, Integers]"
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
+FEW = 32
+"""Matches up to which compiled code is not worth a call, let alone the second and a half it takes to compile."""
 
-def arrange(support: Tier, ends: Integers, first: Integers, words: Callable[[], Words]) -> Integers:
+
+def arrange(support: Tier, ends: Integers, first: Integers, words: Callable[[], Words], few: int) -> Integers:
     """The places of matches by their `ends`, what comes `first` if it is not empty, and their words."""
-    if support.plain:
+    if support.plain or len(ends) <= few:
         return support.instead(_plainly, ends, first, words)
     starts, spelled = words()
     n = len(ends)
@@ -38,7 +41,7 @@ def arrange(support: Tier, ends: Integers, first: Integers, words: Callable[[], 
 
 
 def _plainly(ends: Integers, first: Integers, words: Callable[[], Words]) -> Integers:
-    """The same without a compiler: as plain Python, what compiles well would take ten times as long as this."""
+    """The same without a compiler; as plain Python, what compiles well would take ten times as long as this."""
     order = np.lexsort((first, ends) if len(first) else (ends,))
     ties = ends[order[1:]] == ends[order[:-1]]
     if len(first):

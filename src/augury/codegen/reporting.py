@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.codegen.arranging import NOTHING, Words, arrange
+from augury.codegen.arranging import FEW, NOTHING, Words, arrange
 from augury.codegen.tier import Tier
 from augury.codegen.totals import Totals, Weighed
 from augury.errors import TooManyMatches
@@ -158,8 +158,8 @@ class Bindings:
 class Reporting:
     """The last part of a step, from matches that were found to those that are reported."""
 
-    def __init__(self, query: BoundQuery, bindings: Bindings, code: Tier, support: Tier) -> None:
-        self.query, self.code, self.support = query, code, support
+    def __init__(self, query: BoundQuery, bindings: Bindings, code: Tier, support: Tier, few: int = FEW) -> None:
+        self.query, self.code, self.support, self.few = query, code, support, few
         self.positive = tuple(v.name for v in query.variables if not v.negated)
         self.nothing = MatchSet.of(self.positive, ())
         self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
@@ -290,7 +290,7 @@ class Reporting:
         ends = rank[found.last]
         # Events ascend with their ranks: where words begin with the first event, they tell the start as well.
         first = NOTHING if self.fixed and self.in_sequence else rank[found.first]
-        return arrange(self.support, ends, first, lambda: self._words(found))
+        return arrange(self.support, ends, first, lambda: self._words(found), self.few)
 
     def _words(self, found: Expanded) -> Words:
         """Matches as words that compare as they do."""
