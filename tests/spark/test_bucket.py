@@ -41,11 +41,11 @@ class Shelf:
         self.head = saved.head
         assert list(self.segments) == [segment.first for segment in bucket.segments]
         if self.kept:
-            keep(bucket, saved.mark)
+            keep(bucket, self.job.name, saved.mark)
 
     def load(self) -> Bucket:
         head = read_head(self.head, self.job, 2)
-        kept = take(head.name, head.mark)
+        kept = take(head.name, self.job.name, head.mark)
         assert (kept is not None) == self.kept
         return kept or load_bucket(head, self.segments.__getitem__, self.job)
 
@@ -151,11 +151,27 @@ def test_what_an_attempt_left_behind_is_not_taken() -> None:
     events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": ["p", "p"]})
     job = job_of(Source("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 9 seconds"), events.schema, Roles(), make_options())
     bucket, first = save_bucket(advance(new_bucket(job), job, events, 1)[0], job, 1)
-    keep(bucket, first.mark)
+    keep(bucket, job.name, first.mark)
     lost, second = save_bucket(advance(bucket, job, None, 2)[0], job, 1)
-    keep(lost, second.mark)
+    keep(lost, job.name, second.mark)
     head = read_head(first.head, job, 1)
-    assert take(head.name, head.mark) is None
-    keep(bucket, first.mark)
-    assert take(head.name, head.mark) is bucket
-    assert take(head.name, head.mark) is None
+    assert take(head.name, job.name, head.mark) is None
+    keep(bucket, job.name, first.mark)
+    assert take(head.name, job.name, head.mark) is bucket
+    assert take(head.name, job.name, head.mark) is None
+
+
+def test_what_another_job_kept_is_built_up_again() -> None:
+    """A checkpoint is continued with another column to return, by a worker that has kept the bucket."""
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": ["p", "p"]})
+    query = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 9 seconds RETURN a.k AS k"
+    before, after = (
+        job_of(Source(text), events.schema, Roles(), make_options()) for text in (query, f"{query}, b.ts AS later")
+    )
+    bucket, saved = save_bucket(advance(new_bucket(before), before, events.slice(0, 1), 1)[0], before, 1)
+    keep(bucket, before.name, saved.mark)
+    head = read_head(saved.head, after, 1)
+    assert take(head.name, after.name, head.mark) is None
+    again = load_bucket(head, saved.segments.__getitem__, after)
+    _, found = advance(again, after, events.slice(1), FOREVER)
+    assert [table.to_pylist() for table in after.columns(found)] == [[{"start": 1, "end": 2, "k": "p", "later": 2}]]

@@ -2,6 +2,7 @@
 
 What the state store holds decides. A bucket is taken from here only if the store's head has the mark that the bucket
 was saved with: one that another worker has continued, or that an attempt left behind which Spark threw away, has not.
+A checkpoint may be continued by another job, with other columns to return, and by a worker that ran the first.
 """
 
 from __future__ import annotations
@@ -11,23 +12,23 @@ from augury.hosts.spark.bucket import Bucket
 MOST = 1 << 24
 """Events in the buckets that are kept, all together."""
 
-_kept: dict[str, tuple[str, Bucket]] = {}
+_kept: dict[str, tuple[tuple[str, str], Bucket]] = {}
 
 
-def keep(bucket: Bucket, mark: str) -> None:
-    """Remember a bucket as it was saved under a mark, in place of what was known of it."""
+def keep(bucket: Bucket, job: str, mark: str) -> None:
+    """Remember a bucket as a job saved it under a mark, in place of what was known of it."""
     _kept.pop(bucket.name, None)
-    _kept[bucket.name] = mark, bucket
+    _kept[bucket.name] = (job, mark), bucket
     total = sum(events(other) for _, other in _kept.values())
     while total > MOST and len(_kept) > 1:
         _, oldest = _kept.pop(next(iter(_kept)))
         total -= events(oldest)
 
 
-def take(name: str, mark: str) -> Bucket | None:
-    """The bucket that was saved under a mark; a step uses it up, so that it is not kept any longer."""
+def take(name: str, job: str, mark: str) -> Bucket | None:
+    """The bucket that the job saved under a mark; a step uses it up, so that it is not kept any longer."""
     known, bucket = _kept.pop(name, (None, None))
-    return bucket if known == mark else None
+    return bucket if known == (job, mark) else None
 
 
 def events(bucket: Bucket) -> int:

@@ -114,7 +114,7 @@ class BucketProcessor(StatefulProcessor):
         if saved is None:
             return new_bucket(job)
         head = read_head(saved, job, self.buckets)
-        return take(head.name, head.mark) or load_bucket(head, partial(_segment, self.segments[k]), job)
+        return take(head.name, job.name, head.mark) or load_bucket(head, partial(_segment, self.segments[k]), job)
 
     def _keep(self, bucket: Bucket, key: int, k: int, milliseconds: int) -> None:
         """Save the bucket, unless there is nothing to remember, and ask to be woken when its time has come."""
@@ -130,7 +130,7 @@ class BucketProcessor(StatefulProcessor):
         for number, events in saved.segments.items():
             segments.updateValue((number,), (events,))
         state.update((saved.head,))
-        keep(bucket, saved.mark)
+        keep(bucket, job.name, saved.mark)
         if over is not None:
             self.handle.registerTimer(max(first_millisecond_after(over, self.schema), milliseconds + 1))
         if waits(job.program) and not bucket.idle:
