@@ -296,15 +296,14 @@ class LazyKernel(Consuming):
         That is thought about when rates have left those of the last time.
         """
         assert self.better is not None
-        way, before = live.way, np.array([live.rates.get(v, np.nan) for v in pieces.variables])
-        at = pieces.moved(self.support, 0, before, self.few)
+        way, rates = live.way, np.array([live.rates.get(v, np.nan) for v in pieces.variables])
+        at = pieces.moved(self.support, 0, rates, self.few)
         while at < len(pieces.counts) - 1:
-            before = pieces.rates(at)
-            live.rates = dict(zip(pieces.variables, before.tolist(), strict=True))
+            live.rates = dict(zip(pieces.variables, rates.tolist(), strict=True))
             plan = self.better(self.plans[way], live.rates)
             # A way that was left and comes back is compiled already.
             self.plans.setdefault(plan.way, plan)
             if plan.way != way:
                 way = plan.way
                 yield at, way
-            at = pieces.moved(self.support, at + 1, before, self.few)
+            at = pieces.moved(self.support, at + 1, rates, self.few)

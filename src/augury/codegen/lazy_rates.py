@@ -38,15 +38,9 @@ class Pieces:
     """Events in a window."""
 
     def moved(self, support: Tier, at: int, rates: Floats, few: int) -> int:
-        """The first piece from `at` on in which rates have left these (see `augury.codegen.rates`)."""
+        """The first piece from `at` on in which rates have left these, which are then those of that piece."""
         found: int = support("moved", self.counts, at, self.before, self.piece, self.last, self.window, rates, few)
         return found
-
-    def rates(self, k: int) -> Floats:
-        """About how many events of each variable a window holds that ends with a piece."""
-        last = self.last if k == len(self.counts) - 2 else self.piece
-        rates: Floats = self.counts[k : k + 2].sum(axis=0) * (self.window / ((self.piece if k else self.before) + last))
-        return rates
 
 
 def new_pieces(live: LazyState, code: Tier, window: float, first: int, piece: int) -> Pieces:

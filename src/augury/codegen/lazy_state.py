@@ -82,7 +82,7 @@ class LazyState:
     """Events of each variable in a window, when the order was last thought about."""
     broken: bool = False
     streamed: tuple[tuple[int, str], list[npt.NDArray[Any]]] = ((-1, ""), [])
-    """What was streamed last, and when."""
+    """The arrays of `stream`, and what they were listed for: a version of the events, and a kernel."""
 
     @classmethod
     def start(

@@ -12,14 +12,17 @@ def moved(
 ) -> int:
     """The first piece from `at` on in which one of `rates` is left, by more than half of it and more than a few events.
 
+    They become those of that piece.
+
     `counts` are the events of each kind in the piece before the first one, of `before` events, and in all others, of
     `piece` events each and `last` ones at the end. A rate is what a `window` of events holds that is like two pieces,
     one after the other. Every rate has left one that is not a number. Without such a piece, it is the number of pieces.
 
     >>> import numpy as np
     >>> counts = np.array([[10], [10], [40], [45]])
-    >>> moved(counts, 0, 100, 100, 100, 100.0, np.array([12.0]), 4)
-    1
+    >>> rates = np.array([12.0])
+    >>> moved(counts, 0, 100, 100, 100, 100.0, rates, 4), rates.tolist()
+    (1, [25.0])
     >>> moved(counts, 2, 100, 100, 100, 100.0, np.array([40.0]), 4)
     3
     """
@@ -27,7 +30,8 @@ def moved(
     for k in range(at, pieces):
         events = (piece if k > 0 else before) + (piece if k < pieces - 1 else last)
         for v in range(len(rates)):
-            rate = (counts[k, v] + counts[k + 1, v]) * window / events
-            if not abs(rate - rates[v]) <= few + rates[v] / 2:
+            if not abs((counts[k, v] + counts[k + 1, v]) * window / events - rates[v]) <= few + rates[v] / 2:
+                for u in range(len(rates)):
+                    rates[u] = (counts[k, u] + counts[k + 1, u]) * window / events
                 return k
     return pieces

@@ -38,11 +38,18 @@ def _follows(j: Conjunct, others: Sequence[Conjunct]) -> bool:
 
 
 def _ascending(j: Conjunct) -> tuple[Expr, Expr, bool] | None:
+    """What `sides` tells, of floats of single events."""
+    found = sides(j)
+    if found is None or not all(e.element is Element.SINGLE for e in walk(j.expr) if isinstance(e, Ref)):
+        return None
+    low, high, _ = found
+    return found if low.type.kind is high.type.kind is Kind.FLOAT else None
+
+
+def sides(j: Conjunct) -> tuple[Expr, Expr, bool] | None:
     """The lower side of a comparison, the upper one, and whether they differ."""
     match j.expr:
         case Compare("<" | "<=" as operator, low, high) | Compare(">" | ">=" as operator, high, low):
-            singles = all(e.element is Element.SINGLE for e in walk(j.expr) if isinstance(e, Ref))
-            floats = low.type.kind is high.type.kind is Kind.FLOAT
-            return (low, high, "=" not in operator) if singles and floats else None
+            return low, high, "=" not in operator
         case _:
             return None

@@ -404,15 +404,15 @@ def _events(plan: LazyChainPlan, names: Sequence[str], counts: Mapping[str, floa
     return {v: max(FEWEST, counts[v]) if v in counts else expected[v] for v in names}
 
 
-def with_searches(plan: LazyChainPlan, counts: Mapping[str, float] | None = None) -> LazyChainPlan:
-    """The plan with the ways to search that pay for what it expects, or for `counts` events in a window.
+def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
+    """The plan with the ways to search that pay when a window holds `counts` events of each variable.
 
     Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs as much as some
     tests of each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing
     candidates once for each first event, also those for a negated part, pays when several partial matches grow from it.
     Lists are put into blocks where each is compared with several others.
     """
-    events = _events(plan, [v.name for v in plan.query.variables], counts or {})
+    events = _events(plan, [v.name for v in plan.query.variables], counts)
     models = branch_models(plan, events)
     select, sort, keep, abreast = set(), set(), set(), set()
 

@@ -34,7 +34,7 @@ def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsuppo
         # Where no part can be looked for earlier, both are the same plan.
         ways = [replace(plan, negation=n) for n in (Negation.POST_PROCESSING, Negation.FIRST_CHANCE)]
         plan = min(ways, key=lambda way: estimate_chain(way).cost)
-    return replace(with_searches(plan), estimated=estimate_chain(plan).partial)
+    return replace(with_searches(plan, {}), estimated=estimate_chain(plan).partial)
 
 
 def has_chain(query: BoundQuery) -> bool:

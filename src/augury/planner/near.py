@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from augury.ir.predicate import Arithmetic, Compare, Conjunct, Element, Expr, Literal, Ref, walk
+from augury.ir.predicate import Arithmetic, Conjunct, Element, Expr, Literal, Ref, walk
+from augury.plan.implied import sides
 from augury.plan.lazy_chain import near_of
 
 LEAST = 0.5
@@ -31,14 +32,11 @@ def _lists_near(j: Conjunct) -> bool:
 
 def _ascending(j: Conjunct) -> tuple[str, str, str] | None:
     """The variables whose values in a column a conjunct compares, up to constants, the lower one first."""
-    match j.expr:
-        case Compare("<" | "<=", low, high) | Compare(">" | ">=", high, low):
-            below, above = _attribute(low), _attribute(high)
-            if below is None or above is None or below.column != above.column or below.variable == above.variable:
-                return None
-            return below.variable, above.variable, below.column
-        case _:
-            return None
+    found = sides(j)
+    below, above = (None, None) if found is None else (_attribute(found[0]), _attribute(found[1]))
+    if below is None or above is None or below.column != above.column or below.variable == above.variable:
+        return None
+    return below.variable, above.variable, below.column
 
 
 def _attribute(e: Expr) -> Ref | None:
