@@ -17,8 +17,9 @@ def results(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if figure["target"] is not None:
             yield _figure(figure)
     yield ""
-    yield "| stream | query | min | variant | events/s | MiB | instances | predicates/event | writes/event | matches |"
-    yield "|---|---|---:|---|---:|---:|---:|---:|---:|---:|"
+    counted = "predicates/event | bounds/event | writes/event"
+    yield f"| stream | query | min | variant | events/s | MiB | instances | {counted} | matches |"
+    yield "|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|"
     for row in (r for report in reports for r in report["rows"]):
         yield _row(row)
     skipped = [s for report in reports for s in report["skipped"]]
@@ -38,10 +39,11 @@ def _figure(f: Mapping[str, Any]) -> str:
 def _row(r: Mapping[str, Any]) -> str:
     label = f"| {r['stream']} | {r['query']} {r['condition']} | {r['minutes']:g} | {r['variant']} "
     if r["void"] or r["missing"]:
-        return f"{label}| {'VOID: ' + r['void'] if r['void'] else 'not available'} | | | | | |"
+        return f"{label}| {'VOID: ' + r['void'] if r['void'] else 'not available'} | | | | | | |"
     return (
         f"{label}| {r['events_per_second']:,.0f} | {r['peak_bytes'] / 2**20:.1f} | {r['peak_instances']:,} "
-        f"| {r['predicates_per_event']:,.2f} | {r['buffer_writes_per_event']:,.2f} | {r['matches']:,} |"
+        f"| {r['predicates_per_event']:,.2f} | {r['bounds_per_event']:,.2f} | {r['buffer_writes_per_event']:,.2f} "
+        f"| {r['matches']:,} |"
     )
 
 

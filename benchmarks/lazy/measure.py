@@ -42,6 +42,10 @@ nothing of what a stream costs.
 """
 
 
+COUNTED = ("predicates", "bounds", "buffer_writes")
+"""What is told of each event and each match."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How long to measure, and where compiled kernels are kept."""
@@ -232,7 +236,7 @@ class Row:
 
     def to_json(self) -> dict[str, object]:
         derived = {"events_per_second": self.events_per_second, "peak_instances": self.peak_instances}
-        for counter in ("predicates", "buffer_writes"):
+        for counter in COUNTED:
             derived |= {
                 f"{counter}_per_event": self.per_event(counter),
                 f"{counter}_per_match": self.per_match(counter),

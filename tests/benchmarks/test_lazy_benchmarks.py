@@ -186,6 +186,11 @@ def test_gains_compare_with_the_eager_row() -> None:
     assert isinstance(fewer, Figure)
     assert [speed.value, speed.reached] == [pytest.approx(20), True]
     assert [fewer.value, fewer.reached] == [pytest.approx(50), True]
+    bounded = replace(first, counters={"predicates": 20, "bounds": 480})
+    _, fewer, in_all, *_ = gains("ratios", [eager, bounded], least=10, fewer=10)
+    assert isinstance(fewer, Figure)
+    assert isinstance(in_all, Figure)
+    assert [fewer.value, in_all.value, in_all.target] == [pytest.approx(50), pytest.approx(2), None]
     (slow, *_) = gains("ratios", [eager, replace(first, cpu_seconds=0.5)], least=10)
     assert isinstance(slow, Figure)
     assert slow.reached is False

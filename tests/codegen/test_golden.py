@@ -11,6 +11,7 @@ import pytest
 
 import augury
 from augury import Exponential, LossModel, Uniform
+from augury.plan import StreamStatistics
 
 FOLDER = Path(__file__).parents[1] / "golden"
 COLUMNS = pa.schema(
@@ -50,6 +51,10 @@ PATTERN SEQ(A a, NOT(N n), B b, C c)
 WHERE   skip_till_any_match { corr(a.history, c.history) > 0.9 AND corr(b.history, c.history) < -0.5
                               AND corr(a.history, n.history) >= 0.8 }
 WITHIN  10 minutes""",
+    "lazy_led": """\
+PATTERN SEQ(A a, B b)
+WHERE   skip_till_any_match { corr(a.history, b.history) < -0.9 }
+WITHIN  10 minutes""",
     "lazy_keyed": """\
 PATTERN AND(A a, B b, C c)
 WHERE   skip_till_any_match { a.symbol = b.symbol AND b.volume = c.volume AND a.price < c.price }
@@ -82,9 +87,12 @@ THRESHOLD 0.2""",
 }
 LOSS = LossModel(0.3, {}, {"s": Uniform(0, 3600), "r": Uniform(0, 7200), "g": Exponential(900)}, scoring="posterior")
 
+FEW_LEFT = {"dot(standardise(a.history), standardise(b.history)) < -0.9": 0.02}
+
 HINTS: Mapping[str, Mapping[str, Any]] = {
     "lazy_first_chance": {"order": ["c", "b", "a"], "negation": "first-chance"},
     "lazy_correlated": {"order": ["c", "b", "a"], "negation": "first-chance"},
+    "lazy_led": {"order": ["b", "a"], "statistics": StreamStatistics(bounded=FEW_LEFT)},
     "lazy_keyed": {"order": ["a", "b", "c"]},
     "lazy_list": {"order": ["c", "a", "b"]},
     "event_sets": {"plan": "event-sets"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -186,3 +187,9 @@ def test_lists_that_are_compared_many_at_a_time() -> None:
     lines = explained(text, Hints(GIVEN, ("b", "a"), Negation.FIRST_CHANCE), family="lazy-chain").splitlines()
     assert "  2  A a before b, 64 lists at a time compared with that of b" in lines
     assert "       dropped if there is, 64 lists at a time compared with that of a" in lines
+    near = {f"dot(standardise({u}.h), standardise({v}.h)) > 0.9": 0.02 for u, v in ("ab", "na")}
+    known = replace(GIVEN, bounded=near)
+    lines = explained(text, Hints(known, ("b", "a"), Negation.FIRST_CHANCE), family="lazy-chain").splitlines()
+    first = "8 leading coefficients of them first"
+    assert f"  2  A a before b, 64 lists at a time compared with that of b, {first}" in lines
+    assert f"       dropped if there is, 64 lists at a time compared with that of a, {first}" in lines

@@ -107,7 +107,8 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
             noted2_a = False
             base3_n = next_lower(B3_t, base3_n, FILL[3], t_c - 600000)  # WITHIN
             top3_n = next_lower(B3_t, top3_n, FILL[3], t_c)  # before c
-            limit_b = least_near(0.5, dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c), c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[2, 0])
+            squares_b = dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c)
+            limit_b = least_near(0.5, squares_b, c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[2, 0])
             base_b = (lo_b & -64) - 64
             bits_b = 0
             while bits_b != 0 or base_b + 64 < hi_b:  # take B b, 64 at a time
@@ -124,9 +125,17 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 lo_a = base2_a  # WITHIN
                 hi_a = within_lower(B2_t, lo_a, top2_a, t_b)  # before c, b
                 if not noted2_a:  # A a near c
-                    limit_a = least_near(0.9, dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c), c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[1, 0])
+                    squares_a = dot(c0_offsets, c0_values, c0_null, e_c, c0_offsets, c0_values, c0_null, e_c)
+                    limit_a = least_near(0.9, squares_a, c0_offsets[e_c + 1] - c0_offsets[e_c], WIDTH[1, 0])
                     for at_a in range(base2_a >> 6, (top2_a + 63) >> 6):
-                        N2[at_a] = near(D1, WIDTH[1, 0], at_a << 6, base2_a, top2_a, c0_values, c0_offsets[e_c], 1.0, limit_a)
+                        bits_a = near_a = near(D1, WIDTH[1, 0], at_a << 6, base2_a, top2_a, c0_values, c0_offsets[e_c], 1.0, limit_a)
+                        while bits_a != 0:
+                            e_a = B2_e[(at_a << 6) + lowest(bits_a)]
+                            rest_a = without_lowest(bits_a)
+                            if not (dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_c) > 0.9):  # dot(a.`standardise(e.history)`, c.`standardise(e.history)`) > 0.9   (query 2:31)
+                                near_a ^= bits_a ^ rest_a
+                            bits_a = rest_a
+                        N2[at_a] = near_a
                     noted2_a = True
                 base_a = (lo_a & -64) - 64
                 bits_a = 0
@@ -139,12 +148,11 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     bits_a = without_lowest(bits_a)
                     e_a = B2_e[j_a]
                     t_a = B2_t[j_a]
-                    if not (dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_c) > 0.9):  # dot(a.`standardise(e.history)`, c.`standardise(e.history)`) > 0.9   (query 2:31)
-                        continue
                     gone_n = False
                     lo_n = within_upper(B3_t, base3_n, top3_n, t_a)  # after a
                     hi_n = within_lower(B3_t, lo_n, top3_n, t_b)  # before c, b
-                    limit_n = least_near(0.8, dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_a), c0_offsets[e_a + 1] - c0_offsets[e_a], WIDTH[0, 0])
+                    squares_n = dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_a)
+                    limit_n = least_near(0.8, squares_n, c0_offsets[e_a + 1] - c0_offsets[e_a], WIDTH[0, 0])
                     base_n = (lo_n & -64) - 64
                     bits_n = 0
                     while bits_n != 0 or base_n + 64 < hi_n:  # take N n, 64 at a time

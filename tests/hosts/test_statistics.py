@@ -104,6 +104,20 @@ def test_selectivities(condition: str, share: float) -> None:
     assert true == pytest.approx(share, abs=0.12)
 
 
+@pytest.mark.parametrize("length, least, most", [(30, 0.005, 0.05), (10, 1.0, 1.0)])
+def test_what_leading_coefficients_leave(length: int, least: float, most: float) -> None:
+    """Of walks a few, of short lists all: a bound would read as much of them as their product. Of one pair, none."""
+    walks = np.random.default_rng(1).normal(size=(2_000, length)).cumsum(axis=1)
+    table = pa.table({"ts": range(2_000), "type": ["A", "B"] * 1_000, "h": pa.array(walks.tolist())})
+    for condition in ("corr(a.h, b.h) > 0.9", "-0.9 > corr(b.h, a.h)"):
+        found = measured(f"SEQ(A a, B b) WHERE {condition} WITHIN 5 minutes", table)
+        ((text, share),) = found.bounded.items()
+        assert text in found.selectivities
+        assert found.selectivities[text] < share or share == 1.0
+        assert least <= share <= most
+    assert measured("SEQ(A a, B b) WHERE a.ts < b.ts WITHIN 5 minutes", table).bounded == {}
+
+
 def test_conditions_on_the_same_events_are_measured_one_after_the_other() -> None:
     """Each of the first two is true of about half of all pairs, both of one in ten."""
     found = measured("SEQ(A a, B b, A c) WHERE a.x < b.x AND b.x < a.x + 0.1 AND c.x < b.x WITHIN 1 minute", TABLE)

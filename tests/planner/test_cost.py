@@ -391,6 +391,26 @@ def test_lists_that_are_compared_often_are_put_into_blocks(
     plan = build_lazy_chain(bound(text), hints)
     assert isinstance(plan, LazyChainPlan)
     assert plan.abreast == set(expected)
+    assert plan.led == set(), "nothing is known of what leads the lists"
+
+
+@pytest.mark.parametrize(
+    "a, n, rate, expected",
+    [
+        (0.02, 0.01, 1.0, "an"),
+        (0.02, 0.2, 1.0, "a"),  # most would be left to be compared
+        (0.3, 0.2, 1.0, ""),
+        (0.02, 0.01, 0.2, "n"),  # each a is compared with 12 b: lists are put into blocks, but that is not often
+    ],
+)
+def test_lists_are_bounded_where_that_is_often_and_leaves_few(a: float, n: float, rate: float, expected: str) -> None:
+    known = {f"dot(standardise({v}.h), standardise(b.h)) > 0.5": share for v, share in (("a", a), ("n", n))}
+    statistics = StreamStatistics({"a": 30.0, "n": 10.0, "b": rate}, bounded=known)
+    plan = build_lazy_chain(bound(CORRELATED), Hints(statistics, ("b", "a"), Negation.FIRST_CHANCE))
+    assert isinstance(plan, LazyChainPlan)
+    assert plan.abreast == set("an")
+    assert plan.led == set(expected)
+    assert plan.way.led == plan.led
 
 
 def test_sorting_pays_where_events_are_searched_for_often() -> None:

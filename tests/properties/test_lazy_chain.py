@@ -53,6 +53,7 @@ def plans(plan: LazyChainPlan) -> st.SearchStrategy[LazyChainPlan]:
         sorted=some,
         kept=any_of,
         abreast=any_of,
+        led=any_of,
     )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from augury.codegen.vectors import all_lanes, call, come_from
+from augury.codegen.vectors import all_lanes, call, come_from, sum_of_lanes
+from augury.runtime.cosines import LEADING
 
 LANES = 16
 """Floats of a vector."""
@@ -22,6 +23,7 @@ VECTORS = 4
 _INDEX = ir.IntType(64)
 _NUMBER = ir.FloatType()
 _VECTOR = ir.VectorType(_NUMBER, LANES)
+_LEADS = ir.VectorType(ir.DoubleType(), LEADING)
 _ALL = _INDEX(-1)
 _SIZE = LANES * VECTORS
 
@@ -72,6 +74,30 @@ def _products(builder: Any, block: Any, row: Any, sign: Any, size: Any) -> list[
     for total, more in zip(totals, longer, strict=True):
         come_from(total, (before, zeros), (loop, more))
     return totals
+
+
+def emit_coefficients(
+    builder: Any, values: Any, first: Any, width: Any, cosines: Any, sign: Any, led: Any, at: Any
+) -> Any:
+    """Instructions for `coefficients` of the prelude; `width` is 1 at least."""
+    row = builder.gep(values, [first])
+    before = builder.block
+    loop, end = builder.append_basic_block("elements"), builder.append_basic_block("led")
+    builder.branch(loop)
+
+    builder.position_at_end(loop)
+    j, total = builder.phi(_INDEX), builder.phi(_LEADS)
+    x = all_lanes(builder, builder.fmul(sign, builder.load(builder.gep(row, [j]))), LEADING)
+    place = builder.bitcast(builder.gep(cosines, [builder.mul(j, _INDEX(LEADING))]), _LEADS.as_pointer())
+    more = call(builder, f"llvm.fmuladd.v{LEADING}f64", _LEADS, x, builder.load(place, align=8), total)
+    following = builder.add(j, _INDEX(1))
+    builder.cbranch(builder.icmp_signed("<", following, width), loop, end)
+    come_from(j, (before, _INDEX(0)), (loop, following))
+    come_from(total, (before, ir.Constant(_LEADS, [0.0] * LEADING)), (loop, more))
+
+    builder.position_at_end(end)
+    builder.store(more, builder.bitcast(builder.gep(led, [at]), _LEADS.as_pointer()), align=8)
+    return sum_of_lanes(builder, builder.fmul(more, more), LEADING)
 
 
 def _vector_at(builder: Any, place: Any, k: int) -> Any:

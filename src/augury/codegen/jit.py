@@ -125,7 +125,7 @@ def _instructions() -> Mapping[str, Any]:
     from numba import types
     from numba.extending import intrinsic
 
-    from augury.codegen.abreast import emit_lowest, emit_near
+    from augury.codegen.abreast import emit_coefficients, emit_lowest, emit_near
     from augury.codegen.compress import emit_ahead, emit_marked
     from augury.codegen.lanes import ListAt, emit_dot
 
@@ -172,6 +172,17 @@ def _instructions() -> Mapping[str, Any]:
 
         return int64(rows, int64, int64, int64, int64, values, int64, float64, float64), generate
 
+    def coefficients(
+        context: Any, values: Any, first: Any, width: Any, cosines: Any, sign: Any, led: Any, at: Any
+    ) -> Any:
+        if not _arrays_of((values, cosines, led), 3 * (float64,)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit_coefficients(builder, *pointers(context, builder, signature, arguments))
+
+        return float64(values, int64, int64, cosines, float64, led, int64), generate
+
     def lowest(context: Any, bits: Any) -> Any:
         return int64(int64), lambda context, builder, signature, arguments: emit_lowest(builder, *arguments)
 
@@ -197,7 +208,10 @@ def _instructions() -> Mapping[str, Any]:
 
         return search
 
-    found = {f.__name__: f for f in (dot, near, lowest, marked)} | {"below": ahead("<"), "up_to": ahead("<=")}
+    found = {f.__name__: f for f in (dot, near, coefficients, lowest, marked)} | {
+        "below": ahead("<"),
+        "up_to": ahead("<="),
+    }
     return {name: intrinsic(f) for name, f in found.items()}
 
 

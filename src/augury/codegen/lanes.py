@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from augury.codegen.vectors import all_lanes, call, come_from
+from augury.codegen.vectors import all_lanes, call, come_from, sum_of_lanes
 
 LANES = 8
 
@@ -101,12 +101,7 @@ def _products(builder: Any, a: Any, b: Any, n: Any, done: Any, begin: int) -> An
     builder.position_at_end(end)
     lanes = builder.phi(_VECTOR)
     come_from(lanes, (before, done), (rest, full), (part, filled))
-    width = LANES
-    while width > 1:
-        width //= 2
-        low, high = (_slice(builder, lanes, start, width) for start in (0, width))
-        lanes = builder.fadd(low, high)
-    return builder.extract_element(lanes, ir.IntType(32)(0))
+    return sum_of_lanes(builder, lanes, LANES)
 
 
 def _load(builder: Any, pointer: Any, type: Any) -> Any:
@@ -125,8 +120,3 @@ def _first(builder: Any, pointer: Any, at: Any, size: Any) -> Any:
     pointer = builder.gep(pointer, [begin])
     place = builder.bitcast(pointer, _VECTOR.as_pointer())
     return call(builder, f"llvm.masked.load.v{LANES}f64.p0", _VECTOR, place, ir.IntType(32)(8), there, _ZEROS)
-
-
-def _slice(builder: Any, vector: Any, start: int, width: int) -> Any:
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(start, start + width)))
-    return builder.shuffle_vector(vector, vector, mask)

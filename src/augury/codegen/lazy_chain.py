@@ -186,7 +186,7 @@ class _Emitter(Lists):
         found = [("m", f"nums[{MATCHES}]"), ("w", f"nums[{ENTRIES}]")]
         found += [(f"f{pool.node}", f"PF[{pool.node}, 0]") for pool in self._pools if f"f{pool.node} += 1" in text]
         if self.counters:
-            found += [("predicates", "nums[8]"), ("stored", "nums[11]")]
+            found += [("predicates", "nums[8]"), ("bounds", "nums[12]"), ("stored", "nums[11]")]
             found += [
                 (f"seen{n.number}", f"SEEN[{n.number}]") for n in self.nest.nodes if f"seen{n.number} += " in text
             ]

@@ -238,9 +238,14 @@ class LazyKernel(Consuming):
         by_step = {
             f"partial_matches[{b},{k}]": int(seen[n]) for n, steps in enumerate(live.source.nodes) for b, k in steps
         }
-        totals = (int(live.nums[8]), live.seen + int(seen.sum()), live.peak, live.stored + int(live.nums[11]))
-        weighed = {"weighed": live.weighed} if self.totals else {}
-        return dict(zip(COUNTERS, totals, strict=True)) | by_step | {"orders": live.changes + 1} | weighed
+        predicates, stored, bounds = (int(live.nums[k]) for k in (8, 11, 12))
+        totals = (predicates, live.seen + int(seen.sum()), live.peak, live.stored + stored)
+        found = dict(zip(COUNTERS, totals, strict=True)) | by_step | {"orders": live.changes + 1}
+        if bounds:
+            found["bounds"] = bounds
+        if self.totals:
+            found["weighed"] = live.weighed
+        return found
 
     def _new_state(self) -> LazyState:
         return LazyState.start(

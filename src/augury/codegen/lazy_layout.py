@@ -64,8 +64,8 @@ class Layout:
     links: dict[tuple[int, str, int], int] = field(default_factory=dict)
     sorted: dict[tuple[int, str], int] = field(default_factory=dict)
     """Columns of buffers that are sorted block by block."""
-    turned: dict[tuple[int, str], int] = field(default_factory=dict)
-    """Columns of lists that buffers hold in blocks, turned on their side."""
+    turned: dict[tuple[int, str, bool], int] = field(default_factory=dict)
+    """Columns of lists that buffers hold in blocks, turned on their side, or only what leads them."""
 
     def buffer(self, c: Component) -> Buffer:
         """The buffer of a component."""
@@ -91,8 +91,8 @@ class Layout:
         b.columns[x] = None
         return self.sorted.setdefault((b.number, x), len(self.sorted))
 
-    def turning(self, b: Buffer, column: str) -> int:
-        return self.turned.setdefault((b.number, self.columns.names[column]), len(self.turned))
+    def turning(self, b: Buffer, column: str, *, led: bool) -> int:
+        return self.turned.setdefault((b.number, self.columns.names[column], led), len(self.turned))
 
     def single(self, b: Buffer, v: str, r: Ref) -> Code:
         """An attribute of the event that `v` is bound to, as the scalars read at the head of its loop."""
@@ -144,7 +144,8 @@ class Layout:
         for z in self.sorted.values():
             names += [f"Z{z}_order"]
         names += [f"D{d}" for d in self.turned.values()]
-        return [*names, "SORTED", "WIDTH"]
+        led = [f"C{d}" for (_, _, led), d in self.turned.items() if led]
+        return [*names, *led, *(["LED"] if led else []), "SORTED", "WIDTH"]
 
     def key_of(self, b: Buffer, key: str, position: str) -> str:
         """The number of an event's key."""
@@ -193,9 +194,11 @@ class Layout:
                     out.add(f"size = min(n - i1, {PIECE})")
                     for b in buffers:
                         self._store_piece(out, b)
-            for (owner, x), d in self.turned.items():
+            for (owner, x, led), d in self.turned.items():
+                new = f"WIDTH[{d}, 1], n{owner}, B{owner}_e, D{d}, WIDTH[{d}, 0]"
                 lists = f"{x}_offsets, {x}_values, {x}_null"
-                out.add(f"turn(WIDTH[{d}, 1], n{owner}, B{owner}_e, D{d}, WIDTH[{d}, 0], {lists})", "lists in blocks")
+                turn = f"turn_leads({new}, C{d}, LED, {lists})" if led else f"turn({new}, {lists})"
+                out.add(turn, "what leads lists, in blocks" if led else "lists in blocks")
                 out.add(f"WIDTH[{d}, 1] = n{owner}")
             for b in self.buffers:
                 out.add(f"FILL[{b.number}] = n{b.number}")

@@ -15,6 +15,7 @@ from augury.codegen.lines import Lines
 from augury.codegen.prelude_lists import ABREAST
 from augury.ir.predicate import Conjunct
 from augury.plan import Bound, ChainStep, Near
+from augury.runtime.cosines import LEADING
 
 SHIFT = ABREAST.bit_length() - 1
 """What divides a position by the size of a block."""
@@ -34,6 +35,8 @@ class Manner:
     kept: bool
     """Among those that were kept for the first event."""
     near: Near | None
+    noted: bool
+    """Among those whose lists are near that of the first event, which is noted once for each of these."""
 
     @property
     def listed(self) -> bool:
@@ -82,7 +85,8 @@ class Searches(Selections):
         key, chosen, kept = self._key(node), self._chosen(node), node.number in self.kept
         rest = tuple(j for j in chosen if not kept or j not in self._kept_for_first(node))
         near = node.step.near if not chosen else None
-        return Manner(key, chosen, rest, key is None and bool(node.step.bounds), kept, near)
+        noted = near is not None and self._noted(node, near)
+        return Manner(key, chosen, rest, key is None and bool(node.step.bounds), kept, near, noted)
 
     def _later(self, node: Node) -> list[Node]:
         """The states after a first one, and those of negated parts that are looked for at any of them."""
@@ -97,7 +101,8 @@ class Searches(Selections):
             self._within(out, f"t_{v}", bound, low=not node.step.after, high=not node.step.before)
         self._same_partition(out, node, bound)
         self._others(out, node, bound, f"e_{v}")
-        self._tests(out, [j for j in node.step.component.take if j not in manner.chosen])
+        known = (*manner.chosen, *([manner.near.conjunct] if manner.near is not None and manner.noted else []))
+        self._tests(out, [j for j in node.step.component.take if j not in known])
 
     def _write_down(self, out: Lines, node: Node, manner: Manner) -> None:
         """Set `found` to the number of candidates whose places are written down."""
@@ -129,7 +134,7 @@ class Searches(Selections):
             place = f"j_{v} = {f'F{node.number}[{at}]' if manner.kept else at}"
             self._first_line(out, f"e_{v} = H{node.number}_e[{at}]" if alone else place)
         elif manner.near is not None:
-            self._abreast(out, node, manner.near)
+            self._abreast(out, node, manner.near, noted=manner.noted)
         else:
             out.add(f"for j_{v} in range(lo_{v}, hi_{v}):", f"take {self._label(node)}")
         out.depth += 1
@@ -256,24 +261,18 @@ class Searches(Selections):
             out.add(f"predicates += looked_at(SORTED[{z}], lo_{v}, hi_{v})")
         self.selected[f"Y{node.number}"] = None
 
-    def _abreast(self, out: Lines, node: Node, near: Near) -> None:
+    def _abreast(self, out: Lines, node: Node, near: Near, *, noted: bool) -> None:
         """The head of a loop over the candidates whose lists may be near another one; 64 of them are asked at a time.
 
-        What they are found by is tested again, since rounding may decide it. Those near a list of the first event are
-        noted once for each of these.
+        What they are found by is tested again, since rounding may decide it, unless that was done when they were noted.
         """
         v, n = self.names[node.variable], node.number
-        noted = self._noted(node, near)
+        compared = "bounds" if near.led else "predicates"
         if noted:
             with out.block(f"if not noted{n}_{v}:", f"{self._label(node)} near {near.other.variable}"):
-                self._limit_near(out, node, near)
-                base, top = f"base{n}_{v}", f"top{n}_{v}"
-                with out.block(f"for at_{v} in range({base} >> {SHIFT}, ({top} + {ABREAST - 1}) >> {SHIFT}):"):
-                    out.add(f"N{n}[at_{v}] = {self._near(node, near, f'at_{v} << {SHIFT}', base, top)}")
-                out.add(f"noted{n}_{v} = True")
+                self._note(out, node, near)
                 if self.counters:
-                    out.add(f"predicates += {top} - {base}")
-            self.selected[f"N{n}"] = None
+                    out.add(f"{compared} += top{n}_{v} - base{n}_{v}")
             bits = f"int(N{n}[base_{v} >> {SHIFT}]) & places(base_{v}, lo_{v}, hi_{v})"
         else:
             self._limit_near(out, node, near)
@@ -287,28 +286,62 @@ class Searches(Selections):
             inside.add(f"base_{v} += {ABREAST}")
             inside.add(f"bits_{v} = {bits}")
             if self.counters and not noted:
-                inside.add(f"predicates += max(0, min(hi_{v}, base_{v} + {ABREAST}) - max(lo_{v}, base_{v}))")
+                inside.add(f"{compared} += max(0, min(hi_{v}, base_{v} + {ABREAST}) - max(lo_{v}, base_{v}))")
             inside.add("continue")
         inside.add(f"j_{v} = base_{v} + lowest(bits_{v})")
         inside.add(f"bits_{v} = without_lowest(bits_{v})")
         out.lines += inside.lines
+
+    def _note(self, out: Lines, node: Node, near: Near) -> None:
+        """Set the bits of those that are near."""
+        v, n, b = self.names[node.variable], node.number, self._buffer(node.variable)
+        base, top = f"base{n}_{v}", f"top{n}_{v}"
+        self._limit_near(out, node, near)
+        with out.block(f"for at_{v} in range({base} >> {SHIFT}, ({top} + {ABREAST - 1}) >> {SHIFT}):"):
+            out.add(f"bits_{v} = near_{v} = {self._near(node, near, f'at_{v} << {SHIFT}', base, top)}")
+            with out.block(f"while bits_{v} != 0:"):
+                out.add(f"e_{v} = {b.name}_e[(at_{v} << {SHIFT}) + lowest(bits_{v})]")
+                out.add(f"rest_{v} = without_lowest(bits_{v})")
+                if self.counters:
+                    out.add("predicates += 1")
+                with out.block(f"if not {self._text(near.conjunct)}:", self._origin(near.conjunct)):
+                    out.add(f"near_{v} ^= bits_{v} ^ rest_{v}")
+                out.add(f"bits_{v} = rest_{v}")
+            out.add(f"N{n}[at_{v}] = near_{v}")
+        out.add(f"noted{n}_{v} = True")
+        self.selected[f"N{n}"] = None
 
     def _noted(self, node: Node, near: Near) -> bool:
         """Whether a list of the first event decides, and the state is searched for several partial matches with it."""
         return near.other.variable == node.path[0] and len(node.path) > 2 and node.number in self.outer
 
     def _limit_near(self, out: Lines, node: Node, near: Near) -> None:
-        v, d = self.names[node.variable], self.layout.turning(self._buffer(node.variable), near.own.column)
+        v, d = self.names[node.variable], self._turning(node, near)
         x, e = self.columns.names[near.other.column], f"e_{self.names[near.other.variable]}"
         other = f"{x}_offsets, {x}_values, {x}_null, {e}"
         size = f"{x}_offsets[{e} + 1] - {x}_offsets[{e}]"
-        out.add(f"limit_{v} = least_near({near.least!r}, dot({other}, {other}), {size}, WIDTH[{d}, 0])")
+        out.add(f"squares_{v} = dot({other}, {other})")
+        out.add(f"limit_{v} = least_near({near.least!r}, squares_{v}, {size}, WIDTH[{d}, 0])")
+        if near.led:
+            row = f"{x}_values, {x}_offsets[{e}], WIDTH[{d}, 0], C{d}, {float(near.sign)}, LED, {self._led(node)}"
+            with out.block(f"if abs(limit_{v}) < inf:", "what leads it"):
+                led = f"LED[{self._led(node) + LEADING}]"
+                out.add(f"{led} = rest_of(squares_{v}, coefficients({row}), WIDTH[{d}, 0])")
 
     def _near(self, node: Node, near: Near, base: str, lo: str, hi: str) -> str:
-        v, d = self.names[node.variable], self.layout.turning(self._buffer(node.variable), near.own.column)
+        v, d = self.names[node.variable], self._turning(node, near)
         x, e = self.columns.names[near.other.column], f"e_{self.names[near.other.variable]}"
+        if near.led:
+            return f"near(D{d}, {LEADING + 1}, {base}, {lo}, {hi}, LED, {self._led(node)}, 1.0, limit_{v})"
         row = f"{x}_values, {x}_offsets[{e}], {float(near.sign)}, limit_{v}"
         return f"near(D{d}, WIDTH[{d}, 0], {base}, {lo}, {hi}, {row})"
+
+    def _turning(self, node: Node, near: Near) -> int:
+        return self.layout.turning(self._buffer(node.variable), near.own.column, led=near.led)
+
+    def _led(self, node: Node) -> int:
+        """Where what leads the list is put that candidates of a state are compared with; the first place is taken."""
+        return (node.number + 1) * (LEADING + 1)
 
     def _limit(self, bound: Bound) -> str:
         """What the column is at least, or at most; a little less, or more, where a sum is rounded."""

@@ -22,7 +22,7 @@ NO_ROOM_IN_POOL = 2
 """And higher numbers: 2 + n for the pool of node n."""
 
 COUNTERS = ("predicates", "partial_matches", "peak_partial_matches", "buffer_writes")
-"""The measures of paper 000, in cells 8 and following of `nums`."""
+"""The measures of paper 000."""
 
 OUTPUT = ("O_offsets", "O_events", "O_codes")
 """Matches as they are found."""

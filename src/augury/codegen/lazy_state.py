@@ -27,6 +27,7 @@ from augury.codegen.tier import Tier
 from augury.plan import Way
 from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec, Encoding
+from augury.runtime.cosines import LEADING, cosines
 from augury.runtime.events import EventStore
 from augury.runtime.state import FOREVER
 
@@ -134,6 +135,11 @@ class LazyState:
                 return (size // ABREAST + 1,)
             case "S" | "E":
                 return (size + 1,)
+            case "C":
+                return (LEADING,)
+            case "LED":
+                # Of one list that is stored, and of one for each state.
+                return ((LEADING + 1) * (len(self.source.node_buffers) + 1),)
             case "B" | "F" | "G" | "H" | "Y":
                 # A selector reads columns to the end of a vector, and stores vectors.
                 return (size + SPARE,)
@@ -145,7 +151,7 @@ class LazyState:
         match array:
             case "D":
                 return np.float32
-            case "RF":
+            case "RF" | "C" | "LED":
                 return np.float64
             case _:
                 return self.events.arrays[column].dtype if column in self.events.arrays else np.int64
@@ -174,9 +180,9 @@ class LazyState:
                 for name in names:
                     self.grow(name, size)
             self.longest = max(self.longest, size)
-        for (b, _), d in self.source.layout.turned.items():
+        for (b, _, led), d in self.source.layout.turned.items():
             blocks = -(-(len(self.arrays[f"B{b}_e"]) - SPARE) // ABREAST)
-            room = blocks * ABREAST * int(self.arrays["WIDTH"][d, 0])
+            room = blocks * ABREAST * (LEADING + 1 if led else int(self.arrays["WIDTH"][d, 0]))
             if room > len(self.arrays[f"D{d}"]):
                 self.grow(f"D{d}", room)
         if self.longest + SPARE > len(self.arrays["MASK"]):
@@ -184,11 +190,14 @@ class LazyState:
 
     def widen(self, first: int, end: int) -> None:
         """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""
-        for (_, x), d in self.source.layout.turned.items():
+        for (_, x, led), d in self.source.layout.turned.items():
             if self.arrays["WIDTH"][d, 0] == 1:
                 lengths = np.bincount(np.diff(self.events.view(f"{x}_offsets")[first : end + 1]))
                 if len(lengths) > 2:
-                    self.arrays["WIDTH"][d] = int(lengths[2:].argmax()) + 2, 0
+                    width = int(lengths[2:].argmax()) + 2
+                    self.arrays["WIDTH"][d] = width, 0
+                    if led:
+                        self.arrays[f"C{d}"] = cosines(width).reshape(-1)
 
     def sort(self) -> None:
         """Sort the blocks of buffers that have become complete."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from augury.codegen.prelude import INT_MIN, dot, inf, isnan, nan, natural
 
 ABREAST = 64
 """Lists that lie in one block, turned on their side; `augury.codegen.abreast` compares them with one more."""
+
+LEADS = 8
+"""Coefficients by which lists are bounded, `LEADING` of `augury.runtime.cosines`."""
 
 UNIT = 1.0 + 2.0**-20
 """What the squares of a standardised list sum up to at most."""
@@ -40,6 +44,59 @@ def turn(
         else:
             for k in range(width):
                 rows[place + ABREAST * k] = nan
+
+
+def turn_leads(
+    lo: int,
+    hi: int,
+    events: NDArray[Any],
+    rows: NDArray[Any],
+    width: int,
+    cosines: NDArray[Any],
+    led: NDArray[Any],
+    offsets: NDArray[Any],
+    values: NDArray[Any],
+    null: NDArray[Any],
+) -> None:
+    """`turn` for what leads the lists: their coefficients and the length of the rest; `led` has room for one list."""
+    for at in range(natural(lo), hi):
+        i = natural(events[at])
+        place = natural((at - at % ABREAST) * (LEADS + 1) + at % ABREAST)
+        squares = dot(offsets, values, null, i, offsets, values, null, i)
+        if offsets[i + 1] - offsets[i] == width and squares <= UNIT:
+            rest = rest_of(squares, coefficients(values, offsets[i], width, cosines, 1.0, led, 0), width)
+            for k in range(LEADS):
+                rows[place + ABREAST * k] = led[k]
+            rows[place + ABREAST * LEADS] = rest
+        else:
+            for k in range(LEADS + 1):
+                rows[place + ABREAST * k] = nan
+
+
+def rest_of(squares: float, led: float, width: int) -> float:
+    """The length of what coefficients leave of a list; `squares` are its own, `led` theirs.
+
+    It is rounded up: sums of `width` squares are less than `width * 2^-48` off where they are about 1.
+    """
+    return sqrt(max(squares - led, 0.0) + width * 2.0**-48)
+
+
+def coefficients(
+    values: NDArray[Any], first: int, width: int, cosines: NDArray[Any], sign: float, led: NDArray[Any], at: int
+) -> float:
+    """Put the products of a list with each column of `cosines`, times `sign`, into `led` from `at` on.
+
+    Returned is what their squares sum up to. Compiled kernels have vector instructions in its place
+    (`augury.codegen.abreast`).
+    """
+    squares = 0.0
+    for k in range(LEADS):
+        total = 0.0
+        for j in range(width):
+            total += sign * values[first + j] * cosines[LEADS * j + k]
+        led[at + k] = total
+        squares += total * total
+    return squares
 
 
 def least_near(least: float, squares: float, size: int, width: int) -> float:

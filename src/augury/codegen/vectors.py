@@ -15,6 +15,20 @@ def all_lanes(builder: Any, number: Any, lanes: int) -> Any:
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
 
 
+def sum_of_lanes(builder: Any, lanes: Any, width: int) -> Any:
+    """What `width` lanes sum up to, each half added to the other one until one lane is left."""
+    while width > 1:
+        width //= 2
+        low, high = (_slice(builder, lanes, start, width) for start in (0, width))
+        lanes = builder.fadd(low, high)
+    return builder.extract_element(lanes, ir.IntType(32)(0))
+
+
+def _slice(builder: Any, vector: Any, start: int, width: int) -> Any:
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(start, start + width)))
+    return builder.shuffle_vector(vector, vector, mask)
+
+
 def call(builder: Any, name: str, type: Any, *arguments: Any) -> Any:
     """What an intrinsic of LLVM yields."""
     kind = ir.FunctionType(type, [a.type for a in arguments])

@@ -15,6 +15,7 @@ from augury.planner.expected import (
     window_events,
     windows,
 )
+from augury.runtime.cosines import LEADING
 
 Counters = Mapping[str, int]
 
@@ -105,7 +106,8 @@ def _taken(step: ChainStep) -> str:
 
 def in_blocks(near: Near) -> str:
     """How a list is compared with many."""
-    return f"64 lists at a time compared with that of {near.other.variable}"
+    first = f", {LEADING} leading coefficients of them first" if near.led else ""
+    return f"64 lists at a time compared with that of {near.other.variable}{first}"
 
 
 def _partial(plan: LazyChainPlan, k: int, j: int, counters: Counters | None) -> str:

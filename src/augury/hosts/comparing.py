@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, Literal, Ref
+from augury.plan.lazy_chain import large_product
+from augury.runtime.batch import Integers
 from augury.runtime.computed import list_parts, standardised
+from augury.runtime.cosines import LEADING, SHORTEST, Floats, lead
 from augury.runtime.positions import one_array
 from augury.schema import Kind
 
@@ -97,6 +100,22 @@ def _computed(e: Expr, read: Read) -> pa.ChunkedArray | pa.Array | pa.Scalar:
             raise AssertionError(e)
 
 
+def not_ruled_out(e: Expr, read: Read) -> npt.NDArray[np.bool_] | None:
+    """For each tuple whether the leading coefficients of its lists leave a comparison to be made, if it is of lists."""
+    product = large_product(e)
+    if product is None:
+        return None
+    left, right, least, sign = product
+    sides = _lists(left, read), _lists(right, read)
+    found = np.ones(len(sides[0]), dtype=bool)
+    for rows, x, y in _by_length(*sides):
+        if x.shape[1] >= SHORTEST:
+            a, b = lead(x), lead(y)
+            a[:, :LEADING] *= sign
+            found[rows] = (a * b).sum(axis=1) >= least
+    return found
+
+
 def _lists(e: Expr, read: Read) -> pa.Array:
     column = one_array(_computed(_of_list(e), read))
     return column if isinstance(e, Ref) else standardised(column)
@@ -108,11 +127,16 @@ def _dots(left: pa.Array, right: pa.Array) -> pa.Array:
     >>> _dots(pa.array([[1.0, 2.0], [1.0], None]), pa.array([[3.0, 4.0], [1.0, 2.0], [1.0]])).to_pylist()
     [11.0, None, None]
     """
+    found = np.full(len(left), np.nan)
+    for rows, x, y in _by_length(left, right):
+        found[rows] = (x * y).sum(axis=1)
+    return pa.array(found, mask=np.isnan(found))
+
+
+def _by_length(left: pa.Array, right: pa.Array) -> Iterator[tuple[Integers, Floats, Floats]]:
+    """The rows where two lists are equally long, and both lists, one length after the other."""
     (starts, values), (other_starts, other_values) = list_parts(left), list_parts(right)
     lengths = np.where(np.diff(starts) == np.diff(other_starts), np.diff(starts), 0)
-    found = np.full(len(lengths), np.nan)
     for length in np.unique(lengths[lengths > 0]).tolist():
         rows, along = np.flatnonzero(lengths == length), np.arange(length)
-        products = values[starts[rows][:, None] + along] * other_values[other_starts[rows][:, None] + along]
-        found[rows] = products.sum(axis=1)
-    return pa.array(found, mask=np.isnan(found))
+        yield rows, values[starts[rows][:, None] + along], other_values[other_starts[rows][:, None] + along]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.hosts.comparing import comparable, compare
+from augury.hosts.comparing import Read, comparable, compare, not_ruled_out
 from augury.hosts.events import engine_table
 from augury.hosts.reorder import Arrivals
 from augury.ir.branches import branches
@@ -60,7 +60,14 @@ class _Sample:
 
     def compare(self, e: Expr, places: Mapping[str, Integers]) -> npt.NDArray[np.bool_]:
         """For each tuple of places whether the comparison `e` is true."""
-        return compare(e, lambda variable, column: self.rows([column], places[variable])[column])
+        return compare(e, self._read(places))
+
+    def not_ruled_out(self, e: Expr, places: Mapping[str, Integers]) -> npt.NDArray[np.bool_] | None:
+        """For each tuple of places whether leading coefficients leave the comparison to be made, if it is of lists."""
+        return not_ruled_out(e, self._read(places))
+
+    def _read(self, places: Mapping[str, Integers]) -> Read:
+        return lambda variable, column: self.rows([column], places[variable])[column]
 
     def rows(self, names: Sequence[str], places: Integers) -> pa.Table:
         """Columns of the events at `places` of the sample, as the engine reads them."""
@@ -105,8 +112,9 @@ def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
     sample = replace(sample, fitting=fitting)
     several = [c for c in known if len(c.variables) > 1 or not c.one_event]
     found: dict[str, float | None] = {}
+    bounded: dict[str, float] = {}
     for together in _over_the_same(several):
-        found |= _selectivities(sample, together, query)
+        found |= _selectivities(sample, together, query, bounded)
     if partition_text(query) and set(query.partition_by) <= set(columns):
         found[partition_text(query)] = _agreement(sample, query)
     return StreamStatistics(
@@ -115,6 +123,7 @@ def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
         len(events) / ticks,
         float(ticks),
         f"measured on {'all' if share == 1 else f'{len(sample.looked)} of'} {len(events)} events",
+        bounded,
     )
 
 
@@ -203,11 +212,13 @@ def _fast(c: Conjunct) -> bool:
     return comparable(c.expr) and len(c.variables) > 1
 
 
-def _selectivities(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) -> dict[str, float | None]:
+def _selectivities(
+    sample: _Sample, together: Sequence[Conjunct], query: BoundQuery, bounded: dict[str, float]
+) -> dict[str, float | None]:
     """The share of tuples of events inside a window for which each condition is true; None when there are none.
 
     It is that of the tuples for which those before it are true as well: `a.x < b.x` and `b.x < a.x + 1` are seldom true
-    at once, however often each is.
+    at once, however often each is. What leading coefficients leave is added to `bounded`.
     """
     found: dict[str, float | None] = {}
     passed: dict[str, list[Integers]] | None = None
@@ -218,7 +229,11 @@ def _selectivities(sample: _Sample, together: Sequence[Conjunct], query: BoundQu
             found[conjunct_text(c)] = None
             continue
         if _fast(c):
-            true = sample.compare(c.expr, {v: places[0] for v, places in drawn.items()})
+            tuples = {v: places[0] for v, places in drawn.items()}
+            true = sample.compare(c.expr, tuples)
+            left = sample.not_ruled_out(c.expr, tuples)
+            if left is not None:
+                bounded[conjunct_text(c)] = float(left.mean())
         else:
             some = _evenly(np.arange(number), TUPLES)
             drawn = {v: [places[some] for places in lists] for v, lists in drawn.items()}

@@ -66,6 +66,7 @@ class Near:
     """A dot product of a list of the step's event that has to be large: `own` with `other`, which is known.
 
     It is at least `least`, or with `sign` -1 at most `-least`; `conjunct` says whether `least` itself is enough.
+    With `led`, a bound by the leading coefficients of both lists comes first.
     """
 
     conjunct: Conjunct
@@ -73,6 +74,7 @@ class Near:
     other: Ref
     least: float
     sign: int
+    led: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class Way(NamedTuple):
     sorted: frozenset[str]
     kept: frozenset[str]
     abreast: frozenset[str]
+    led: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,8 @@ class LazyChainPlan:
     the cost model expects at each step. An `adaptive` plan changes its order when the stream leaves `statistics`.
     Candidates of the variables in `selected` are compared many at a time, those in `sorted` are searched for by value
     where a comparison allows it, and those in `kept` are tested once for each first event, where that decides. Lists of
-    those `abreast` are stored in blocks, so that a dot product of one list is computed with 64 of them at a time.
+    those `abreast` are stored in blocks, so that a dot product of one list is computed with 64 of them at a time; of
+    those `led` too, blocks hold their leading coefficients, by which the product is bounded.
     """
 
     query: BoundQuery
@@ -156,6 +160,7 @@ class LazyChainPlan:
     sorted: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     abreast: frozenset[str] = frozenset()
+    led: frozenset[str] = frozenset()
     family: ClassVar[str] = "lazy-chain"
 
     @property
@@ -173,7 +178,7 @@ class LazyChainPlan:
     @property
     def way(self) -> Way:
         orders = tuple(b.evaluation for b in self.branches)
-        return Way(orders, self.selected, self.sorted, self.kept, self.abreast)
+        return Way(orders, self.selected, self.sorted, self.kept, self.abreast, self.led)
 
     def in_order(self, evaluation: Sequence[tuple[str, ...]]) -> LazyChainPlan:
         """The same plan with its branches evaluated in other orders."""
@@ -211,7 +216,9 @@ class LazyChainPlan:
             return None
         lists = {x.variable for b in self.branches for x in b.components if x.iterated}
         found = [near for j in c.take if (near := near_of(j, c.variable)) and near.other.variable not in lists]
-        return min(found, key=lambda near: near.other.variable != first, default=None)
+        if not found:
+            return None
+        return replace(min(found, key=lambda near: near.other.variable != first), led=c.variable in self.led)
 
     def _component(self, c: Component, known: Sequence[str]) -> Component:
         mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
@@ -302,21 +309,29 @@ def _plain(e: Expr) -> bool:
 
 def near_of(j: Conjunct, variable: str) -> Near | None:
     """`j` as a dot product of a list of `variable` with one of another that has to be large, if it is that."""
-    match j.expr:
-        case Compare(operator, Call("dot", (Ref() as left, Ref() as right)), bound) if operator in TURNED:
+    product = large_product(j.expr)
+    if product is None:
+        return None
+    left, right, least, sign = product
+    if not (isinstance(left, Ref) and isinstance(right, Ref)) or left.variable == right.variable:
+        return None
+    own, other = (left, right) if left.variable == variable else (right, left)
+    if own.variable != variable or {own.element, other.element} != {Element.SINGLE}:
+        return None
+    return Near(j, own, other, least, sign)
+
+
+def large_product(e: Expr) -> tuple[Expr, Expr, float, int] | None:
+    """Two lists, and what their dot product has to be at least: once, or -1 times the product."""
+    match e:
+        case Compare(operator, Call("dot", (left, right)), bound) if operator in TURNED:
             pass
-        case Compare(operator, bound, Call("dot", (Ref() as left, Ref() as right))) if operator in TURNED:
+        case Compare(operator, bound, Call("dot", (left, right))) if operator in TURNED:
             operator = TURNED[operator]
         case _:
             return None
-    value = _constant(bound)
-    if value is None or {left.element, right.element} != {Element.SINGLE} or left.variable == right.variable:
-        return None
-    own, other = (left, right) if left.variable == variable else (right, left)
-    if own.variable != variable:
-        return None
-    sign = 1 if ">" in operator else -1
-    return Near(j, own, other, sign * value, sign)
+    value, sign = _constant(bound), 1 if ">" in operator else -1
+    return None if value is None else (left, right, sign * value, sign)
 
 
 def _constant(e: Expr) -> float | None:

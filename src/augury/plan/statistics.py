@@ -23,6 +23,7 @@ class StreamStatistics:
     `rates` are events per tick by variable, after the predicates on one event alone; `total` is the rate of all events
     and `ticks` the length of the stream, 0 where they are not known. `selectivities` are by the text of a conjunct, the
     share of candidate tuples for which it is true; that of `[attr]` is the share of pairs of events that agree on it.
+    Where lists are correlated, `bounded` is the share of tuples that their leading coefficients do not rule out.
     `source` says where they come from.
 
     >>> StreamStatistics().source
@@ -34,6 +35,7 @@ class StreamStatistics:
     total: float = 0.0
     ticks: float = 0.0
     source: str = ASSUMED
+    bounded: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

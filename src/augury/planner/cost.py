@@ -18,7 +18,7 @@ from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Absence, Component, LazyChainPlan, StreamStatistics
 from augury.plan.lazy_chain import bounds_of, near_of, vectorises
-from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
+from augury.planner.expected import FEWEST, bounded, partition_selectivity, selectivity, whole_stream, window_events
 from augury.planner.near import near_pairs
 
 EXHAUSTIVE = 8
@@ -44,6 +44,9 @@ SEVERAL = 2
 
 BLOCK, TURN = 16, 4.0
 """Candidates of a search from which on their lists are compared in blocks, and what it costs to put a list into one."""
+
+LEFT = 0.05
+"""Candidates that leading coefficients may leave. Each is tested, which takes as long as to compare a block."""
 
 ALSO_NEAR = 0.5
 """How often two events near a third one are near one another.
@@ -410,15 +413,22 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
     Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs as much as some
     tests of each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing
     candidates once for each first event, also those for a negated part, pays when several partial matches grow from it.
-    Lists are put into blocks where each is compared with several others.
+    Lists are put into blocks where each is compared with several others, and by what leads them where that is often and
+    leaves few.
     """
     events = _events(plan, [v.name for v in plan.query.variables], counts)
     models = branch_models(plan, events)
-    select, sort, keep, abreast = set(), set(), set(), set()
+    select, sort, keep, abreast, led = (set[str]() for _ in range(5))
 
     def in_blocks(c: Component, searches: float, candidates: float) -> bool:
-        lists = any(near_of(j, c.variable) for j in c.take)
-        return lists and candidates >= BLOCK and searches * candidates >= TURN * events[c.variable]
+        near = [j for j in c.take if near_of(j, c.variable)]
+        each = searches * candidates / events[c.variable]
+        if not near or candidates < BLOCK or each < TURN:
+            return False
+        abreast.add(c.variable)
+        if each >= OFTEN and all(bounded(j, plan.statistics, plan.computed) <= LEFT for j in near):
+            led.add(c.variable)
+        return True
 
     for model, branch in zip(models, plan.branches, strict=True):
         bound = first = 0
@@ -433,16 +443,15 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
                 keep.add(v)
             elif candidates >= MANY and left <= SELDOM and model.partial(bound) * candidates >= OFTEN * events[v]:
                 sort.add(v)
-            if bound and in_blocks(step.component, model.partial(bound), candidates):
-                abreast.add(v)
+            if bound:
+                in_blocks(step.component, model.partial(bound), candidates)
             bound |= 1 << i
             first = first or bound
             for part in step.absent:
                 (c,) = part.components
                 candidates = model.beside(part, events[c.variable], bound)
-                if in_blocks(c, model.partial(bound), candidates):
-                    abreast.add(c.variable)
-                elif candidates >= SOME and model.keeps(bound, first):
+                blocks = in_blocks(c, model.partial(bound), candidates)
+                if not blocks and candidates >= SOME and model.keeps(bound, first):
                     select.add(c.variable)
                     keep.add(c.variable)
     return replace(
@@ -451,6 +460,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
         sorted=frozenset(sort),
         kept=frozenset(keep),
         abreast=frozenset(abreast),
+        led=frozenset(led),
     )
 
 
@@ -489,4 +499,5 @@ def _with_more_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> Laz
         sorted=(plan.sorted | more.sorted) - kept,
         kept=kept,
         abreast=plan.abreast | more.abreast,
+        led=plan.led | more.led,
     )

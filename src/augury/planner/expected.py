@@ -121,6 +121,11 @@ def selectivity(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Co
     return assumed_selectivity(c.expr) if known is None else known
 
 
+def bounded(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Computed]) -> float:
+    """The share of candidates that leading coefficients do not rule out: as known, else all."""
+    return statistics.bounded.get(conjunct_text(c, computed), 1.0)
+
+
 def partition_selectivity(query: BoundQuery, statistics: StreamStatistics) -> float:
     """The share of pairs of events that agree on the partition."""
     text, known = partition_text(query), statistics.selectivities

@@ -1,0 +1,94 @@
+# PATTERN SEQ(A a, B b)
+# WHERE   skip_till_any_match { corr(a.history, b.history) < -0.9 }
+# WITHIN  10 minutes
+#
+# chain 0: b, a; negation post-processing
+# B0: input buffer of b
+# B1: input buffer of a
+
+
+@kernel
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+    n0 = FILL[0]  # of b
+    n1 = FILL[1]  # of a
+    for i1 in range(natural(i0), n, 4096):
+        size = min(n - i1, 4096)
+        types = type_[i1 : i1 + size]  # of a
+        for k in range(size):
+            MASK[k] = types[k] == 0
+        n1_0, n1 = n1, n1 + marked(MASK, size, i1, B1_e[n1:])
+        for at in range(natural(n1_0), n1):
+            i = natural(B1_e[at])
+            B1_t[at] = time[i]
+        types = type_[i1 : i1 + size]  # of b
+        for k in range(size):
+            MASK[k] = types[k] == 1
+        n0_0, n0 = n0, n0 + marked(MASK, size, i1, B0_e[n0:])
+        for at in range(natural(n0_0), n0):
+            i = natural(B0_e[at])
+            B0_t[at] = time[i]
+    turn_leads(WIDTH[0, 1], n1, B1_e, D0, WIDTH[0, 0], C0, LED, c0_offsets, c0_values, c0_null)  # what leads lists, in blocks
+    WIDTH[0, 1] = n1
+    FILL[0] = n0
+    FILL[1] = n1
+
+
+@kernel
+def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null):
+    for i1 in range(natural(i0), n, piece):
+        size = min(n - i1, piece)
+        total = 0
+        types = type_[i1 : i1 + size]  # of b
+        for k in range(size):
+            total += types[k] == 1
+        counts[(i1 - i0) // piece, 0] += total
+        total = 0
+        types = type_[i1 : i1 + size]  # of a
+        for k in range(size):
+            total += types[k] == 0
+        counts[(i1 - i0) // piece, 1] += total
+
+
+@kernel
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take B b
+    m = nums[0]
+    w = nums[1]
+    from1_a = 0
+    to1_a = 0
+    for j_b in range(r0, r1):
+        m_0 = m
+        w_0 = w
+        e_b = B0_e[j_b]
+        t_b = B0_t[j_b]
+        if quiet == 0:
+            lo_a = from1_a = next_lower(B1_t, from1_a, FILL[1], t_b - 600000)  # WITHIN
+            hi_a = to1_a = next_lower(B1_t, to1_a, FILL[1], t_b)  # before b
+            squares_a = dot(c0_offsets, c0_values, c0_null, e_b, c0_offsets, c0_values, c0_null, e_b)
+            limit_a = least_near(0.9, squares_a, c0_offsets[e_b + 1] - c0_offsets[e_b], WIDTH[0, 0])
+            if abs(limit_a) < inf:  # what leads it
+                LED[26] = rest_of(squares_a, coefficients(c0_values, c0_offsets[e_b], WIDTH[0, 0], C0, -1.0, LED, 18), WIDTH[0, 0])
+            base_a = (lo_a & -64) - 64
+            bits_a = 0
+            while bits_a != 0 or base_a + 64 < hi_a:  # take A a, 64 at a time
+                if bits_a == 0:  # dot(a.`standardise(e.history)`, b.`standardise(e.history)`) < -0.9   (query 2:31)
+                    base_a += 64
+                    bits_a = near(D0, 9, base_a, lo_a, hi_a, LED, 18, 1.0, limit_a)
+                    continue
+                j_a = base_a + lowest(bits_a)
+                bits_a = without_lowest(bits_a)
+                e_a = B1_e[j_a]
+                if not (dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_b) < -0.9):  # dot(a.`standardise(e.history)`, b.`standardise(e.history)`) < -0.9   (query 2:31)
+                    continue
+                if w + 2 > O_events.shape[0]:
+                    # no room: the caller makes some and comes back
+                    nums[0] = m_0
+                    nums[1] = w_0
+                    nums[2] = 1
+                    return j_b
+                O_events[natural(w + 0)] = e_a
+                O_events[natural(w + 1)] = e_b
+                w += 2
+                m += 1
+    nums[0] = m
+    nums[1] = w
+    return r1
