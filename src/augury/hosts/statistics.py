@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -111,19 +111,18 @@ def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
         rates[v] = max(0.5, len(fitting[v]) * passed / share) / ticks
     sample = replace(sample, fitting=fitting)
     several = [c for c in known if len(c.variables) > 1 or not c.one_event]
-    found: dict[str, float | None] = {}
-    bounded: dict[str, float] = {}
+    found: dict[str, _Share] = {}
     for together in _over_the_same(several):
-        found |= _selectivities(sample, together, query, bounded)
+        found |= _shares(sample, together, query)
     if partition_text(query) and set(query.partition_by) <= set(columns):
-        found[partition_text(query)] = _agreement(sample, query)
+        found[partition_text(query)] = _Share(_agreement(sample, query))
     return StreamStatistics(
         rates,
-        {text: true for text, true in found.items() if true is not None},
+        {text: share.true for text, share in found.items() if share.true is not None},
         len(events) / ticks,
         float(ticks),
         f"measured on {'all' if share == 1 else f'{len(sample.looked)} of'} {len(events)} events",
-        bounded,
+        {text: share.left for text, share in found.items() if share.left is not None},
     )
 
 
@@ -212,33 +211,38 @@ def _fast(c: Conjunct) -> bool:
     return comparable(c.expr) and len(c.variables) > 1
 
 
-def _selectivities(
-    sample: _Sample, together: Sequence[Conjunct], query: BoundQuery, bounded: dict[str, float]
-) -> dict[str, float | None]:
-    """The share of tuples of events inside a window for which each condition is true; None when there are none.
+class _Share(NamedTuple):
+    """Of how many tuples a condition is true, None when there are none; and how many leading coefficients leave."""
+
+    true: float | None
+    left: float | None = None
+
+
+def _shares(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) -> dict[str, _Share]:
+    """The share of tuples of events inside a window for which each condition is true.
 
     It is that of the tuples for which those before it are true as well: `a.x < b.x` and `b.x < a.x + 1` are seldom true
-    at once, however often each is. What leading coefficients leave is added to `bounded`.
+    at once, however often each is.
     """
-    found: dict[str, float | None] = {}
+    found: dict[str, _Share] = {}
     passed: dict[str, list[Integers]] | None = None
     for c in together:
         drawn = _drawn(sample, c, query) if passed is None else passed
         number = len(next(iter(drawn.values()))[0])
         if not number:
-            found[conjunct_text(c)] = None
+            found[conjunct_text(c)] = _Share(None)
             continue
+        left = None
         if _fast(c):
             tuples = {v: places[0] for v, places in drawn.items()}
             true = sample.compare(c.expr, tuples)
             left = sample.not_ruled_out(c.expr, tuples)
-            if left is not None:
-                bounded[conjunct_text(c)] = float(left.mean())
         else:
             some = _evenly(np.arange(number), TUPLES)
             drawn = {v: [places[some] for places in lists] for v, lists in drawn.items()}
             true = np.array([_true(c, row) for row in _bindings(sample, [c], drawn)], dtype=bool)
-        found[conjunct_text(c)] = max(int(true.sum()), 0.5) / len(true)
+        share = max(int(true.sum()), 0.5) / len(true)
+        found[conjunct_text(c)] = _Share(share, None if left is None else float(left.mean()))
         # Lists are drawn anew: what is true of some elements says little of others.
         if true.any() and not any(query[v].iterated for v in c.variables):
             passed = {v: [places[true] for places in lists] for v, lists in drawn.items()}
