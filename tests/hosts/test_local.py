@@ -200,6 +200,16 @@ def test_a_function_that_breaks_its_annotation(query: str, annotation: Any, valu
     assert repr(value) in raised.value.message
 
 
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked", "reference"])
+def test_a_registered_function_is_called_for_events_of_the_types_that_are_asked_for_it(plan: str) -> None:
+    def inverse(x: float) -> float:
+        return 1 / x
+
+    events = pa.table({"ts": range(5), "type": list("ACBAB"), "x": [1.0, 0.0, 0.0, 4.0, 0.0]})
+    query = "PATTERN SEQ(A a, B b) WHERE skip_till_any_match { inverse(a.x) > 0.3 } WITHIN 1 minute"
+    assert len(augury.match(events, query, functions={"inverse": inverse}, plan=plan)) == 2
+
+
 def test_a_derived_number_of_days_is_a_duration_to_the_next_query() -> None:
     days = [{"ts": i, "type": t, "day": dt.date(2026, 3, d)} for i, (t, d) in enumerate([("A", 1), ("B", 4), ("B", 6)])]
     first = "PATTERN SEQ(A a, B b) RETURN b.day - a.day AS days INTO Gap;"

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from augury.ir.functions import standardise
 from augury.ir.predicate import Call, Ref
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoding, array_names, encode
@@ -21,7 +22,7 @@ from augury.runtime.dictionary import ranks
 from augury.runtime.events import EventStore
 from augury.runtime.state import RunState
 from augury.runtime.values import to_values
-from augury.schema import STRING, EventSchema, Kind
+from augury.schema import FLOAT, INT, STRING, EventSchema, Kind, list_of
 
 FIELDS = pa.schema(
     [
@@ -316,6 +317,47 @@ def test_what_a_null_list_covers_is_left_out() -> None:
     arrays = encode_one(pa.table({"ts": [1, 2, 3], "h": array}), [ColumnSpec("h", Kind.LIST)]).arrays
     assert arrays["h_offsets"].tolist() == [0, 1, 1, 2]
     assert arrays["h_values"].tolist() == [1.0, 4.0]
+
+
+def test_what_has_to_be_computed_is_computed_for_events_of_its_types_only() -> None:
+    """Others have a null, whatever the kind of the column; attributes are what they are."""
+    table = pa.table(
+        {
+            "ts": range(5),
+            "type": ["A", "B", None, "C", "A"],
+            "s": ["p", "q", "r", "s", None],
+            "i": [1, 2, 3, 4, 5],
+            "h": [[1.0, 3.0], [1.0, 2.0], [5.0, 6.0], None, [3.0, 1.0]],
+        }
+    )
+    called = []
+
+    def negative(i: int) -> int:
+        called.append(i)
+        return -i
+
+    exprs = {
+        "text": Call("upper", (Ref("e", "s", STRING),), STRING),
+        "number": Call("negative", (Ref("e", "i", INT),), INT),
+        "list": Call("standardise", (Ref("e", "h", list_of(FLOAT)),), list_of(FLOAT)),
+    }
+    schema = EventSchema.from_arrow(table.schema)
+    batch = EventBatch(table, np.arange(5), time_ticks(table, schema))
+    for types, wanted in (("A", [0, 4]), ("AC", [0, 3, 4]), ("D", []), ("", range(5))):
+        called.clear()
+        specs = [ColumnSpec(name, e.type.kind, e, frozenset(types)) for name, e in exprs.items()]
+        specs.append(ColumnSpec("i", Kind.INT, Ref("e", "i", INT), frozenset(types)))
+        encoded, _ = encode(batch, schema, specs, Encoding.start("PQRS"), functions={"negative": negative})
+        arrays = {name: array.tolist() for name, array in encoded.arrays.items()}
+        assert arrays["text"] == [k if k in wanted and k != 4 else -1 for k in range(5)]
+        assert arrays["number"] == [-(k + 1) if k in wanted else 0 for k in range(5)]
+        assert arrays["number_null"] == [int(k not in wanted) for k in range(5)]
+        assert called == [k + 1 for k in wanted]
+        assert arrays["list_null"] == [int(k not in wanted or k == 3) for k in range(5)]
+        assert np.diff(arrays["list_offsets"]).tolist() == [2 * (k in wanted and k != 3) for k in range(5)]
+        lists = [x for k in wanted for x in (standardise(table["h"][k].as_py() or []) or [])]
+        assert arrays["list_values"] == lists
+        assert arrays["i"] == [1, 2, 3, 4, 5]
 
 
 def test_a_column_under_another_name() -> None:

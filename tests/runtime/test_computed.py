@@ -15,7 +15,7 @@ from augury.errors import HostError
 from augury.ir.evaluate import evaluate
 from augury.ir.functions import standardise
 from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, IsNull, Literal, Ref
-from augury.runtime.computed import compute_column, standardised
+from augury.runtime.computed import compute_column, standardise_rows, standardised
 from augury.runtime.values import to_values
 from augury.schema import BOOL, FLOAT, INT, STRING, ColumnType, list_of, timestamp
 
@@ -82,17 +82,19 @@ def test_a_computed_column_is_what_the_evaluator_says(expr: Expr, events: list[t
 def test_standardised_is_standardise_to_the_last_bit(lists: list[list[float | None] | None], start: int) -> None:
     array = pa.array(lists, pa.list_(pa.float64())).slice(start)
     expected = [None if v is None else standardise(v) for v in lists[start:]]
-    assert list(map(repr, standardised(array).to_pylist())) == list(map(repr, expected))
+    assert list(map(repr, standardised(array, standardise_rows).to_pylist())) == list(map(repr, expected))
 
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=20), min_size=1, max_size=4))
 def test_long_lists_are_summed_from_left_to_right(lists: list[list[float]]) -> None:
-    assert standardised(pa.array(lists)).to_pylist() == [standardise(v) for v in lists]
+    assert standardised(pa.array(lists), standardise_rows).to_pylist() == [standardise(v) for v in lists]
 
 
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4), max_size=4))
 def test_standardised_integers(lists: list[list[int]]) -> None:
-    assert standardised(pa.array(lists, pa.list_(pa.int64()))).to_pylist() == [standardise(v) for v in lists]
+    assert standardised(pa.array(lists, pa.list_(pa.int64())), standardise_rows).to_pylist() == [
+        standardise(v) for v in lists
+    ]
 
 
 def test_a_function_of_one_string_is_asked_once_for_each_string() -> None:

@@ -18,6 +18,7 @@ from augury.codegen.eager_state import (
 )
 from augury.codegen.keys import key_words
 from augury.codegen.live import LiveTables, in_use
+from augury.codegen.preparing import standardising
 from augury.codegen.reporting import SLICE, Expanded, span_of
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
@@ -82,6 +83,7 @@ class AutomatonKernel(ABC):
             (*self.source.specs, *self.keys, *self.reporting.totals.specs),
             live.encoding,
             functions=self.options.callables,
+            standardise=standardising(self.support),
         )
         live.events.append(encoded)
         self._number(live, first, encoded)

@@ -64,7 +64,7 @@ class _Emitter:
         self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
         self.tested = [*conjuncts_of(self.components), *(j for b in plan.branches for j in b.conjuncts)]
         self.strings = strings_of(self.components, self.tested)
-        self.specs, self.columns = columns_of(self.tested, plan.computed)
+        self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
         self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
         self.at = Place(self.vector, self.columns, self.strings, 0, "r")
         self._clear()

@@ -55,18 +55,25 @@ def functions_of(conjuncts: Iterable[Conjunct]) -> dict[str, tuple[str, ...]]:
     return calls
 
 
-def columns_of(conjuncts: Iterable[Conjunct], computed: Iterable[Computed]) -> tuple[tuple[ColumnSpec, ...], Columns]:
-    """The columns that conjuncts read, and their identifiers in the kernel."""
-    by_name = {c.name: c.expr for c in computed}
-    specs: list[ColumnSpec] = []
-    names: dict[str, str] = {}
+def columns_of(
+    components: Iterable[Component], conjuncts: Iterable[Conjunct], computed: Iterable[Computed]
+) -> tuple[tuple[ColumnSpec, ...], Columns]:
+    """The columns that conjuncts over events of `components` read, and their identifiers in the kernel."""
+    by_name, types = {c.name: c.expr for c in computed}, {c.variable: c.types for c in components}
+    read: dict[str, list[Ref]] = {}
     for conjunct in conjuncts:
         for e in walk(conjunct.expr):
-            if isinstance(e, Ref) and e.column not in names:
-                name = _identifier(e.column, len(specs))
-                names[e.column] = name
-                expr: Expr = by_name.get(e.column) or Ref("e", e.column, e.type)
-                specs.append(ColumnSpec(name, e.type.kind, expr))
+            if isinstance(e, Ref):
+                read.setdefault(e.column, []).append(e)
+    specs: list[ColumnSpec] = []
+    names: dict[str, str] = {}
+    for column, refs in read.items():
+        names[column] = _identifier(column, len(specs))
+        expr: Expr = by_name.get(column) or Ref("e", column, refs[0].type)
+        wanted = [types[e.variable] for e in refs]
+        # An event of any type may be read by one that names none.
+        only = frozenset(t for some in wanted for t in some) if all(wanted) else frozenset[str]()
+        specs.append(ColumnSpec(names[column], refs[0].type.kind, expr, only))
     return tuple(specs), Columns(names)
 
 

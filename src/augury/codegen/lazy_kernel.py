@@ -25,6 +25,7 @@ from augury.codegen.lazy_source import (
 )
 from augury.codegen.lazy_state import LazyState
 from augury.codegen.live import LiveTables, in_use
+from augury.codegen.preparing import standardising
 from augury.codegen.reporting import Bindings, Expanded, span_of
 from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
@@ -131,6 +132,7 @@ class LazyKernel(Consuming):
             (*live.source.specs, *self.keys, *self.totals.specs),
             live.encoding,
             functions=self.options.callables,
+            standardise=standardising(self.support),
         )
         parts: list[MatchSet] = []
         lo, hi = 0, self._together(live, encoded, 0)

@@ -30,7 +30,7 @@ class Known:
         components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
         self.tested = [*conjuncts_of(components), *plan.conjuncts]
         self.strings = strings_of(components, self.tested)
-        self.specs, self.columns = columns_of(self.tested, plan.computed)
+        self.specs, self.columns = columns_of(components, self.tested, plan.computed)
         self.nest = nest(plan)
         self.negated = self._looked_for()
         """The states that look for negated parts, by the state where they do and the part."""

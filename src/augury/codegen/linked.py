@@ -79,7 +79,7 @@ class _Emitter:
         components = list(with_inner(plan.components, plan.absent))
         self.tested = [*conjuncts_of(components), *plan.conjuncts]
         self.strings = strings_of(components, self.tested)
-        self.specs, self.columns = columns_of(self.tested, plan.computed)
+        self.specs, self.columns = columns_of(components, self.tested, plan.computed)
         self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
         self.window = span_of(plan.query.window)
         self.clock = "place" if isinstance(plan.query.window, CountWindow) else "time"

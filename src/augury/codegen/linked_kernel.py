@@ -18,6 +18,7 @@ from augury.codegen.keys import KeyNumbers, key_words
 from augury.codegen.linked import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
 from augury.codegen.linked_lists import FOUND_SO_FAR, STACK
 from augury.codegen.live import LiveTables, in_use
+from augury.codegen.preparing import standardising
 from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
 from augury.codegen.segment import EDGES, NODES, Segment
 from augury.codegen.shared import SharedReporting
@@ -161,6 +162,7 @@ class LinkedKernel:
             (*self.source.specs, *self.keys),
             live.encoding,
             functions=self.options.callables,
+            standardise=standardising(self.support),
         )
         live.events.append(encoded)
         view = live.events.view

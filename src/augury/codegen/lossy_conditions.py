@@ -34,7 +34,7 @@ class LossyConditions:
         components = (*plan.positive, *plan.negated)
         tested = [*conjuncts_of(components), *plan.conjuncts]
         self.strings = strings_of(components, tested)
-        self.specs, self.columns = columns_of(tested, plan.computed)
+        self.specs, self.columns = columns_of(components, tested, plan.computed)
         self.functions = functions_of(tested)
         self.columns_text = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
         self.n = len(plan.positive)

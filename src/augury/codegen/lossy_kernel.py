@@ -10,6 +10,7 @@ from augury.codegen.lossy import FOUND, LIMIT, LossySource, emit_lossy
 from augury.codegen.lossy_conditions import COUNTERS
 from augury.codegen.lossy_reporting import SLICE, LossyReporting
 from augury.codegen.lossy_state import LossyState, Scored, score_tables
+from augury.codegen.preparing import standardising
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
 from augury.errors import TooManyMatches
@@ -62,6 +63,7 @@ class LossyKernel:
             (*self.source.specs, *self.keys),
             live.encoding,
             functions=self.options.callables,
+            standardise=standardising(self.support),
         )
         live.events.append(encoded)
         self._number(live, first, encoded)

@@ -11,12 +11,12 @@ from augury.codegen.source import KernelSource, kernel_source
 
 @cache
 def support_source() -> KernelSource:
-    """The functions of `buffer`, `chains`, `ordering`, `rates`, `sequences` and `weighing` beside this, each an entry.
+    """The functions of the modules beside this that are named here, each an entry.
 
     >>> "expand" in support_source().entries
     True
     """
-    names = ("buffer.py", "chains.py", "ordering.py", "rates.py", "sequences.py", "weighing.py")
+    names = ("buffer.py", "chains.py", "ordering.py", "rates.py", "sequences.py", "standardising.py", "weighing.py")
     texts = [files("augury.codegen").joinpath(name).read_text(encoding="utf-8") for name in names]
     # Without their imports: what these name is in the prelude.
     body = "\n\n".join(text[text.index("\ndef ") + 1 :] for text in texts)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, Literal, Ref
 from augury.plan.lazy_chain import large_product
 from augury.runtime.batch import Integers
-from augury.runtime.computed import list_parts, standardised
+from augury.runtime.computed import list_parts, standardise_rows, standardised
 from augury.runtime.cosines import LEADING, SHORTEST, Floats, lead
 from augury.runtime.positions import one_array
 from augury.schema import Kind
@@ -118,7 +118,7 @@ def not_ruled_out(e: Expr, read: Read) -> npt.NDArray[np.bool_] | None:
 
 def _lists(e: Expr, read: Read) -> pa.Array:
     column = one_array(_computed(_of_list(e), read))
-    return column if isinstance(e, Ref) else standardised(column)
+    return column if isinstance(e, Ref) else standardised(column, standardise_rows)
 
 
 def _dots(left: pa.Array, right: pa.Array) -> pa.Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -11,26 +12,31 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.ir.evaluate import NONE, Functions
-from augury.ir.predicate import Expr, Ref, variables
+from augury.ir.predicate import Expr, Ref, variables, walk
 from augury.runtime.batch import EventBatch, Integers
-from augury.runtime.computed import compute_column, list_parts
+from augury.runtime.computed import StandardiseRows, compute_column, list_parts, standardise_rows, with_gaps
 from augury.runtime.dictionary import Codes, Distinct, StringDictionary, codable, distinct, encode_strings, spread
 from augury.runtime.positions import LastKey, one_array, ranks_in_order
 from augury.schema import EventSchema, Kind
 
 Arrays: TypeAlias = "dict[str, npt.NDArray[Any]]"
 
+Compute: TypeAlias = "Callable[[Expr, str, pa.Table], pa.Array]"
+"""What gives the value of an expression for each event, taken as the event of a variable."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
     """A column that a plan wants under `name`, which is to be an identifier and unlike the other arrays' names.
 
-    It is the attribute called `name`, or the value of `expr`, which reads one event of one variable.
+    It is the attribute called `name`, or the value of `expr`, which reads one event of one variable. What has to be
+    computed is computed for events of these `types` only, or for all if there are none; others have a null.
     """
 
     name: str
     kind: Kind
     expr: Expr | None = None
+    types: frozenset[str] = frozenset()
 
 
 def array_names(spec: ColumnSpec) -> tuple[str, ...]:
@@ -139,6 +145,7 @@ def encode(
     encoding: Encoding,
     *,
     functions: Functions = NONE,
+    standardise: StandardiseRows = standardise_rows,
 ) -> tuple[EncodedBatch, Encoding]:
     """The batch as arrays, and the encoding that the next batch continues from.
 
@@ -152,15 +159,15 @@ def encode(
     >>> encoded.rank.tolist(), encoded.type.tolist(), encoded.arrays["s"].tolist()
     ([0, 0, 1], [0, 1, 0], [2, -1, 1])
     """
-    size = len(batch)
+    size, compute = len(batch), partial(compute_column, functions=functions, standardise=standardise)
     ranks, last = ranks_in_order(batch, schema, encoding.last)
-    text, dictionary = _text(batch, schema, specs, encoding.dictionary, functions)
+    text, dictionary = _text(batch, schema, specs, encoding.dictionary, compute)
     arrays: Arrays = {}
     for spec in specs:
         if spec.kind is Kind.STRING:
             arrays[spec.name] = text.codes(spec)
         else:
-            arrays |= _arrays(spec, _column(spec, batch.table, functions))
+            arrays |= _arrays(spec, _column(spec, batch, schema, compute))
     encoded = EncodedBatch(
         length=size,
         first=encoding.next_event,
@@ -184,13 +191,21 @@ def _attribute(spec: ColumnSpec) -> str | None:
             return None
 
 
-def _column(spec: ColumnSpec, table: pa.Table, functions: Functions) -> pa.Array:
+def _column(spec: ColumnSpec, batch: EventBatch, schema: EventSchema, compute: Compute) -> pa.Array:
     attribute = _attribute(spec)
     if attribute is not None:
-        return one_array(table[attribute])
+        return one_array(batch.table[attribute])
     assert spec.expr is not None
     (variable,) = variables(spec.expr)
-    return compute_column(spec.expr, variable, table, functions)
+    table = batch.table.select(sorted({e.column for e in walk(spec.expr) if isinstance(e, Ref)}))
+    if not spec.types or schema.type is None:
+        return compute(spec.expr, variable, table)
+    types = _distinct(batch, schema.type)
+    # The last place stands for null, whose position is -1.
+    wanted = np.array([*(name in spec.types for name in types.keys), False])[types.positions]
+    if wanted.all():
+        return compute(spec.expr, variable, table)
+    return with_gaps(compute(spec.expr, variable, table.filter(pa.array(wanted))), wanted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +225,7 @@ def _text(
     schema: EventSchema,
     specs: Sequence[ColumnSpec],
     dictionary: StringDictionary,
-    functions: Functions,
+    compute: Compute,
 ) -> tuple[_Text, StringDictionary]:
     """Encode every column of strings, once however often it is wanted."""
     wanted = [schema.type]
@@ -220,7 +235,7 @@ def _text(
             attribute = _attribute(spec)
             wanted.append(attribute)
             if attribute is None:
-                computed[spec.name] = distinct(_column(spec, batch.table, functions))
+                computed[spec.name] = distinct(_column(spec, batch, schema, compute))
     attributes = {name: _distinct(batch, name) for name in dict.fromkeys(wanted) if name is not None}
     encoded, dictionary = encode_strings([*attributes.values(), *computed.values()], dictionary)
     codes = iter(encoded)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,24 @@ from augury.schema import Kind
 
 Floats = npt.NDArray[np.float64]
 
+Standardised: TypeAlias = "tuple[Floats, npt.NDArray[np.bool_]]"
+"""Rows of one length standardised, and which of them have a variance; what the others hold means nothing."""
 
-def compute_column(expr: Expr, variable: str, table: pa.Table, functions: Functions = NONE) -> pa.Array:
+StandardiseRows: TypeAlias = "Callable[[Floats], Standardised]"
+
+
+def compute_column(
+    expr: Expr,
+    variable: str,
+    table: pa.Table,
+    functions: Functions = NONE,
+    standardise: StandardiseRows | None = None,
+) -> pa.Array:
     """The value of `expr` for each event, taken as the event of `variable`; times and durations in ticks.
 
     In general this evaluates row by row in Python, at microseconds a row. `length` and `standardise` of a list are
-    vectorised, and an expression that reads one string column only is evaluated once for each distinct string.
+    vectorised, the latter by `standardise` if that is given, and an expression that reads one string column only is
+    evaluated once for each distinct string.
 
     >>> from augury.schema import STRING
     >>> upper = Call("upper", (Ref("a", "s", STRING),), STRING)
@@ -36,7 +49,7 @@ def compute_column(expr: Expr, variable: str, table: pa.Table, functions: Functi
     assert not any(isinstance(e, Aggregate | ListLength) for e in reads), "reads more than one event"
     match expr:
         case Call("standardise", (Ref(column=name),)):
-            return standardised(one_array(table[name]))
+            return standardised(one_array(table[name]), standardise or standardise_rows)
         case Call("length", (Ref(column=name, type=type),)) if type.kind is Kind.LIST:
             return pc.list_value_length(one_array(table[name])).cast(pa.int64())
     # The default of a reference is for an event that is missing; this one is here.
@@ -119,25 +132,42 @@ def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
     return offsets, elements.to_numpy(zero_copy_only=False)
 
 
-def standardised(array: pa.Array) -> pa.Array:
+def with_gaps(array: pa.Array, places: npt.NDArray[np.bool_]) -> pa.Array:
+    """The values at these places of a longer column, null elsewhere.
+
+    >>> with_gaps(pa.array([[1.0], None]), np.array([False, True, True])).to_pylist()
+    [None, [1.0], None]
+    """
+    if not isinstance(array, pa.ListArray | pa.LargeListArray):
+        return array.take(pa.array(np.cumsum(places) - 1, mask=~places))
+    # Elements stay where they are.
+    offsets, values = list_parts(array)
+    lengths, null = np.zeros(len(places), dtype=np.int64), ~places
+    lengths[places] = np.diff(offsets)
+    null[places] = array.is_null().to_numpy(zero_copy_only=False)
+    bounds = np.concatenate(([0], np.cumsum(lengths)))
+    return pa.LargeListArray.from_arrays(pa.array(bounds), pa.array(values), mask=pa.array(null))
+
+
+def standardised(array: pa.Array, standardise: StandardiseRows) -> pa.Array:
     """`standardise` of each list, to the last bit: the same operations in the same order, on all rows at once.
 
-    >>> standardised(pa.array([[1, 3], [2, 2], None])).to_pylist()
+    >>> standardised(pa.array([[1, 3], [2, 2], None]), standardise_rows).to_pylist()
     [[-0.7071067811865475, 0.7071067811865475], None, None]
     """
     offsets, values = list_parts(array)
     lengths = np.diff(offsets)
     if len(lengths) and lengths[0] >= 2 and (lengths == lengths[0]).all():
-        rows, has = _standardise_rows(values.reshape(len(lengths), lengths[0]))
+        rows, has = standardise(values.reshape(len(lengths), lengths[0]))
         result = (rows if has.all() else rows[has]).reshape(-1)
     else:
-        result, has = _standardise_by_length(offsets, values, lengths)
+        result, has = _standardise_by_length(offsets, values, lengths, standardise)
     bounds = np.concatenate(([0], np.cumsum(np.where(has, lengths, 0))))
     return pa.LargeListArray.from_arrays(pa.array(bounds, pa.int64()), pa.array(result), mask=pa.array(~has))
 
 
 def _standardise_by_length(
-    offsets: Integers, values: Floats, lengths: Integers
+    offsets: Integers, values: Floats, lengths: Integers, standardise: StandardiseRows
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Lists of several lengths standardised, one after the other, and which of them have a variance."""
     result = np.zeros(len(values))
@@ -145,14 +175,14 @@ def _standardise_by_length(
     for length in np.unique(lengths[lengths >= 2]).tolist():
         of_length = np.flatnonzero(lengths == length)
         places = offsets[of_length][:, None] + np.arange(length)
-        rows, fine = _standardise_rows(values[places])
+        rows, fine = standardise(values[places])
         has[of_length] = fine
         result[places[fine]] = rows[fine]
     return result[np.repeat(has, lengths)], has
 
 
-def _standardise_rows(rows: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Rows of one length standardised, and which of them have a variance.
+def standardise_rows(rows: Floats) -> Standardised:
+    """`StandardiseRows` by NumPy.
 
     Sums run from left to right as in `ir.functions.standardise`. Some rows at a time are turned into columns, few
     enough to stay in the processor's cache. NumPy adds up one element after the other where that is not along the
