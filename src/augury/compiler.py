@@ -33,8 +33,8 @@ from augury.plan import (
     StreamStatistics,
 )
 from augury.planner import choose, uses_statistics
-from augury.planner.cost import remembering
 from augury.planner.hints import Hints, check_order, check_statistics, negation_hint, resolve
+from augury.planner.searches import remembering
 from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
 from augury.runtime.state import Kernel, RunState

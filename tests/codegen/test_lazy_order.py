@@ -12,7 +12,7 @@ import pytest
 from augury.codegen import LazyKernel
 from augury.codegen.lazy_kernel import Better
 from augury.plan import LazyChainPlan, Negation
-from augury.planner.cost import remembering
+from augury.planner.searches import remembering
 from augury.runtime.matches import MatchSet
 from augury.runtime.state import RunState
 from augury.testing.evaluate import compiled, reference_matches, run

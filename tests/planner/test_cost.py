@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import augury
 from augury.ir.query import BoundQuery
 from augury.plan import LazyChainPlan, Negation, StreamStatistics
-from augury.planner.cost import SEARCH, ChainModel, branch_models, evaluation_order, lists, remembering, reorder
+from augury.planner.cost import SEARCH, ChainModel, branch_models, evaluation_order, lists, reorder
 from augury.planner.expected import (
     ASSUMED_EVENTS,
     ASSUMED_SELECTIVITY,
@@ -27,6 +27,7 @@ from augury.planner.expected import (
 )
 from augury.planner.hints import Hints
 from augury.planner.lazy_chain import build_lazy_chain
+from augury.planner.searches import remembering
 
 COLUMNS = pa.schema(
     [

@@ -33,6 +33,9 @@ BLOCKS, BLOCK = 20, 5_000
 PAIRS, EACH = 10_000, 4
 """Pairs of events for which two columns are compared at once, and how many of them one event is in."""
 
+BOUNDED = 1_000
+"""Those of them whose lists are bounded: it takes as long as to compare them, and only a small share is of interest."""
+
 TUPLES = 200
 """Tuples of events for which a condition is evaluated in Python."""
 
@@ -236,7 +239,8 @@ def _shares(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) ->
         if _fast(c):
             tuples = {v: places[0] for v, places in drawn.items()}
             true = sample.compare(c.expr, tuples)
-            left = sample.not_ruled_out(c.expr, tuples)
+            some = _evenly(np.arange(number), BOUNDED)
+            left = sample.not_ruled_out(c.expr, {v: places[some] for v, places in tuples.items()})
         else:
             some = _evenly(np.arange(number), TUPLES)
             drawn = {v: [places[some] for places in lists] for v, lists in drawn.items()}

@@ -10,15 +10,15 @@ out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Absence, Component, LazyChainPlan, StreamStatistics
-from augury.plan.lazy_chain import bounds_of, near_of, vectorises
-from augury.planner.expected import FEWEST, bounded, partition_selectivity, selectivity, whole_stream, window_events
+from augury.plan.lazy_chain import vectorises
+from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
 from augury.planner.near import near_pairs
 
 EXHAUSTIVE = 8
@@ -33,20 +33,8 @@ SEARCH = 10.0
 SOME, AT_A_TIME = 8, 0.1
 """Candidates of a search from which on they are compared many at a time, and what each costs then."""
 
-MANY, SELDOM, OFTEN = 512, 0.1, 16
-"""When a search is a sorted one: comparisons leave such a share of so many candidates, each of so many searches.
-
-Where processors compress vectors, comparing all costs no more; elsewhere several times as much.
-"""
-
 SEVERAL = 2
 """Partial matches from one first event, from which on it pays to test later candidates once for all of them."""
-
-BLOCK, TURN = 16, 4.0
-"""Candidates of a search from which on their lists are compared in blocks, and what it costs to put a list into one."""
-
-LEFT = 0.05
-"""Candidates that leading coefficients may leave. Each is tested, which takes as long as to compare a block."""
 
 ALSO_NEAR = 0.5
 """How often two events near a third one are near one another.
@@ -392,112 +380,16 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
 
     A branch keeps the order it has unless that costs more than `margin` times as much.
     """
-    models = branch_models(plan, _events(plan, [c.variable for b in plan.branches for c in b.components], counts))
+    events = events_in_window(plan, [c.variable for b in plan.branches for c in b.components], counts)
     best = []
-    for model, branch in zip(models, plan.branches, strict=True):
+    for model, branch in zip(branch_models(plan, events), plan.branches, strict=True):
         order = evaluation_order(model)
         worth = model.cost_of(branch.evaluation) > margin * model.cost_of(order)
         best.append(order if worth or margin <= 1 else branch.evaluation)
     return tuple(best)
 
 
-def _events(plan: LazyChainPlan, names: Sequence[str], counts: Mapping[str, float]) -> dict[str, float]:
+def events_in_window(plan: LazyChainPlan, names: Sequence[str], counts: Mapping[str, float]) -> dict[str, float]:
     """How many events of each variable a window holds: as counted, else as expected."""
     expected = {} if counts.keys() >= set(names) else window_events(plan.query, plan.statistics, names)
     return {v: max(FEWEST, counts[v]) if v in counts else expected[v] for v in names}
-
-
-def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
-    """The plan with the ways to search that pay when a window holds `counts` events of each variable.
-
-    Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs as much as some
-    tests of each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing
-    candidates once for each first event, also those for a negated part, pays when several partial matches grow from it.
-    Lists are put into blocks where each is compared with several others, and by what leads them where that is often and
-    leaves few.
-    """
-    events = _events(plan, [v.name for v in plan.query.variables], counts)
-    models = branch_models(plan, events)
-    select, sort, keep, abreast, led = (set[str]() for _ in range(5))
-
-    def in_blocks(c: Component, searches: float, candidates: float) -> bool:
-        near = [j for j in c.take if near_of(j, c.variable)]
-        each = searches * candidates / events[c.variable]
-        if not near or candidates < BLOCK or each < TURN:
-            return False
-        abreast.add(c.variable)
-        if each >= OFTEN and all(bounded(j, plan.statistics, plan.computed) <= LEFT for j in near):
-            led.add(c.variable)
-        return True
-
-    for model, branch in zip(models, plan.branches, strict=True):
-        bound = first = 0
-        for step in plan.steps(branch)[0]:
-            v = step.component.variable
-            i = model.index(v)
-            left = math.prod(selectivity(j, plan.statistics, plan.computed) for j, _ in bounds_of(step.component))
-            candidates = model.candidates(bound, i)
-            if candidates >= SOME:
-                select.add(v)
-            if model.keeps(bound, first):
-                keep.add(v)
-            elif candidates >= MANY and left <= SELDOM and model.partial(bound) * candidates >= OFTEN * events[v]:
-                sort.add(v)
-            if bound:
-                in_blocks(step.component, model.partial(bound), candidates)
-            bound |= 1 << i
-            first = first or bound
-            for part in step.absent:
-                (c,) = part.components
-                candidates = model.beside(part, events[c.variable], bound)
-                blocks = in_blocks(c, model.partial(bound), candidates)
-                if not blocks and candidates >= SOME and model.keeps(bound, first):
-                    select.add(c.variable)
-                    keep.add(c.variable)
-    return replace(
-        plan,
-        selected=frozenset(select),
-        sorted=frozenset(sort),
-        kept=frozenset(keep),
-        abreast=frozenset(abreast),
-        led=frozenset(led),
-    )
-
-
-def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]:
-    """The plan to go on with from one that runs, for a stream that is looked at often.
-
-    About the same counts are thought about once.
-    """
-    decided: dict[tuple[object, ...], LazyChainPlan] = {}
-
-    def better(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
-        # Below a few events in a window, one more or less says nothing about rates.
-        about = (plan.way, *(round(math.log2(max(4.0, n))) for n in counts.values()))
-        if about not in decided:
-            orders = reorder(plan, counts, margin)
-            if orders != plan.way.orders:
-                decided[about] = with_searches(plan.in_order(orders), counts)
-            else:
-                decided[about] = _with_more_searches(plan, counts)
-        return decided[about]
-
-    return better
-
-
-def _with_more_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
-    """The plan with those ways to search added that would pay with half as many events.
-
-    None is given up, which would gain little, so that a stream changes them a few times at most.
-    """
-    more = with_searches(plan, {v: n / 2 for v, n in counts.items()})
-    kept = plan.kept | more.kept
-    return replace(
-        plan,
-        selected=plan.selected | more.selected,
-        # What is kept for the first event is not searched for by value as well.
-        sorted=(plan.sorted | more.sorted) - kept,
-        kept=kept,
-        abreast=plan.abreast | more.abreast,
-        led=plan.led | more.led,
-    )

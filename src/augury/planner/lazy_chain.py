@@ -12,9 +12,10 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
 from augury.planner.components import Cannot, absence, compiled_conjuncts, component
-from augury.planner.cost import reorder, with_searches
+from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
+from augury.planner.searches import with_searches
 
 FAMILY = "lazy-chain"
 
