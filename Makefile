@@ -59,8 +59,8 @@ coverage: $(READY) ## run every test; fail if lang, bind and reference are cover
 	@$(BIN)/python -m pytest -q --cov --cov-report=term
 	@$(BIN)/coverage report --include='src/augury/lang/*,src/augury/bind/*,src/augury/reference/*' --fail-under=95
 
-golden: $(READY) ## write the golden kernels of tests/golden anew, after a wanted change of the generator
-	@$(BIN)/python -m pytest -q tests/codegen/test_golden.py --update-golden
+golden: $(READY) ## write golden kernels and the support matrix anew, after a wanted change
+	@$(BIN)/python -m pytest -q tests/codegen/test_golden.py tests/language/test_tables.py -k "golden or support_matrix" --update-golden
 
 bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quick for a smoke run, PARTS=lazy for that part
 	@status=0; for part in $(PARTS); do \

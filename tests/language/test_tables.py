@@ -13,15 +13,22 @@ import pytest
 import augury
 from augury.loss import LossModel
 from augury.plan import FAMILIES
-from augury.planner import BUILDERS
+from augury.testing.support import read_matrix, support_matrix, to_json, to_markdown
 from augury.testing.tables import Case, cases, describe, loss_model, parse_stream
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "language").glob("*.md"))
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "language").glob("*.md"))
 LOSS = {page.name: loss_model(page) for page in PAGES}
 CASES = [case for page in PAGES for case in cases(page)]
 
-PLANS = [name for name in FAMILIES if name in BUILDERS]
-"""A family joins these tests with its builder."""
+GOLDEN, PAGE = ROOT / "tests" / "golden" / "support.json", ROOT / "docs" / "support.md"
+REFUSED = read_matrix(GOLDEN)
+
+
+def refusals(case: Case) -> Mapping[str, str]:
+    """The families that cannot run the query of a row, and why; a row that is new runs on all of them, and may fail."""
+    return REFUSED.get(case.file, {}).get(case.query, {})
+
 
 Host = Callable[[str, pa.Table, str, LossModel | None, bool], Iterator[augury.Match]]
 
@@ -70,27 +77,37 @@ def test_the_tables_were_found() -> None:
     }
 
 
+def test_the_support_matrix(request: pytest.FixtureRequest) -> None:
+    matrix = support_matrix(CASES, LOSS)
+    if request.config.getoption("--update-golden"):
+        GOLDEN.write_text(to_json(matrix), encoding="utf-8")
+        PAGE.write_text(to_markdown(matrix), encoding="utf-8")
+    assert GOLDEN.read_text(encoding="utf-8") == to_json(matrix), "run `make golden` and look at what has changed"
+    assert PAGE.read_text(encoding="utf-8") == to_markdown(matrix)
+
+
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "case, plan", [(case, plan) for case in CASES for plan in FAMILIES if plan not in refusals(case)], ids=str
+)
 def test_row(case: Case, plan: str, host: str) -> None:
     check(case, plan, host, jit=False)
 
 
-def has_code(case: Case, plan: str) -> bool:
-    """Whether the plan can run the query, with code of its own."""
-    try:
-        compiled = augury.compile(case.query, parse_stream(case.stream).schema, plan=plan)
-    except augury.UnsupportedPlan:
-        return False
-    return compiled.last.kernel is not None
+@pytest.mark.parametrize("case", [case for case in CASES if refusals(case)], ids=str)
+def test_families_that_cannot_run_a_row_say_why(case: Case) -> None:
+    schema = parse_stream(case.stream).schema
+    for plan, reason in refusals(case).items():
+        with pytest.raises(augury.UnsupportedPlan) as refused:
+            augury.compile(case.query, schema, plan=plan, loss=LOSS[case.file])
+        assert str(refused.value) == f"plan `{plan}` cannot run this query: {reason}"
 
 
 def sample(plan: str, size: int) -> list[Case]:
-    """Rows that have generated code, chosen without regard to what they are about: compiling one takes a second."""
+    """Rows that the plan can run, chosen without regard to what they are about: compiling one takes a second."""
     shuffled = sorted(CASES, key=lambda case: hashlib.sha256(f"{case.query} {case.stream}".encode()).digest())
-    return list(islice((case for case in shuffled if has_code(case, plan)), size))
+    return list(islice((case for case in shuffled if plan not in refusals(case)), size))
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
@@ -104,10 +121,7 @@ def test_row_compiled(plan: str, case: Case, host: str) -> None:
 
 def check(case: Case, plan: str, host: str, *, jit: bool) -> None:
     stream = parse_stream(case.stream)
-    try:
-        found = describe(HOSTS[host](case.query, stream, plan, LOSS[case.file], jit), stream, case.decimals)
-    except augury.UnsupportedPlan as e:
-        pytest.skip(str(e))
+    found = describe(HOSTS[host](case.query, stream, plan, LOSS[case.file], jit), stream, case.decimals)
     if found != case.expected:
         pytest.fail(
             f"docs/language/{case}\n"
