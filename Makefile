@@ -42,8 +42,8 @@ demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pi
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
 
-test-all: $(READY) ## run every test
-	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
+test-all: $(READY) ## run every test, with several times as many random examples
+	@$(BIN)/python -m pytest -q --thorough $(SIDE_BY_SIDE)
 
 check: $(READY) ## lint, formatting, types and import directions
 	@$(BIN)/ruff check --quiet

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # What is generated looks like tests to nobody but the collector.
 collect_ignore_glob = ["tests/golden/*"]
@@ -12,6 +13,16 @@ collect_ignore_glob = ["tests/golden/*"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing them")
+    parser.addoption("--thorough", action="store_true", help="try several times as many random examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples a property tries where it does not say so itself."""
+    # A test asserts behaviour, never seconds: a busy machine must not fail it.
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("quick", patient, max_examples=80)
+    settings.register_profile("thorough", patient, max_examples=400)
+    settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -56,6 +56,25 @@ def counted(text: str, table: pa.Table, model: LossModel) -> dict[str, int]:
     return k.counters(state)
 
 
+def test_an_event_without_a_key_matches_where_nothing_has_to_equal_it() -> None:
+    text = "SEQ(T0 v0, NOT(T1 v1)) WHERE v1.k = v0.k WITHIN 9 seconds THRESHOLD 0.001"
+    events = pa.table(
+        {
+            "ts": [0, 1, 5, 6, 8],
+            "type": ["T0", "T0", "T1", "T1", "T1"],
+            "k": pa.array([None, "x", "x", None, "y"], pa.string()),
+        }
+    )
+    model = LossModel(0.0, {}, {"v1": Exponential(2.0)})
+    lossy = kernel(text, events, model)
+    assert lossy.plan.hash_by == ("k",)
+    query = compiled(text, events, lossy.options)
+    found = run(lossy, query.bound.schema, [events])
+    expected = reference_matches(query.bound, events, lossy.options)
+    assert differences(found, expected, 1e-9) == []
+    assert any(events["k"][row].as_py() is None for f in expected for bound in f.rows for row in bound or ())
+
+
 @pytest.mark.parametrize("states", [3, 6, 12])
 def test_above_the_square_of_the_loss_rate_an_event_costs_two_bounds_at_most(states: int) -> None:
     """Paper 004, section 5.1: linear in the states for all of them together, since no edge skips two."""

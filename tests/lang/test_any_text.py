@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from augury.errors import QueryError
@@ -33,7 +33,6 @@ def read_or_refused(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=25), st.sampled_from(("", " ", "\n")))
-@settings(max_examples=300, deadline=None)
 def test_any_text_is_read_or_refused(pieces: list[str], between: str) -> None:
     read_or_refused(between.join(pieces))
 

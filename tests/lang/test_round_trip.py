@@ -11,7 +11,6 @@ from augury.testing.syntax import programs, queries
 
 
 @given(queries())
-@settings(max_examples=200, deadline=None)
 def test_a_printed_query_reads_back_as_itself(query: Query) -> None:
     read = parse_query(Source(str(query)))
     assert read == query

@@ -113,7 +113,13 @@ def sample(plan: str, size: int) -> list[Case]:
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize(
-    "plan, case", [(plan, case) for plan in ("eager-nfa", "lazy-chain") for case in sample(plan, 10)], ids=str
+    "plan, case",
+    [
+        pytest.param(plan, case, marks=[pytest.mark.slow] if number >= 3 else [])
+        for plan in ("eager-nfa", "lazy-chain")
+        for number, case in enumerate(sample(plan, 12))
+    ],
+    ids=str,
 )
 def test_row_compiled(plan: str, case: Case, host: str) -> None:
     check(case, plan, host, jit=True)

@@ -14,12 +14,12 @@ from augury.testing.streams import cuts
 
 OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP)
 
-PLAIN = settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+PLAIN = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 
-COMPILED = settings(PLAIN, max_examples=8, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+COMPILED = settings(PLAIN, max_examples=2, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 """A failure is cheaper to shrink with the plain twin of the test, where an example does not cost a second."""
 
-MUCH_COMPILED = settings(COMPILED, max_examples=300)
+MUCH_COMPILED = settings(COMPILED, max_examples=40)
 
 
 def agrees(kernel: Kernel, query: CompiledQuery, events: pa.Table, data: st.DataObject) -> None:

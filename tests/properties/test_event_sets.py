@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from augury.codegen import EventSetKernel
@@ -15,11 +15,10 @@ from augury.planner.event_sets import build_event_sets
 from augury.testing.evaluate import compiled, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
+from tests.properties.agreement import COMPILED, MUCH_COMPILED, PLAIN
 
 OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT)
 STRATEGIES = (Strategy.SKIP_TILL_NEXT_MATCH,) * 4 + (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
-UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
-NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 
 SETS = queries(outputs=OUTPUTS, strategies=STRATEGIES, operators=("AND", "SETS"))
 
@@ -34,20 +33,20 @@ def agrees(options: Options, text: str, events: pa.Table, data: st.DataObject) -
     assert found == reference_matches(query.bound, events)
 
 
-@settings(max_examples=250, suppress_health_check=UNHURRIED)
+@PLAIN
 @given(SETS, streams(max_size=9), st.data())
 def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
 
 
-@settings(max_examples=6, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@COMPILED
 @given(SETS, streams(max_size=9), st.data())
 def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True), text, events, data)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@MUCH_COMPILED
 @given(SETS, streams(max_size=9), st.data())
 def test_much_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True, counters=data.draw(st.booleans())), text, events, data)

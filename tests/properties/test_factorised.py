@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from augury.codegen import EagerKernel, LazyKernel, LinkedKernel
@@ -24,9 +24,8 @@ from augury.runtime.state import FOREVER, Kernel
 from augury.testing.evaluate import compiled, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
+from tests.properties.agreement import COMPILED, PLAIN
 
-UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
-NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 FAMILIES = ("eager-nfa", "lazy-chain", "linked")
 
 COUNTED = queries(outputs=(OutputMode.COUNT, OutputMode.LATEST))
@@ -63,20 +62,20 @@ def counts(options: Options, family: str, text: str, events: pa.Table, data: st.
 
 
 @pytest.mark.parametrize("family", ["eager-nfa", "lazy-chain"])
-@settings(max_examples=200, suppress_health_check=UNHURRIED)
+@PLAIN
 @given(COUNTED, streams(max_size=10), st.data())
 def test_counts_are_those_of_the_reference(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
     counts(Options(jit=False), family, text, events, data)
 
 
-@settings(max_examples=6, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@COMPILED
 @given(st.sampled_from(["eager-nfa", "lazy-chain"]), COUNTED, streams(max_size=10), st.data())
 def test_counts_of_compiled_code(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
     counts(Options(jit=True), family, text, events, data)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=200, suppress_health_check=UNHURRIED)
+@PLAIN
 @given(JOINED, streams(max_size=12), st.integers(0, 2**32))
 def test_a_factorised_result_is_the_same_set(family: str, text: str, events: pa.Table, seed: int) -> None:
     query = compiled(text, events, Options(plan="reference"))

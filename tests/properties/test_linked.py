@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from augury.codegen import LinkedKernel
@@ -15,10 +15,9 @@ from augury.planner.linked import build_linked
 from augury.testing.evaluate import compiled, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
+from tests.properties.agreement import COMPILED, MUCH_COMPILED, PLAIN
 
 OUTPUTS = (OutputMode.ALL, OutputMode.COVER, OutputMode.COVER, OutputMode.LATEST)
-UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
-NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 
 SEQUENCES = queries(outputs=OUTPUTS, strategies=(Strategy.SKIP_TILL_ANY_MATCH,), operators=("SEQ",), lists=False)
 LISTS = queries(
@@ -36,27 +35,27 @@ def agrees(options: Options, text: str, events: pa.Table, data: st.DataObject) -
     assert found == reference_matches(query.bound, events)
 
 
-@settings(max_examples=250, suppress_health_check=UNHURRIED)
+@PLAIN
 @given(SEQUENCES, streams(max_size=10), st.data())
 def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
 
 
-@settings(max_examples=400, suppress_health_check=UNHURRIED)
+@PLAIN
 @given(LISTS, streams(max_size=9), st.data())
 def test_lists_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     assume("[]" in text)
     agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
 
 
-@settings(max_examples=6, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@COMPILED
 @given(st.one_of(SEQUENCES, LISTS), streams(max_size=10), st.data())
 def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True), text, events, data)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@MUCH_COMPILED
 @given(st.one_of(SEQUENCES, LISTS), streams(max_size=10), st.data())
 def test_much_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     agrees(Options(jit=True, counters=data.draw(st.booleans())), text, events, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from augury.codegen import LossyKernel
@@ -14,10 +14,7 @@ from augury.planner.lossy import build_lossy
 from augury.testing.evaluate import compiled, reference_matches, run
 from augury.testing.lossy import LossyCase, differences, lossy_cases
 from augury.testing.streams import cuts, streams
-
-UNHURRIED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
-NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
-"""A failure is cheaper to shrink with the plain twin of the test, where an example does not cost a second."""
+from tests.properties.agreement import COMPILED, PLAIN
 
 
 def agrees(case: LossyCase, events: pa.Table, data: st.DataObject, *, jit: bool) -> None:
@@ -31,20 +28,20 @@ def agrees(case: LossyCase, events: pa.Table, data: st.DataObject, *, jit: bool)
     assert differences(found, reference_matches(query.bound, events, options), 1e-9) == []
 
 
-@settings(max_examples=150, suppress_health_check=UNHURRIED)
+@PLAIN
 @given(lossy_cases(), streams(max_size=7), st.data())
 def test_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
     agrees(case, events, data, jit=False)
 
 
-@settings(max_examples=8, suppress_health_check=UNHURRIED, phases=NO_SHRINKING)
+@COMPILED
 @given(lossy_cases(most=3), streams(max_size=8), st.data())
 def test_compiled_code_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
     agrees(case, events, data, jit=True)
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, suppress_health_check=UNHURRIED)
+@settings(PLAIN, max_examples=1500)
 @given(lossy_cases(), streams(max_size=9), st.data())
 def test_much_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
     agrees(case, events, data, jit=False)

@@ -20,7 +20,7 @@ from augury.testing.evaluate import compiled, kernel_of, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
 
-EXAMPLES = settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
+EXAMPLES = settings(suppress_health_check=[HealthCheck.filter_too_much])
 
 
 @EXAMPLES

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations, product
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 
 from augury.ir.branches import AbsentPart, Branch, branches
 from augury.ir.evaluate import holds
@@ -69,7 +69,6 @@ def occurs(query: BoundQuery, part: AbsentPart, match: Bindings, events: list[St
     return False
 
 
-@settings(max_examples=300)
 @given(queries(strategies=[Strategy.SKIP_TILL_ANY_MATCH], outputs=[OutputMode.ALL]), streams(max_size=5))
 def test_the_reference_finds_what_the_definition_says(text: str, events: pa.Table) -> None:
     query = compiled(text, events).bound

@@ -76,7 +76,7 @@ def bucket_matches(job: Job, batches: list[pa.Table], delay: int, kept: list[boo
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(queries(), streams(), st.data())
 def test_buckets_find_what_the_whole_finds(text: str, events: pa.Table, data: st.DataObject) -> None:
     job = job_of(Source(text), events.schema, Roles(), make_options(jit=False), live=True)

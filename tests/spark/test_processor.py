@@ -98,7 +98,7 @@ def disordered(events: pa.Table, delay: int, data: st.DataObject) -> pa.Table:
     return events.take(pa.array(sorted(range(len(events)), key=due.__getitem__), pa.int64()))
 
 
-SETTINGS = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+SETTINGS = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")

@@ -100,7 +100,10 @@ class LossyKernel:
 
     def _number(self, live: LossyState, first: int, batch: EncodedBatch) -> None:
         """Number the partitions of the events from `first` on."""
-        words, null = key_words(batch.arrays, batch.length, self.keys)
+        words, _ = key_words(batch.arrays, batch.length, self.keys)
+        # Only `[attr]` excludes a null. An event may match without those that an equality compares it with, missing or
+        # negated ones: it stays in some partition, in which the conjuncts themselves reject whatever differs.
+        _, null = key_words(batch.arrays, batch.length, self.keys[: len(self.plan.query.partition_by)])
         live.keys.number(self.support, words, null, live.events.view("partition")[first:], NO_PLACES)
         live.grow_slots(max(1, len(live.keys)) * self.source.queues)
 
