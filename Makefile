@@ -13,7 +13,7 @@ SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-sets bench-spark bench-stream \
+.PHONY: help setup demo test test-all check format coverage golden bench bench-call bench-lossy bench-sets bench-spark bench-stream \
 	clean
 
 help: ## show this list
@@ -65,6 +65,9 @@ golden: $(READY) ## write golden kernels and the support matrix anew, after a wa
 bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quick for a smoke run, PARTS=lazy for that part
 	@status=0; for part in $(PARTS); do \
 		$(BIN)/python -m benchmarks.$$part --json build/bench/$$part.json $(BENCH) || status=1; done; exit $$status
+
+bench-call: $(READY) ## measure the whole call, from Parquet to all matches, beside Polars and DuckDB; needs ../shared/data
+	@$(BIN)/python -m benchmarks.call --json build/bench/call.json $(BENCH)
 
 bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
 	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)

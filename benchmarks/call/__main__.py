@@ -1,6 +1,7 @@
 """The whole call, from a Parquet file to all matches, beside Polars and DuckDB: `python -m benchmarks.call`.
 
-Each engine runs in a process of its own for each workload; they take turns, and the least time of several rounds counts.
+Each engine runs in a process of its own for each workload; they take turns, and the least time of several rounds
+counts.
 Peak memory is that of this process. A wrong count voids the workload.
 """
 

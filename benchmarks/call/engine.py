@@ -10,19 +10,18 @@ import resource
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 
 from benchmarks.call.workloads import WORKLOADS, Workload
 
 
-def _augury(path: str, workload: Workload) -> int:
+def _augury(path: str, workload: Workload, jit: bool | None) -> int:
     import augury
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", augury.AuguryWarning)
-        found = augury.match(
-            path, workload.query, time="ts_us", type="typ", time_unit="us", max_matches=10**9, **_OPTIONS
-        )
+        found = augury.match(path, workload.query, time="ts_us", type="typ", time_unit="us", max_matches=10**9, jit=jit)
     if workload.all_columns:
         return int(found.to_arrow().num_rows)
     if workload.query.endswith("OUTPUT COUNT"):
@@ -30,14 +29,13 @@ def _augury(path: str, workload: Workload) -> int:
     return len(found)
 
 
-_OPTIONS: dict[str, bool] = {}
-
-
 def variants(engine: str, name: str) -> list[Callable[[str], int]]:
     """Every formulation of a workload that the engine has."""
     match engine:
-        case "augury" | "augury-jit":
-            return [lambda path: _augury(path, WORKLOADS[name])]
+        case "augury":
+            return [lambda path: _augury(path, WORKLOADS[name], None)]
+        case "augury-jit":
+            return [lambda path: _augury(path, WORKLOADS[name], True)]
         case "polars":
             from benchmarks.call.peers import POLARS
 
@@ -50,18 +48,24 @@ def variants(engine: str, name: str) -> list[Callable[[str], int]]:
             raise ValueError(engine)
 
 
+def peak_memory() -> int:
+    """The most bytes this process has held at once; `getrusage` would tell those of its parent before it, if more."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
 def main() -> None:
     engine, path = sys.argv[1:]
-    if engine == "augury-jit":
-        _OPTIONS["jit"] = True
     for line in sys.stdin:
         times, counts = [], []
         for variant in variants(engine, line.strip()):
             began = perf_counter()
             counts.append(variant(path))
             times.append(perf_counter() - began)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps({"seconds": min(times), "counts": sorted(set(counts)), "peak": peak}), flush=True)
+        print(json.dumps({"seconds": min(times), "counts": sorted(set(counts)), "peak": peak_memory()}), flush=True)
 
 
 if __name__ == "__main__":

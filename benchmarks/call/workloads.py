@@ -18,6 +18,9 @@ DAY = 86_400_000_000
 """Microseconds of a day."""
 
 KEYS = 100_000
+KEY_WINDOW = 4 * 3_600_000_000
+"""Microseconds: a key has some two events a day, so that its window has to be long."""
+
 ROW_GROUP_EVENTS = 250_000
 
 
@@ -73,7 +76,7 @@ WORKLOADS: Mapping[str, Workload] = {
         "AND b[i].price > b[i-1].price AND b[i].volume >= 150 AND c.volume < 150 }",
         {1: 7_444, 20: 148_899},
     ),
-    "key": Workload(f"PATTERN SEQ(INTC_S a, MSFT_B b) WHERE [key] {_within(600)}", {}),
+    "key": Workload(f"PATTERN SEQ(INTC_S a, MSFT_B b) WHERE [key] WITHIN {KEY_WINDOW} microseconds", {}),
     "trailing": Workload(f"PATTERN SEQ(INTC_S a, RIMM_B b, NOT(QQQ_S n)) {_within(2)}", {}),
     "count": Workload(
         f"PATTERN SEQ(INTC_S a, RIMM_B b, QQQ_B c) {_within(10)} OUTPUT COUNT",
@@ -102,12 +105,13 @@ def write_days(folder: Path, days: int) -> Path:
     typ = pc.binary_join_element_wise(ticks["name"], pc.utf8_slice_codeunits(ticks["side"], 0, 1), "_")
     ticks = ticks.append_column("typ", typ)
     half = path.with_suffix(".half")
-    # The same keys each day, in an order that has nothing to do with time or type.
-    keys = pa.array((np.arange(len(ticks), dtype=np.int64) * 7_919) % KEYS)
+    chance = np.random.default_rng(1)
     schema = pa.schema([pa.field(f.name, f.type) for f in ticks.schema] + [pa.field("key", pa.int64())])
     with pq.ParquetWriter(half, schema, compression="zstd") as writer:
         for day in range(days):
-            columns = {name: ticks[name] for name in ticks.column_names} | {"key": keys}
+            columns = {name: ticks[name] for name in ticks.column_names} | {
+                "key": pa.array(chance.integers(0, KEYS, len(ticks)))
+            }
             columns["ts_us"] = pc.add(ticks["ts_us"], pa.scalar(day * DAY))
             writer.write_table(pa.table(columns, schema), row_group_size=ROW_GROUP_EVENTS)
     half.rename(path)
