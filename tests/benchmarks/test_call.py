@@ -17,7 +17,7 @@ NAMES = ("INTC", "RIMM", "QQQ", "MSFT", "ORCL", "CSCO", "AMAT", "YHOO")
 
 @pytest.fixture(scope="module")
 def ticks(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Three quarters of a minute of random trades, with few prices, volumes and keys, so that all workloads have matches."""
+    """Random trades of 45 seconds, with few prices, volumes and keys, so that all workloads have matches."""
     chance, size = np.random.default_rng(7), 900
     name, side = chance.choice(NAMES, size), chance.choice(["BUY", "SELL"], size)
     table = pa.table(
