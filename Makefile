@@ -1,20 +1,30 @@
 # Every target sets up what it needs: a virtual environment in .venv with the exact versions of constraints.txt.
 # Choose another interpreter with `make setup PYTHON=/path/to/python3.12`.
 
+# The releases of Python that every pinned package has wheels for: `requires-python` in pyproject.toml.
+PYTHONS := 3.11 to 3.14
+IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
-	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+	$$p -c '$(IN_RANGE)' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 READY := .venv/.ready
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# Build backends: ours, and that of pyspark, which has no wheels. The bound is the last one that was tried.
+BUILD_TOOLS := editables hatchling 'setuptools<81' wheel
+# Numba's last wheels for Macs with an Intel processor are of 0.62: there, the newest is taken that pyproject.toml allows.
+UNPINNED := $(if $(filter Darwin-x86_64,$(shell uname -s -m | tr ' ' '-')),llvmlite|numba|numpy|numpy-typing-compat,-)
 EXAMPLE := examples/shoplifting
 PARTS := kernels lazy
 # Two test processes on two cores; the tests of Spark, which has threads of its own, stay in one of them.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadgroup
 
+SMOKE := tests/test_readme.py tests/test_packaging.py tests/examples tests/codegen/test_golden.py tests/spark/test_java.py
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all check format coverage golden bench bench-call bench-lossy bench-sets bench-spark bench-stream \
 	clean
+.PHONY: constraints test-slow smoke
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,25 +32,41 @@ help: ## show this list
 setup: $(READY) ## create .venv and install Augury with its development tools; does nothing when up to date
 
 $(READY): pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "Augury needs Python 3.11 or later, and none was found." >&2; \
+	@test -n "$(PYTHON)" || { echo "Augury needs Python $(PYTHONS), and none was found." >&2; \
 		echo "Install one, or name it: make setup PYTHON=/path/to/python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "Augury needs Python 3.11 or later; $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; exit 1; }
+	@$(PYTHON) -c '$(IN_RANGE)' || { echo "Augury needs Python $(PYTHONS); $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; exit 1; }
 	@echo "Setting up .venv (a minute or two, once) ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-# Build backends, ours and that of pyspark, come from constraints.txt like everything else, hence no build isolation.
-	@$(PIP) hatchling editables setuptools wheel
-	@$(PIP) --no-build-isolation --editable '.[dev]'
+# What an earlier attempt left without pip, or with a Python that is gone, is made anew.
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { rm -rf .venv; $(PYTHON) -m venv .venv; } || { rm -rf .venv; \
+		echo "$(PYTHON) cannot create a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@grep -v -E '^($(UNPINNED))==' constraints.txt > .venv/constraints.txt
+# Build backends come from constraints.txt like everything else, hence no build isolation.
+	@$(BIN)/python $(PIP_INSTALL) --constraint .venv/constraints.txt $(BUILD_TOOLS)
+	@$(BIN)/python $(PIP_INSTALL) --constraint .venv/constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
 
+constraints: ## write constraints.txt anew: the newest versions that pyproject.toml allows, in an empty environment
+	@rm -rf build/constraints && $(PYTHON) -m venv build/constraints
+# A new environment may come with packages of its interpreter: what is pinned is what we ask for, not what was there.
+	@build/constraints/bin/python $(PIP_INSTALL) --upgrade --upgrade-strategy eager $(BUILD_TOOLS)
+	@build/constraints/bin/python $(PIP_INSTALL) --no-build-isolation '.[dev]'
+	@echo '# The exact versions everything is tested with; `make setup` installs with them, `make constraints` renews them.' \
+		> build/constraints.txt
+	@build/constraints/bin/python -m pip freeze --all --exclude pip --exclude augury >> build/constraints.txt
+	@mv build/constraints.txt constraints.txt
+
 demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pipeline on the embedded Spark engine
-	@command -v java >/dev/null || { echo "The demo runs on Spark, which needs Java 17 or later. Without it:" >&2; \
-		echo "  $(BIN)/augury match $(EXAMPLE)/shoplifting.augury $(EXAMPLE)/readings.jsonl --output table" >&2; exit 1; }
 	@echo "A shop's RFID readings of one day: which items went from a shelf to an exit past no register?"
 	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
 
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
+
+test-slow: $(READY) ## run the slow tests alone: clusters, Kafka, kill -9, compiled properties
+	@$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)
+
+smoke: $(READY) ## run a few tests of every part, to see that this machine and this Python are fine
+	@$(BIN)/python -m pytest -q -m "not slow" $(SMOKE)
 
 test-all: $(READY) ## run every test, with several times as many random examples
 	@$(BIN)/python -m pytest -q --thorough $(SIDE_BY_SIDE)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import augury
 from augury import Empirical, Exponential, Gamma, HostError, LossModel, Normal, Uniform
 from augury.loss import Delay
 
@@ -64,3 +65,32 @@ def test_what_is_not_a_loss_model(stated: Any, message: str) -> None:
 def test_importing_augury_does_not_wait_for_scipy() -> None:
     loaded = "import augury, sys; print([m for m in sys.modules if m.startswith(('scipy', 'pandas', 'polars'))])"
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True).stdout.strip() == b"[]"
+
+
+@pytest.fixture
+def without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("scipy", "scipy.special", "scipy.integrate"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def scored(delay: Delay, plan: str) -> float | None:
+    """The probability of a match that lacks its middle event."""
+    events = [{"ts": 0, "type": "X"}, {"ts": 5, "type": "Z"}, {"ts": 30, "type": "Y"}]
+    query = "SEQ(X x, Y y, Z z) WITHIN 20 seconds THRESHOLD 0.0001"
+    (match,) = augury.match(events, query, loss=LossModel(0.5, {"x": 0}, {"y": delay}), plan=plan)
+    return match.probability
+
+
+@pytest.mark.usefixtures("without_scipy")
+@pytest.mark.parametrize(
+    "delay, plan", [(Gamma(2.0, 3.0), "lossy"), (Normal(4.0, 1.0), "lossy"), (Uniform(0, 9), "reference")]
+)
+def test_what_needs_scipy_says_how_to_install_it(delay: Delay, plan: str) -> None:
+    with pytest.raises(HostError, match=r"A518.*SciPy(?s:.*)augury\[lossy\]"):
+        scored(delay, plan)
+
+
+@pytest.mark.usefixtures("without_scipy")
+@pytest.mark.parametrize("delay", [Exponential(10.0), Uniform(0.0, 10.0), Empirical((0.0, 4.0, 9.0), (3.0, 1.0))])
+def test_other_delays_need_no_scipy(delay: Delay) -> None:
+    assert scored(delay, "lossy") is not None

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
 from augury.errors import HostError, names
+
+
+@contextmanager
+def importing_scipy() -> Iterator[None]:
+    """Wraps an import of SciPy, which is an extra: says how to install it where it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as e:
+        if e.name is None or e.name.partition(".")[0] != "scipy":
+            raise
+        raise HostError("A518", "this loss model needs SciPy", "pip install 'augury[lossy]'") from e
 
 
 class Delay(Protocol):
@@ -100,7 +112,8 @@ class Gamma:
 
     def distribution(self, t: float) -> float:
         # SciPy takes longer to import than everything else together, and only this needs it.
-        from scipy.special import gammainc
+        with importing_scipy():
+            from scipy.special import gammainc
 
         return float(gammainc(self.shape, t / self.scale)) if t > 0 else 0.0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,18 @@ def events(size: int) -> pa.Table:
 EVENTS = events(250)
 
 
-def fire_at(folder: Path, sink: str, kills: Sequence[tuple[str, Callable[[], bool]]]) -> None:
+def fire_at(
+    folder: Path, sink: str, kills: Sequence[tuple[str, Callable[[], bool]]], env: Mapping[str, str] | None = None
+) -> None:
     """Run a stream as often as it is killed, each time when something has happened, and then to its end."""
+    env = environment() if env is None else env
     step = -(-len(EVENTS) // FILES)
     write_files([EVENTS.slice(first, step) for first in range(0, len(EVENTS), step)], folder / "events")
     command, log = module("tests.spark.pipeline_under_fire", folder, sink), folder / "log"
     for what, happened in kills:
-        with running(command, log, environment()) as stream:
+        with running(command, log, env) as stream:
             wait_until(happened, what, program=stream, log=log, every=0.01)
-    with running(command, log, environment()) as stream:
+    with running(command, log, env) as stream:
         assert stream.wait(timeout=240) == 0, log.read_text()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.loss import Delay, Empirical, Exponential, Gamma, Normal, Uniform
+from augury.loss import Delay, Empirical, Exponential, Gamma, Normal, Uniform, importing_scipy
 from augury.plan.lossy import Floats
 
 
@@ -47,12 +47,14 @@ def distribution(delay: Delay, t: Floats) -> Floats:
         case Uniform(low, high):
             return np.clip((t - low) / (high - low), 0.0, 1.0)
         case Normal(mean, stddev):
-            from scipy.special import ndtr
+            with importing_scipy():
+                from scipy.special import ndtr
 
             below = ndtr(-mean / stddev)
             return np.asarray((ndtr((t - mean) / stddev) - below) / (1 - below))
         case Gamma(shape, scale):
-            from scipy.special import gammainc
+            with importing_scipy():
+                from scipy.special import gammainc
 
             return np.asarray(gammainc(shape, t / scale))
         case Empirical(edges, counts):

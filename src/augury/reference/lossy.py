@@ -12,7 +12,7 @@ from augury.ir.lossy import Step, may_miss, sequence, with_defaults
 from augury.ir.pattern import variable_of
 from augury.ir.predicate import conjunct
 from augury.ir.query import BoundQuery, TimeWindow
-from augury.loss import DIGITS, PRECISION, Delay, Empirical, LossModel, Uniform
+from augury.loss import DIGITS, PRECISION, Delay, Empirical, LossModel, Uniform, importing_scipy
 from augury.reference.any_match import any_matches, rejected
 from augury.reference.conditions import Conditions, bound
 from augury.reference.stream import Bindings
@@ -140,7 +140,8 @@ def _integral(
     if length <= 0:
         return 0.0
     # As in `augury.loss`: SciPy takes long to import, and few queries need it.
-    from scipy.integrate import quad
+    with importing_scipy():
+        from scipy.integrate import quad
 
     # Where a density jumps, the integrand is not smooth: integrate from jump to jump.
     ends = [0.0, *sorted({x for k in kinks for x in (k, length - k) if 0 < x < length}), length]

