@@ -34,6 +34,7 @@ setup: $(READY) ## create .venv and install Augury with its development tools; d
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Augury needs Python $(PYTHONS), and none was found." >&2; \
 		echo "Install one, or name it: make setup PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "Augury needs Python $(PYTHONS), and there is no $(PYTHON)." >&2; exit 1; }
 	@$(PYTHON) -c '$(IN_RANGE)' || { echo "Augury needs Python $(PYTHONS); $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; exit 1; }
 	@echo "Setting up .venv (a minute or two, once) ..."
 # What an earlier attempt left without pip, or with a Python that is gone, is made anew.

