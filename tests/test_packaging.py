@@ -87,7 +87,7 @@ def old_python() -> str | None:
     for place in filter(None, places):
         told = subprocess.run([place, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, check=False)
         if told.returncode == 0 and int(told.stdout) < 11:
-            return str(place)
+            return place
     return None
 
 

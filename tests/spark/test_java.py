@@ -119,8 +119,8 @@ def test_no_java_at_all(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_pipeline_without_java(tmp_path: Path) -> None:
     """The demo, as `make demo` runs it."""
-    command = [Path(sys.executable).parent / "augury", "run", ROOT / "examples" / "shoplifting" / "pipeline.toml"]
-    ran = subprocess.run(command, env=without_java(tmp_path), capture_output=True, text=True, check=False)
+    augury, demo = Path(sys.executable).parent / "augury", ROOT / "examples" / "shoplifting" / "pipeline.toml"
+    ran = subprocess.run([augury, "run", demo], env=without_java(tmp_path), capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "7 matches" in ran.stderr
 
