@@ -80,11 +80,9 @@ def test_every_pin_runs_on_every_python() -> None:
 
 def old_python() -> str | None:
     """A Python of this machine that is too old for us."""
-    places = [
-        *Path.home().glob(".pyenv/versions/3.*/bin/python"),
-        *(shutil.which(f"python3.{n}") for n in range(6, 11)),
-    ]
-    for place in filter(None, places):
+    places = [str(place) for place in Path.home().glob(".pyenv/versions/3.*/bin/python")]
+    places += [place for minor in range(6, 11) if (place := shutil.which(f"python3.{minor}"))]
+    for place in places:
         told = subprocess.run([place, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, check=False)
         if told.returncode == 0 and int(told.stdout) < 11:
             return place
