@@ -8,13 +8,17 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 EXAMPLE := examples/shoplifting
 PARTS := kernels lazy
+# Another release of Spark, in an environment of its own; 3.5 runs on Python 3.11 only.
+SPARK ?= 4.3.0
+ON := build/spark-$(SPARK)
+ON_PYTHON := $(if $(filter 3.5.%,$(SPARK)),python3.11,$(PYTHON))
 # Two test processes on two cores; the tests of Spark, which has threads of its own, stay in one of them.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-all check format coverage golden bench bench-lossy bench-sets bench-spark bench-stream \
-	clean
+	test-spark smoke-spark demo-spark clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +48,29 @@ test: $(READY) ## run the tests and doctests, without the slow ones
 
 test-all: $(READY) ## run every test
 	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
+
+# What `constraints.txt` says holds on every release, but for Spark itself and the py4j that it asks for.
+$(ON)/.ready: pyproject.toml constraints.txt
+	@$(ON_PYTHON) --version >/dev/null 2>&1 || { \
+		echo "Spark $(SPARK) needs $(ON_PYTHON). Name one: make ... ON_PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Setting up $(ON) with Spark $(SPARK) (a few minutes, once) ..."
+	@test -x $(ON)/bin/python || $(ON_PYTHON) -m venv $(ON)
+	@grep -vE '^(pyspark|py4j)==' constraints.txt > $(ON)/constraints.txt
+	@echo "pyspark==$(SPARK)" >> $(ON)/constraints.txt
+	@$(ON)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(ON)/constraints.txt \
+		hatchling editables setuptools wheel
+	@$(ON)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(ON)/constraints.txt \
+		--no-build-isolation --editable '.[dev]'
+	@touch $@
+
+test-spark: $(ON)/.ready ## run the tests of Spark on another release: SPARK=4.0.5; SLOW=1 for the slow ones as well
+	@$(ON)/bin/python -m pytest -q -rs -p no:cacheprovider tests/spark $(if $(SLOW),,-m "not slow")
+
+smoke-spark: $(ON)/.ready ## everything once on another release of Spark: SPARK=3.5.9
+	@$(ON)/bin/python -m pytest -q -p no:cacheprovider tests/spark/test_smoke.py
+
+demo-spark: $(ON)/.ready ## the demo on another release of Spark: SPARK=3.5.9
+	@$(ON)/bin/augury run $(EXAMPLE)/pipeline.toml
 
 check: $(READY) ## lint, formatting, types and import directions
 	@$(BIN)/ruff check --quiet

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury.hosts.spark.session import ROCKSDB
-from tests.spark.comparing import local_rows, rows_of
+from tests.spark.comparing import frame_of, local_rows, rows_of
 from tests.spark.streaming import matches_of
 from tests.spark.test_stream import EVENTS, QUERIES, cut, with_end
 
@@ -29,7 +29,7 @@ if __name__ == "__main__":
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     assert "connect" in type(spark).__module__
-    frame = spark.createDataFrame(EVENTS)
+    frame = frame_of(spark, EVENTS)
     for text in QUERIES.values():
         assert rows_of(augury.spark.match(frame, text)) == local_rows(EVENTS, text)
     keyless = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 seconds"
