@@ -17,11 +17,12 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 
-OLD_WAYS = (
-    ["ignore:distutils Version classes are deprecated", "ignore:is_datetime64tz_dtype is deprecated"]
-    if RUNNING < (4, 0)
-    else []
-)
+OLD_WAYS = [
+    # Sockets are left to the garbage collector.
+    *(["ignore:unclosed <socket:ResourceWarning"] if RUNNING < (4, 1) else []),
+    *(["ignore:distutils Version classes are deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
+    *(["ignore:is_datetime64tz_dtype is deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
+]
 """What Spark itself does that Python and pandas warn of."""
 
 

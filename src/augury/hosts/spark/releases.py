@@ -138,6 +138,18 @@ def microseconds_since_epoch(column: str) -> Column:
 # -- frames ----------------------------------------------------------------------------------------------------------
 
 
+def frame_classes() -> tuple[type[Any], ...]:
+    """The classes that data frames, classic ones and those of Spark Connect, are of or inherit from."""
+    if RUNNING >= (4, 0):
+        return (DataFrame,)
+    try:
+        from pyspark.sql.connect.dataframe import DataFrame as RemoteFrame
+    except ImportError:
+        # Without the packages that Spark Connect needs there are no such frames.
+        return (DataFrame,)
+    return DataFrame, RemoteFrame
+
+
 def collected(frame: DataFrame) -> pa.Table:
     """All rows of a frame, as an Arrow table."""
     if RUNNING >= (4, 0):
