@@ -149,8 +149,9 @@ def test_the_page_tells_what_runs_where() -> None:
 
 def table_of(page: Path) -> list[str]:
     """The lines of the first table of a page."""
-    (first, *_) = re.findall(r"(?:^\|.*\|\n)+", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return first.splitlines()
+    found = re.search(r"(?:^\|.*\|\n)+", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert found is not None
+    return found[0].splitlines()
 
 
 def test_the_extra_takes_the_releases_of_the_page() -> None:

@@ -35,4 +35,4 @@ def install() -> None:
     `frame.augury.match(query)` is `augury.spark.match(frame, query)`. Type checkers do not know of it.
     """
     for frames in frame_classes():
-        frames.augury = property(FrameMethods)  # type: ignore[attr-defined]
+        frames.augury = property(FrameMethods)
