@@ -7,6 +7,7 @@ import random
 import re
 import tomllib
 from collections.abc import Callable
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pyarrow as pa
@@ -145,6 +146,13 @@ def test_the_page_tells_what_runs_where() -> None:
         what: ["yes" if release.version >= first else "no" for release in RELEASES] for what, first in SINCE.items()
     }
     assert {name.replace("`", ""): cells for name, cells in told.items()} == expected
+
+
+def test_the_page_tells_the_pythons_that_spark_is_made_for() -> None:
+    declared = metadata("pyspark").get_all("Classifier") or []
+    minors = [int(found[1]) for one in declared if (found := re.fullmatch(r"Programming.* :: 3\.(\d+)", one))]
+    (release,) = (release for release in RELEASES if release.version == RUNNING)
+    assert release.python == ("3.11" if max(minors) == 11 else f"3.11 to 3.{max(minors)}")
 
 
 def table_of(page: Path) -> list[str]:

@@ -31,7 +31,7 @@ ZONE = "UTC"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release of Spark that the tests run on, and the versions of Python and Java that go with it there."""
+    """A release of Spark that the tests run on, and the Pythons, from 3.11, and Javas, from 17, it is made for."""
 
     version: Version
     python: str
@@ -44,9 +44,9 @@ class Release:
 RELEASES = (
     Release((3, 5), "3.11", "17"),
     Release((4, 0), "3.11 to 3.13", "17, 21"),
-    Release((4, 1), "3.11 to 3.13", "17, 21"),
-    Release((4, 2), "3.11 to 3.13", "17, 21"),
-    Release((4, 3), "3.11 to 3.13", "17, 21"),
+    Release((4, 1), "3.11 to 3.14", "17, 21"),
+    Release((4, 2), "3.11 to 3.14", "17, 21"),
+    Release((4, 3), "3.11 to 3.14", "17, 21"),
 )
 
 SINCE: Mapping[str, Version] = {
@@ -66,7 +66,8 @@ SINCE: Mapping[str, Version] = {
 
 
 def spoken(version: Version) -> str:
-    """
+    """A release as people name it.
+
     >>> spoken((3, 5))
     '3.5'
     """
