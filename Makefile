@@ -15,6 +15,10 @@ BUILD_TOOLS := editables hatchling 'setuptools<81' wheel
 UNPINNED := $(if $(filter Darwin-x86_64,$(shell uname -s -m | tr ' ' '-')),llvmlite|numba|numpy|numpy-typing-compat,-)
 EXAMPLE := examples/shoplifting
 PARTS := kernels lazy
+# Another release of Spark, in an environment of its own; 3.5 runs on Python 3.11 only.
+SPARK ?= 4.3.0
+ON := build/spark-$(SPARK)
+ON_PYTHON := $(if $(filter 3.5.%,$(SPARK)),python3.11,$(PYTHON))
 # Two test processes on two cores; the tests of Spark, which has threads of its own, stay in one of them.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadgroup
 
@@ -22,9 +26,8 @@ SMOKE := tests/test_readme.py tests/test_packaging.py tests/examples tests/codeg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format coverage golden bench bench-call bench-lossy bench-sets bench-spark bench-stream \
-	clean
-.PHONY: constraints test-slow smoke
+.PHONY: help setup constraints demo demo-spark test test-slow test-all test-spark smoke smoke-spark check format coverage golden
+.PHONY: bench bench-call bench-lossy bench-sets bench-spark bench-stream clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +74,27 @@ smoke: $(READY) ## run a few tests of every part, to see that this machine and t
 
 test-all: $(READY) ## run every test, with several times as many random examples
 	@$(BIN)/python -m pytest -q --thorough $(SIDE_BY_SIDE)
+
+# What `constraints.txt` says holds on every release, but for Spark itself and the py4j that it asks for.
+$(ON)/.ready: pyproject.toml constraints.txt
+	@$(ON_PYTHON) --version >/dev/null 2>&1 || { \
+		echo "Spark $(SPARK) needs $(ON_PYTHON). Name one: make ... ON_PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Setting up $(ON) with Spark $(SPARK) (a few minutes, once) ..."
+	@test -x $(ON)/bin/python || $(ON_PYTHON) -m venv $(ON)
+	@grep -v -E '^(pyspark|py4j|$(UNPINNED))==' constraints.txt > $(ON)/constraints.txt
+	@echo "pyspark==$(SPARK)" >> $(ON)/constraints.txt
+	@$(ON)/bin/python $(PIP_INSTALL) --constraint $(ON)/constraints.txt $(BUILD_TOOLS)
+	@$(ON)/bin/python $(PIP_INSTALL) --constraint $(ON)/constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+test-spark: $(ON)/.ready ## run the tests of Spark on another release: SPARK=4.0.5; SLOW=1 for the slow ones as well
+	@$(ON)/bin/python -m pytest -q -rs -p no:cacheprovider tests/spark $(if $(SLOW),,-m "not slow")
+
+smoke-spark: $(ON)/.ready ## everything once on another release of Spark: SPARK=3.5.9
+	@$(ON)/bin/python -m pytest -q -p no:cacheprovider tests/spark/test_smoke.py
+
+demo-spark: $(ON)/.ready ## the demo on another release of Spark: SPARK=3.5.9
+	@$(ON)/bin/augury run $(EXAMPLE)/pipeline.toml
 
 check: $(READY) ## lint, formatting, types and import directions
 	@$(BIN)/ruff check --quiet

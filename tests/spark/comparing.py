@@ -6,14 +6,23 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import augury
+from augury.hosts.spark.releases import RUNNING, collected
+from augury.hosts.spark.schemas import spark_schema
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A frame of the rows of a table."""
+    if RUNNING >= (4, 0):
+        return spark.createDataFrame(table)
+    return spark.createDataFrame([tuple(row.values()) for row in table.to_pylist()], spark_schema(table.schema))
 
 
 def rows_of(frame: DataFrame) -> Counter[str]:
     """What a frame holds, in no order."""
-    return table_rows(frame.toArrow())
+    return table_rows(collected(frame))
 
 
 def table_rows(table: pa.Table) -> Counter[str]:

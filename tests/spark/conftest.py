@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import augury.spark
+from augury.hosts.spark.releases import RUNNING, can, spoken
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -16,11 +17,25 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 
+OLD_WAYS = [
+    # Sockets are left to the garbage collector.
+    *(["ignore:unclosed <socket:ResourceWarning"] if RUNNING < (4, 1) else []),
+    *(["ignore:distutils Version classes are deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
+    *(["ignore:is_datetime64tz_dtype is deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
+]
+"""What Spark itself does that Python and pandas warn of."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.xdist_group("spark"))
+            for old in OLD_WAYS:
+                item.add_marker(pytest.mark.filterwarnings(old), append=False)
+            # That it is refused where it is lacking is tested by `test_releases`.
+            lacking = [what for mark in item.iter_markers("needs") for what in mark.args if not can(what)]
+            if lacking:
+                item.add_marker(pytest.mark.skip(f"Spark {spoken(RUNNING)} lacks {', '.join(lacking)}"))
 
 
 @pytest.fixture(scope="session")

@@ -83,8 +83,8 @@ class Broker:
 @contextmanager
 def broker(folder: Path) -> Iterator[Broker]:
     """A running broker, its own controller; nothing is left of it afterwards. Unreachable where it cannot be had."""
-    _fetch([("org.slf4j", "slf4j-api", "1.7.36")], folder / "probe", probe=True)
-    jars = _fetch(BROKER, folder / "jars")
+    fetch([("org.slf4j", "slf4j-api", "1.7.36")], folder / "probe", probe=True)
+    jars = fetch(BROKER, folder / "jars")
     client, controller = _free_ports(2)
     settings = folder / "server.properties"
     settings.write_text(_settings(folder / "data", client, controller))
@@ -120,16 +120,17 @@ def connector(folder: Path) -> list[Path]:
     """The jars of Spark's connector: of the release that runs, or of the last one that was published in full."""
     folder.mkdir()
     try:
-        jars = _fetch([("org.apache.spark", CONNECTOR, pyspark.__version__)], folder / "matching")
+        jars = fetch([("org.apache.spark", CONNECTOR, pyspark.__version__)], folder / "matching")
     except Unpublished:
-        jars = _fetch(PUBLISHED, folder / "published")
+        jars = fetch(PUBLISHED, folder / "published")
     return sorted(jars.glob("*.jar"))
 
 
-def _fetch(artifacts: Sequence[tuple[str, str, str]], folder: Path, *, probe: bool = False) -> Path:
-    """A folder with the jars of these artifacts and of all that they depend on."""
+def fetch(artifacts: Sequence[tuple[str, str, str]], folder: Path, *, probe: bool = False, alone: bool = False) -> Path:
+    """A folder with the jars of these artifacts and, unless `alone`, of all that they depend on."""
     folder.mkdir()
-    wanted = "".join(f'<dependency org="{o}" name="{n}" rev="{r}" conf="default->default"/>' for o, n, r in artifacts)
+    how = f'conf="default->default" transitive="{"false" if alone else "true"}"'
+    wanted = "".join(f'<dependency org="{o}" name="{n}" rev="{r}" {how}/>' for o, n, r in artifacts)
     # What is named here is taken in this version, whatever the others would have.
     fixed = "".join(f'<override org="{o}" module="{n}" rev="{r}"/>' for o, n, r in artifacts)
     module = '<info organisation="augury" module="tests"/><configurations><conf name="default"/></configurations>'

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import augury
 import augury.spark
-from tests.spark.comparing import local_rows, rows_of
+from tests.spark.comparing import frame_of, local_rows, rows_of
 
 KEYED = "PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x < b.x AND b.x < c.x WITHIN 40 seconds"
 KEYLESS = "PATTERN SEQ(A a, NOT(C n), B b) WHERE a.x + b.x = 7 AND n.x > a.x WITHIN 12 seconds"
@@ -55,7 +55,7 @@ def stream(size: int = 300, keys: int = 5) -> pa.Table:
 def test_spark_finds_what_the_local_engine_finds(spark: SparkSession, query: str) -> None:
     events = stream()
     expected = local_rows(events, query, order_by=("ts", "seq"))
-    frame = spark.createDataFrame(events).repartition(3)
+    frame = frame_of(spark, events).repartition(3)
     assert rows_of(augury.spark.match(frame, query, order_by=("ts", "seq"))) == expected
     assert rows_of(augury.spark.match(frame, query, order_by=("ts", "seq"), chunks=7, partitions=3)) == expected
     assert sum(expected.values()) > 1
@@ -64,10 +64,10 @@ def test_spark_finds_what_the_local_engine_finds(spark: SparkSession, query: str
 @pytest.mark.parametrize("part", ["partitions", "chunks", "buckets"])
 def test_less_than_one_part_is_an_error(spark: SparkSession, part: str) -> None:
     with pytest.raises(augury.HostError, match="A589"):
-        augury.spark.match(spark.createDataFrame(stream(5)), KEYED, **{part: 0})  # type: ignore[arg-type]
+        augury.spark.match(frame_of(spark, stream(5)), KEYED, **{part: 0})  # type: ignore[arg-type]
 
 
 def test_one_task_for_all_events_comes_with_a_warning(spark: SparkSession) -> None:
     with pytest.warns(augury.AuguryWarning, match="without WITHIN a match may span the whole stream") as notes:
-        augury.spark.match(spark.createDataFrame(stream(5)), "PATTERN SEQ(A a, B b)")
+        augury.spark.match(frame_of(spark, stream(5)), "PATTERN SEQ(A a, B b)")
     assert notes[0].filename == __file__

@@ -97,6 +97,7 @@ def test_a_damaged_state_is_told() -> None:
         load_bucket(head, lambda number: saved.segments[number][:-40], given)
 
 
+@pytest.mark.needs("streams")
 def test_spark_refuses_and_continues_likewise(spark: SparkSession, tmp_path: Path) -> None:
     def found(query: str, **options: Any) -> DataFrame:
         events = read_files(spark, tmp_path / "events", BEFORE.schema)

@@ -85,6 +85,7 @@ def test_a_worker_dies_in_the_middle_of_a_batch_that_is_split_by_time(machines: 
     assert len(attempts(tmp_path)) > PARTS, "nothing had to be done again"
 
 
+@pytest.mark.needs("streams")
 def test_a_worker_dies_inside_a_micro_batch(machines: Cluster, tmp_path: Path) -> None:
     assert run(machines.master, tmp_path, "stream", on=machines) == expected("stream")
 
@@ -107,6 +108,6 @@ def kernels(cache: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["by key", "by time", "stream"])
+@pytest.mark.parametrize("job", ["by key", "by time", pytest.param("stream", marks=pytest.mark.needs("streams"))])
 def test_executors_that_are_processes_of_one_machine(tmp_path: Path, job: str) -> None:
     assert run("local-cluster[2,1,1024]", tmp_path, job) == expected(job)

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "spark.md"
 
 
+@pytest.mark.needs("Arrow table functions")
 def test_snippets_that_have_an_output(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     ran, names = 0, dict[str, object]()

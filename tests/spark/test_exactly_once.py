@@ -97,18 +97,21 @@ def expected() -> Counter[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("streams")
 def test_killed_inside_a_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
     fire_at(tmp_path, "files", [inside(tmp_path, 1)])
     assert rows_of(spark.read.parquet(str(tmp_path / "matches"))) == expected()
 
 
 @pytest.mark.slow
+@pytest.mark.needs("streams")
 def test_killed_again_and_again(spark: SparkSession, tmp_path: Path) -> None:
     fire_at(tmp_path, "files", [between(tmp_path, 1), inside(tmp_path, 2), inside(tmp_path, 3), between(tmp_path, 4)])
     assert rows_of(spark.read.parquet(str(tmp_path / "matches"))) == expected()
 
 
 @pytest.mark.slow
+@pytest.mark.needs("streams")
 def test_a_sink_that_knows_the_numbers_of_micro_batches(tmp_path: Path) -> None:
     fire_at(
         tmp_path,

@@ -17,7 +17,7 @@ from augury.hosts.spark.schemas import arrow_schema
 from augury.runtime.batch import time_ticks
 from augury.schema import EventSchema
 from augury.source import Source
-from tests.spark.comparing import local_rows, rows_of
+from tests.spark.comparing import frame_of, local_rows, rows_of
 
 NAN = float("nan")
 EVENTS = pa.table(
@@ -52,7 +52,7 @@ KEPT = {
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 def test_rows_and_columns_that_reach_python(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(EVENTS)
+    frame = frame_of(spark, EVENTS)
     schema = arrow_schema(frame.schema)
     kept = {}
     for query in KEPT:
@@ -75,7 +75,7 @@ TIMES = {
 @pytest.mark.parametrize("times", TIMES.values(), ids=list(TIMES))
 def test_spark_counts_ticks_as_the_engine_does(spark: SparkSession, times: pa.Array) -> None:
     events = pa.table({"ts": times})
-    frame = spark.createDataFrame(events)
+    frame = frame_of(spark, events)
     schema = EventSchema.from_arrow(engine_schema(arrow_schema(frame.schema), None))
     expected = time_ticks(engine_table(events, None), schema).tolist()
     assert [row[0] for row in frame.select(ticks(schema, "ts")).collect()] == expected
@@ -83,6 +83,6 @@ def test_spark_counts_ticks_as_the_engine_does(spark: SparkSession, times: pa.Ar
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 def test_the_matches_are_the_same(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(EVENTS)
+    frame = frame_of(spark, EVENTS)
     for query in list(KEPT)[1:9:2]:
         assert rows_of(augury.spark.match(frame, query)) == local_rows(EVENTS, query)

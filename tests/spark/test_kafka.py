@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import augury
+from augury.hosts.spark.releases import collected
 from tests.spark.kafka import Broker, Unreachable, broker, connector
 from tests.spark.processes import environment, kill, module, running, wait_until
 
@@ -108,6 +109,7 @@ def kafka(tmp_path: Path) -> Iterator[Broker]:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("streaming pipelines")
 def test_from_kafka_to_kafka(kafka: Broker, tmp_path: Path) -> None:
     kafka.produce("readings", [(row["k"], json.dumps(row)) for row in EVENTS])
     servers = f'"kafka.bootstrap.servers" = "{kafka.server}"'
@@ -126,6 +128,7 @@ def test_from_kafka_to_kafka(kafka: Broker, tmp_path: Path) -> None:
     assert max(found.values()) <= 2
 
 
+@pytest.mark.needs("streaming pipelines")
 def test_from_files_to_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     for number in range(0, len(EVENTS), 60):
@@ -138,4 +141,4 @@ def test_from_files_to_files(spark: SparkSession, tmp_path: Path) -> None:
         sink='{ format = "json", path = "found" }',
     )
     found = spark.read.schema("a LONG, b LONG").json(str(tmp_path / "found"))
-    assert pairs(found.toArrow().to_pylist()) == expected()
+    assert pairs(collected(found).to_pylist()) == expected()

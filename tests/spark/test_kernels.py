@@ -71,6 +71,7 @@ def test_a_cache_that_takes_nothing_is_no_error(job: Job, tmp_path: Path) -> Non
     assert unpack_kernels(job.kernels, tmp_path / "file") == 0
 
 
+@pytest.mark.needs("streams")
 def test_kernels_of_a_stream_may_be_large(spark: SparkSession, job: Job, tmp_path: Path) -> None:
     """Spark broadcasts tasks of more than a MiB, and a worker with state cannot read what was broadcast."""
     there = tmp_path / "executor"

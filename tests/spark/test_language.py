@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 import augury.spark
 from augury.testing.tables import Case, cases, describe, loss_model, parse_stream
+from tests.spark.comparing import frame_of
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "language").glob("*.md"))
 LOSS = {page.name: loss_model(page) for page in PAGES}
@@ -29,7 +30,7 @@ KEEP_NULLS = {"ignoreNullFields": "false"}
 
 def found(spark: SparkSession, case: Case, number: int) -> DataFrame:
     """The matches of one row as JSON, with the number of the row."""
-    frame = spark.createDataFrame(parse_stream(case.stream)).repartition(2)
+    frame = frame_of(spark, parse_stream(case.stream)).repartition(2)
     # Half of them are cut by time as well, where the pattern allows it.
     matches = augury.spark.match(
         frame, case.query, loss=LOSS[case.file], jit=False, statistics={}, chunks=3 if number % 2 else None

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import augury.spark
-from tests.spark.comparing import local_rows, rows_of
+from tests.spark.comparing import frame_of, local_rows, rows_of
 from tests.spark.streaming import read_files, run_to_end, write_files
 from tests.spark.test_batch import stream
 from tests.spark.test_stream import EVENTS, cut, with_end
@@ -30,16 +30,17 @@ def own(found: DataFrame, name: str) -> DataFrame:
 
 def test_a_frame_is_read_and_shuffled_once_for_a_key(spark: SparkSession) -> None:
     events = stream()
-    found = augury.spark.match_all(spark.createDataFrame(events), QUERIES | KEYLESS, chunks=3).cache()
+    found = augury.spark.match_all(frame_of(spark, events), QUERIES | KEYLESS, chunks=3).cache()
     for name, query in (QUERIES | KEYLESS).items():
         expected = local_rows(events, query)
         assert rows_of(own(found, name)) == expected
         assert expected
     assert found.columns == ["query", "start", "end", "rise", "alone", "counted", "any"]
-    plan = spark.createDataFrame(events).transform(augury.spark.match_all, QUERIES)
+    plan = frame_of(spark, events).transform(augury.spark.match_all, QUERIES)
     assert plan._jdf.queryExecution().executedPlan().toString().count("Exchange") == 1
 
 
+@pytest.mark.needs("streams")
 def test_a_stream_is_shuffled_once_for_a_key(spark: SparkSession, tmp_path: Path) -> None:
     tables = cut(with_end(EVENTS), 7)
     files = write_files(tables, tmp_path / "events")
@@ -50,6 +51,7 @@ def test_a_stream_is_shuffled_once_for_a_key(spark: SparkSession, tmp_path: Path
         assert rows_of(own(written, name)) == local_rows(EVENTS, query)
 
 
+@pytest.mark.needs("streams")
 def test_queries_without_a_key_are_cut_by_time_together(spark: SparkSession, tmp_path: Path) -> None:
     queries = {
         "near": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 seconds RETURN a.id AS a, b.id AS b",
@@ -67,6 +69,7 @@ def test_queries_without_a_key_are_cut_by_time_together(spark: SparkSession, tmp
         assert expected
 
 
+@pytest.mark.needs("streams")
 def test_queries_that_time_does_not_cut_keep_their_bucket(spark: SparkSession, tmp_path: Path) -> None:
     queries = {"apart": "PATTERN SEQ(A a, B b) WITHIN 4 seconds OUTPUT NONOVERLAP RETURN a.id AS a, b.id AS b"}
     frame = read_files(spark, write_files(cut(with_end(EVENTS), 5), tmp_path / "events"), EVENTS.schema)
@@ -78,7 +81,7 @@ def test_queries_that_time_does_not_cut_keep_their_bucket(spark: SparkSession, t
 
 
 def test_names_are_checked(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(EVENTS)
+    frame = frame_of(spark, EVENTS)
     with pytest.raises(augury.HostError, match="A580"):
         augury.spark.match_all(frame, {})
     with pytest.raises(augury.HostError, match=r"A581.*`end`"):

@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 import augury.spark
 from augury.hosts.spark.options import FrameOptions, MatchOptions, RunOptions
-from tests.spark.comparing import local_rows, rows_of
+from tests.spark.comparing import frame_of, local_rows, rows_of
 from tests.spark.test_stream import EVENTS, QUERIES
 
 
 def test_frames_have_methods(spark: SparkSession) -> None:
     augury.spark.install()
-    frame: Any = spark.createDataFrame(EVENTS)
+    frame: Any = frame_of(spark, EVENTS)
     query = QUERIES["by key"]
     assert rows_of(frame.augury.match(query, partitions=3)) == local_rows(EVENTS, query)
     every = frame.augury.match_all({"rise": query}, chunks=2)
@@ -29,7 +29,7 @@ def test_frames_have_methods(spark: SparkSession) -> None:
 
 def test_a_column_of_that_name_is_still_there(spark: SparkSession) -> None:
     augury.spark.install()
-    frame = spark.createDataFrame(pa.table({"augury": [1, 2]}))
+    frame = frame_of(spark, pa.table({"augury": [1, 2]}))
     assert rows_of(frame.select(frame["augury"])).total() == 2
 
 

@@ -64,6 +64,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.needs("streaming pipelines")
 def test_a_stream_of_two_queries(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
     said: list[str] = []
@@ -101,6 +102,7 @@ def test_what_spark_cannot_read_is_told_in_a_line(spark: SparkSession, tmp_path:
     assert "\tat " not in str(raised.value)
 
 
+@pytest.mark.needs("streaming pipelines")
 def test_a_stream_that_cannot_start_ends_the_one_that_runs(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
     text = STREAM.replace('{ format = "json", path = "quiet" }', '{ format = "no such format", path = "quiet" }')
@@ -112,6 +114,7 @@ def test_a_stream_that_cannot_start_ends_the_one_that_runs(spark: SparkSession, 
     assert spark.streams.active == []
 
 
+@pytest.mark.needs("streaming pipelines")
 def test_a_stream_that_fails_ends_the_others(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
     augury.spark.run_pipeline(augury.spark.read_pipeline(written(tmp_path, STREAM)), master=None, say=print)
@@ -152,6 +155,7 @@ def test_the_embedded_engine_says_nothing_of_its_own() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("streaming pipelines")
 def test_ctrl_c_ends_a_stream_after_its_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
     # Micro-batches begin at multiples of this: far enough from the next not to begin before the end.

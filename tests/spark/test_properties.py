@@ -25,6 +25,7 @@ from augury.hosts.spark.schemas import arrow_schema
 from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import streams
+from tests.spark.comparing import frame_of
 
 KEEP_NULLS = {"ignoreNullFields": "false"}
 AT_ONCE = 8
@@ -42,7 +43,7 @@ def split(frame: DataFrame, group: Group, cuts: list[int], partitions: int) -> D
 def agree(spark: SparkSession, examples: list[tuple[str, pa.Table, list[int], int]]) -> None:
     frames = []
     for number, (text, events, cuts, partitions) in enumerate(examples):
-        frame = spark.createDataFrame(events)
+        frame = frame_of(spark, events)
         group = one_group(job_of(Source(text), arrow_schema(frame.schema), Roles(), make_options(jit=False)))
         found = split(frame, group, cuts, partitions)
         frames.append(found.select(F.lit(number).alias("n"), F.to_json(F.struct("*"), KEEP_NULLS).alias("match")))

@@ -26,7 +26,7 @@ from augury.hosts.spark.schemas import arrow_schema
 from augury.hosts.spark.steps import in_steps, ticks_of
 from augury.schema import EventSchema
 from augury.source import Source
-from tests.spark.comparing import local_rows, rows_of, table_rows
+from tests.spark.comparing import frame_of, local_rows, rows_of, table_rows
 from tests.spark.test_batch import stream
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x + b.x = 9 WITHIN 3 seconds RETURN a.n AS a, b.n AS b"
@@ -49,7 +49,7 @@ def skewed(size: int, share: float) -> pa.Table:
 def test_a_key_with_most_of_the_events_is_split_by_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "ENOUGH", 500)
     events = skewed(3_000, 0.9)
-    frame = spark.createDataFrame(events)
+    frame = frame_of(spark, events)
     with pytest.warns(augury.AuguryWarning, match=r"9\d% of the events have the key k='heavy'.*by time") as notes:
         found = augury.spark.match(frame, QUERY, partitions=4)
     assert notes[0].filename == __file__
@@ -64,7 +64,7 @@ def test_other_events_are_split_by_key(
     events = skewed(3_000, share)
     with warnings.catch_warnings():
         warnings.simplefilter("error", augury.AuguryWarning)
-        found = augury.spark.match(spark.createDataFrame(events), QUERY, **{"partitions": 4, **how})  # type: ignore[arg-type]
+        found = augury.spark.match(frame_of(spark, events), QUERY, **{"partitions": 4, **how})  # type: ignore[arg-type]
     assert rows_of(found) == local_rows(events, QUERY)
 
 
@@ -78,7 +78,7 @@ def test_a_key_that_comes_first_does_not_dominate(
     with warnings.catch_warnings():
         warnings.simplefilter("error", augury.AuguryWarning)
         augury.spark.match(spark.read.parquet(str(tmp_path)), QUERY, partitions=4)
-        augury.spark.match(spark.createDataFrame(events), QUERY, partitions=4)
+        augury.spark.match(frame_of(spark, events), QUERY, partitions=4)
 
 
 def test_the_sample_is_spread_over_files(spark: SparkSession, tmp_path: Path) -> None:

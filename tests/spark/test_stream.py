@@ -13,6 +13,8 @@ from augury.testing.tables import parse_stream
 from tests.spark.comparing import local_rows, rows_of
 from tests.spark.streaming import matches_of, read_files, run_to_end, write_files
 
+pytestmark = pytest.mark.needs("streams")
+
 END = 1_000_000
 """The time of an event that closes every window."""
 

@@ -14,6 +14,7 @@ from augury.hosts.spark.group import Group, one_group
 from augury.hosts.spark.job import Roles
 from augury.hosts.spark.match import job_for
 from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.releases import can, split_table
 from augury.hosts.spark.sampling import Look
 from augury.hosts.spark.tables import ANY_QUERY
 
@@ -89,8 +90,8 @@ def _of_files(group: Group) -> str:
 
 
 def _in_sql(group: Group) -> dict[str, str]:
-    clause = f"PARTITION BY ({', '.join(group.key)})" if group.key else "WITH SINGLE PARTITION"
-    return {
-        "register": f"the Arrow path; call it with {clause}",
-        ANY_QUERY: "the row path, 5 to 6 times as expensive; it finds its partitions by itself",
-    }
+    path = "the Arrow path" if can("Arrow table functions") else "the row path"
+    call = {"register": f"{path}; call it with {split_table('...', group.key)}"}
+    if not can("register_any_query"):
+        return call
+    return call | {ANY_QUERY: "the row path, 5 to 6 times as expensive; it finds its partitions by itself"}

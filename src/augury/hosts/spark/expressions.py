@@ -11,6 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from augury.hosts.spark.needs import Relevant
+from augury.hosts.spark.releases import microseconds_since_epoch
 from augury.ir.predicate import (
     Aggregate,
     And,
@@ -57,7 +58,12 @@ def row_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> Column | 
 
 def column(name: str) -> Column:
     """The column of exactly this name, dots and all."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def expression(e: Expr) -> Column | None:
@@ -113,8 +119,7 @@ def ticks(schema: EventSchema, name: str) -> Column:
         case Kind.TIMESTAMP if schema.time_unit == "D":
             return F.unix_date(time).cast("long")
         case Kind.TIMESTAMP:
-            epoch = F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
-            return F.when(F.typeof(time) == "timestamp_ntz", F.timestamp_diff("MICROSECOND", epoch, time)).otherwise(
+            return F.when(F.typeof(time) == "timestamp_ntz", microseconds_since_epoch(quoted(name))).otherwise(
                 F.unix_micros(time.cast("timestamp"))
             )
         case Kind.FLOAT:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from augury.hosts.spark.match import match, match_all
 from augury.hosts.spark.options import FrameOptions, MatchOptions
+from augury.hosts.spark.releases import frame_classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +34,5 @@ def install() -> None:
 
     `frame.augury.match(query)` is `augury.spark.match(frame, query)`. Type checkers do not know of it.
     """
-    # Both kinds inherit from the class that has the name.
-    DataFrame.augury = property(FrameMethods)  # type: ignore[attr-defined]
+    for frames in frame_classes():
+        frames.augury = property(FrameMethods)

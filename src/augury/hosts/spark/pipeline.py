@@ -20,6 +20,7 @@ from augury.hosts.spark.config import Pipeline, QuerySection
 from augury.hosts.spark.match import match
 from augury.hosts.spark.places import read_source, start_stream, write_batch
 from augury.hosts.spark.progress import ProgressLine
+from augury.hosts.spark.releases import require
 from augury.hosts.spark.session import embedded_session
 
 PATIENCE = 60.0
@@ -34,6 +35,8 @@ LAST_WORDS = 10.0
 
 def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str], None]) -> None:
     """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes."""
+    if pipeline.streaming is not None:
+        require("streaming pipelines", "leave out [streaming] to read the source once, or update Spark")
     there = SparkSession.getActiveSession()
     spark = there
     try:

@@ -9,6 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from augury.errors import HostError
 from augury.hosts.render import cell, text_table
 from augury.hosts.spark.config import Pipeline, QuerySection, SinkSection
+from augury.hosts.spark.releases import collected
 from augury.hosts.values import to_python
 
 SHOWN = 50
@@ -75,7 +76,7 @@ def _values(found: DataFrame, sink: SinkSection) -> DataFrame:
 
 
 def _show(found: DataFrame, name: str) -> int:
-    table = found.orderBy(found.columns[0]).toArrow()
+    table = collected(found.orderBy(found.columns[0]))
     head = table.slice(0, SHOWN)
     columns = [[cell(v) for v in to_python(head[c].combine_chunks())] for c in head.column_names]
     rows = [list(row) for row in zip(*columns, strict=True)]

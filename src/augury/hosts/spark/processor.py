@@ -5,19 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import (
-    ExpiredTimerInfo,
-    MapState,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-    ValueState,
-)
 
 from augury.hosts.events import conform, engine_table
 from augury.hosts.spark.blobs import ARRIVAL, BLOB, LATEST, from_blob, nobody, to_blob
@@ -27,9 +19,19 @@ from augury.hosts.spark.clock import first_millisecond_after, watermark_ticks
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.kept import keep, take
 from augury.hosts.spark.ranges import Ranges
+from augury.hosts.spark.releases import StatefulProcessor
 from augury.hosts.spark.saved import check_header, header, load_bucket, read_head, save_bucket
 from augury.hosts.spark.waiting import forgets, waits
 from augury.runtime.batch import time_ticks
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import (
+        ExpiredTimerInfo,
+        MapState,
+        StatefulProcessorHandle,
+        TimerValues,
+        ValueState,
+    )
 
 MATCHES, LATE = 0, 1
 """Kinds of output: a table of matches, or of events that came too late."""

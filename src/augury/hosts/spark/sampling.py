@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from augury.hosts.spark.expressions import column, ticks
+from augury.hosts.spark.releases import collected
 from augury.plan import StreamStatistics
 from augury.schema import EventSchema
 
@@ -55,13 +56,13 @@ class Look:
         """Events from all over the frame where Spark can skip the others, else its first."""
         chosen = self.frame.select(*map(column, names))
         if not self.columnar:
-            return chosen.limit(SAMPLED).toArrow()
+            return collected(chosen.limit(SAMPLED))
         number = self.frame.count() if self._totals is None else self._totals.events
         blocks = max(1, number // SAMPLED)
         row = F.monotonically_increasing_id().bitwiseAND(ROW)
         spread = chosen.where(row % F.lit(blocks * BLOCK) < F.lit(BLOCK))
         # To stop early Spark goes through partitions a few at a time, which only pays where there are many.
-        return (spread.limit(2 * SAMPLED) if len(self.files) * BLOCK > SAMPLED else spread).toArrow()
+        return collected(spread.limit(2 * SAMPLED) if len(self.files) * BLOCK > SAMPLED else spread)
 
     @cached_property
     def files(self) -> tuple[str, ...]:

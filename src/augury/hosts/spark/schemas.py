@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from augury.errors import HostError
-
-ZONE = "UTC"
-"""Instants travel in this zone; Spark shows them in the one of the session."""
+from augury.hosts.spark.releases import arrow_schema_of, spark_schema_of
 
 
 def arrow_schema(spark: StructType) -> pa.Schema:
@@ -21,12 +18,12 @@ def arrow_schema(spark: StructType) -> pa.Schema:
     repeated = sorted({name for name in spark.names if spark.names.count(name) > 1})
     if repeated:
         raise HostError("A501", f"the events have two columns named `{repeated[0]}`", "rename one of them")
-    return to_arrow_schema(spark, timezone=ZONE)
+    return arrow_schema_of(spark)
 
 
 def spark_schema(arrow: pa.Schema) -> StructType:
     """The schema of a frame that holds these columns."""
-    return from_arrow_schema(arrow)
+    return spark_schema_of(arrow)
 
 
 def sendable(table: pa.Table, arrow: pa.Schema) -> pa.Table:
@@ -40,4 +37,4 @@ def sendable(table: pa.Table, arrow: pa.Schema) -> pa.Table:
 
 def result_schema(arrow: pa.Schema) -> pa.Schema:
     """The Arrow types in which results of these columns are handed to Spark."""
-    return to_arrow_schema(spark_schema(arrow), timezone=ZONE)
+    return arrow_schema_of(spark_schema(arrow))

@@ -18,6 +18,7 @@ from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.processor import LATE, BucketProcessor
 from augury.hosts.spark.ranges import Ranges
+from augury.hosts.spark.releases import require, with_state
 from augury.hosts.spark.schemas import spark_schema
 from augury.schema import UNITS
 
@@ -41,6 +42,7 @@ def match_stream(
     each as long as so many windows. With `late`, a column of that name holds the events that came too late, in rows of
     their own.
     """
+    require("streams", "match finite frames, or update Spark")
     number = _buckets(group, buckets)
     ranges = None if group.key or number == 1 else Ranges(number * max(1, group.reach), group.reach)
     events = _events(frame, group, watermark, number)
@@ -50,7 +52,7 @@ def match_stream(
     # Spark broadcasts what is larger than a MiB, and workers with state cannot read that: kernels go with the packers.
     light = replace(group, jobs=tuple(replace(job, kernels=()) for job in group.jobs))
     processor = BucketProcessor(light, number, delay_milliseconds(watermark), ranges)
-    states = packed.groupBy(BUCKET).transformWithState(processor, spark_schema(OUTPUT), "append", "eventTime")
+    states = with_state(packed.groupBy(BUCKET), processor, spark_schema(OUTPUT))
     name = _late_column(group, late)
     result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
     found = states.mapInArrow(UnpackTask(result, name), spark_schema(result))

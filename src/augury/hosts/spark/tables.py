@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias, Unpack, cast
+from collections.abc import Iterable, Iterator
+from typing import Any, Unpack, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.functions import arrow_udtf, udtf
+from pyspark.sql.functions import udtf
 from pyspark.sql.types import StructType
-from pyspark.sql.udtf import (
-    AnalyzeArgument,
-    AnalyzeResult,
-    PartitioningColumn,
-    SelectedColumn,
-    UserDefinedTableFunction,
-)
+from pyspark.sql.udtf import UserDefinedTableFunction
 
-from augury.errors import HostError
 from augury.hosts.events import conform
 from augury.hosts.local import make_options, query_source
 from augury.hosts.reorder import arrive, in_order
 from augury.hosts.spark.job import Job, Roles, job_of
-from augury.hosts.spark.keys import shared_key
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.partition import FIRST_DERIVED
+from augury.hosts.spark.releases import require, table_function
 from augury.hosts.spark.schemas import arrow_schema, spark_schema
 from augury.hosts.stages import step
-from augury.options import Options
 from augury.runtime.state import FOREVER
-from augury.source import Source
-
-Decorator: TypeAlias = "Callable[[type[Any]], UserDefinedTableFunction]"
 
 ANY_QUERY = "augury_match"
 """The table function that takes the text of a query."""
@@ -57,11 +45,10 @@ def register(
     `SELECT * FROM name(TABLE(events) PARTITION BY (symbol))`: each partition of the call is matched by itself, so it
     takes the key of the query, or `WITH SINGLE PARTITION` for one without.
     """
-    columns = schema.schema if isinstance(schema, DataFrame) else schema
+    columns = schema if isinstance(schema, StructType) else schema.schema
     roles = Roles(time, type, order_by, time_unit)
     job = job_of(query_source(query), arrow_schema(columns), roles, make_options(**options))
-    decorate = cast("Decorator", arrow_udtf(returnType=spark_schema(job.result)))
-    spark.udtf.register(name, decorate(_on_arrow(job)))
+    spark.udtf.register(name, table_function(_on_arrow(job), _on_rows(job), spark_schema(job.result)))
 
 
 def register_any_query(spark: SparkSession, name: str = ANY_QUERY) -> None:
@@ -69,6 +56,9 @@ def register_any_query(spark: SparkSession, name: str = ANY_QUERY) -> None:
 
     It splits the events by the key of the query itself. Rows cross to Python one by one, so `register` is faster.
     """
+    require("register_any_query", "register each query by its name with `augury.spark.register`")
+    from augury.hosts.spark.any_query import AnyQuery
+
     spark.udtf.register(name, cast("UserDefinedTableFunction", udtf(AnyQuery)))
 
 
@@ -98,47 +88,25 @@ def _on_arrow(job: Job) -> type[Any]:
     return Handler
 
 
-@dataclass
-class Analyzed(AnalyzeResult):
-    """What Spark has to know of a call, and the job to do for it."""
+def _on_rows(job: Job) -> type[Any]:
+    """The handler of one query that gets its events one by one."""
 
-    job: Job | None = None
+    class Handler:
+        def __init__(self) -> None:
+            self.rows: list[dict[str, Any]] = []
 
+        def eval(self, events: Row) -> None:
+            self.rows.append(events.asDict(recursive=True))
 
-class AnyQuery:
-    """The handler that finds out its columns, its partitions and their order from the text of the query."""
+        def terminate(self) -> Iterator[tuple[Any, ...]]:
+            if self.rows:
+                for table in matches_in(job, table_of(self.rows, job.arrow)):
+                    yield from (tuple(row.values()) for row in table.to_pylist())
 
-    def __init__(self, analyzed: Analyzed) -> None:
-        assert analyzed.job is not None
-        self.job = analyzed.job
-        self.rows: list[dict[str, Any]] = []
-
-    @staticmethod
-    def analyze(events: AnalyzeArgument, query: AnalyzeArgument, **roles: AnalyzeArgument) -> Analyzed:
-        if not events.isTable or not isinstance(events.dataType, StructType):
-            raise HostError("A577", f"the first argument of {ANY_QUERY} is a table", "write TABLE(events)")
-        if not isinstance(query.value, str):
-            raise HostError("A578", f"the second argument of {ANY_QUERY} is the text of a query, a constant string")
-        job = _job(query.value, events.dataType, {name: argument.value for name, argument in roles.items()})
-        key = shared_key(job.program)
-        return Analyzed(
-            spark_schema(job.result),
-            withSinglePartition=not key,
-            partitionBy=[PartitioningColumn(_quoted(name)) for name in key],
-            select=[SelectedColumn(_quoted(name)) for name in job.arrow.names],
-            job=job,
-        )
-
-    def eval(self, events: Row, query: str, **roles: str | None) -> None:
-        self.rows.append(events.asDict(recursive=True))
-
-    def terminate(self) -> Iterator[tuple[Any, ...]]:
-        if self.rows:
-            for table in matches_in(self.job, _table(self.rows, self.job.arrow)):
-                yield from (tuple(row.values()) for row in table.to_pylist())
+    return Handler
 
 
-def _table(rows: list[dict[str, Any]], arrow: pa.Schema) -> pa.Table:
+def table_of(rows: list[dict[str, Any]], arrow: pa.Schema) -> pa.Table:
     """Rows as Spark hands them to Python: instants are without a zone, and in that of the machine."""
     zoned = [field.name for field in arrow if pa.types.is_timestamp(field.type) and field.type.tz is not None]
     for row in rows:
@@ -146,18 +114,3 @@ def _table(rows: list[dict[str, Any]], arrow: pa.Schema) -> pa.Table:
             if row[name] is not None:
                 row[name] = row[name].astimezone(dt.UTC)
     return pa.Table.from_pylist(rows, schema=arrow)
-
-
-def _job(text: str, columns: StructType, roles: dict[str, Any]) -> Job:
-    unknown = sorted(set(roles) - {"time", "type", "order_by", "time_unit"})
-    if unknown:
-        raise HostError(
-            "A579", f"{ANY_QUERY} has no argument `{unknown[0]}`", "it takes time, type, order_by and time_unit"
-        )
-    order = roles.get("order_by")
-    given = {**roles, "order_by": None if order is None else [name.strip() for name in order.split(",")]}
-    return job_of(Source(text), arrow_schema(columns), Roles(**given), Options())
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
