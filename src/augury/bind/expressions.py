@@ -17,6 +17,7 @@ from augury.ir import syntax
 from augury.ir.functions import BUILTINS, INTERNAL
 from augury.ir.query import Variable
 from augury.ir.terms import AGGREGATES
+from augury.printable import lone_surrogate
 from augury.schema import BOOL, FLOAT, INT, NULL, STRING, duration
 from augury.source import Span
 
@@ -123,6 +124,10 @@ def parameter(name: str, span: Span, scope: Scope) -> ir.Literal | None:
     """The value that the caller gave the parameter `name`."""
     if name in scope.parameters:
         literal = parameter_literal(scope.parameters[name], span)
+        if literal is not None and isinstance(literal.value, str) and lone_surrogate(literal.value) is not None:
+            message = f"the parameter `{name}` holds half of a surrogate pair, which is no character"
+            scope.problems.report("A291", message, span, "parameter", "was its value decoded as UTF-8?")
+            return None
         if literal is None:
             help = "a parameter is a boolean, a number, a string, a timedelta, a datetime or a list of numbers"
             value = repr(scope.parameters[name])

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from augury.codegen.lossy_conditions import COUNTERS, LossyConditions
+from augury.codegen.naming import heading, remark
 from augury.codegen.source import KernelSource, kernel_source
 from augury.plan import Component, LossyEdge, LossyPlan
 from augury.plan.lossy import BUCKETS
@@ -68,9 +69,9 @@ class _Emitter(LossyConditions):
         awaited = self._awaited()
         text = f"{self.out}\n\n\n{queue_functions()}"
         return LossySource(
-            kernel_source(text, ("advance", "sweep", *(("fits", "settled") if awaited else ()))),
+            kernel_source(text, ("advance", "sweep", *(("fits", "settled") if awaited else ())), self.constants.arrays),
             self.specs,
-            self.strings,
+            self.constants.strings,
             self.functions,
             self.tabulated,
             self.queues,
@@ -82,17 +83,17 @@ class _Emitter(LossyConditions):
 
     def _header(self) -> None:
         out, plan = self.out, self.plan
-        for line in str(plan.query.source.text).strip().splitlines():
-            out.add(f"# {line}".rstrip())
-        out.add("#")
-        out.add(f"# {plan.model.scoring} scores; queues by {', '.join(plan.hash_by) or 'nothing'}")
+        for line in heading(plan.query.source):
+            out.comment(line)
+        out.comment()
+        out.comment(remark(f"{plan.model.scoring} scores; queues by {', '.join(plan.hash_by) or 'nothing'}"))
         for k, c in enumerate(plan.positive):
-            out.add(f"# component {k}: {c.variable}")
+            out.comment(remark(f"component {k}: {c.variable}"))
         for k, e in enumerate(self.tabulated):
             source = plan.positive[e.source].variable if e.source >= 0 else "the start of the window"
             target = plan.positive[e.target].variable if e.target < self.n else "its end"
             hidden = [*(f"{v} missing" for v in e.missing), *(f"no {v}" for v in e.absent)]
-            out.add(f"# table {k}: from {source} to {target}, {', '.join(hidden)}; at most {e.peak:.3g}")
+            out.comment(remark(f"table {k}: from {source} to {target}, {', '.join(hidden)}; at most {e.peak:.3g}"))
 
     # -- backwards ------------------------------------------------------------------------------------------------
 
