@@ -189,7 +189,7 @@ class _Absences:
         """Go on with the next candidate unless `c` holds, for every element of the lists it reads."""
         out = self.out
         lists = sorted(c.each - bound.keys())
-        out.add("ok = True", remark(str(c)))
+        out.add("ok = True", remark(c.brief))
         depth = out.depth
         walked: dict[str, tuple[str, str]] = {}
         for v in lists:

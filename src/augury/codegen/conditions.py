@@ -88,4 +88,4 @@ class Conditions:
 
     def origin(self, c: Conjunct) -> str:
         """The conjunct as text, and where it was written."""
-        return origin(c, self.source, c.span)
+        return origin(c, self.source)

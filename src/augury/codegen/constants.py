@@ -15,9 +15,6 @@ from augury.ir.predicate import Call, Conjunct, Expr, Literal, Member, walk
 from augury.plan import Component
 from augury.schema import ColumnType, Kind
 
-MOST_INLINE = 16
-"""Values of an IN that are compared one by one, which is quicker than a search among few."""
-
 INTEGERS, FLOATS = "int_sets", "float_sets"
 """Arrays that hold the sets of a kernel, each sorted, one behind the other."""
 
@@ -84,6 +81,7 @@ def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct])
                 case Literal(value=str(value)):
                     strings[value] = None
                 case Member():
+                    strings |= {i.value: None for i in e.listed if isinstance(i.value, str)}
                     keys |= dict.fromkeys(_split(e)[0])
                 case _:
                     pass
@@ -121,29 +119,24 @@ def function_identifiers(calls: Iterable[str]) -> dict[str, str]:
 
 
 def _split(e: Member) -> tuple[list[Key], Sequence[Expr]]:
-    """The sets that the constant items of `e` make if they are many, and the other items."""
-    if len(e.items) <= MOST_INLINE:
-        return [], e.items
+    """The sets that the listed constants of `e` make, and the other items."""
     own = kind_of(e.operand.type)
     by_kind: dict[str, list[Any]] = {}
     rest: list[Expr] = []
     nulls: list[Expr] = []
-    for item in e.items:
+    for item in e.listed:
         kind = _set_kind(own, item)
         if kind is not None:
-            assert isinstance(item, Literal)
             by_kind.setdefault(kind, []).append(item.value)
-        elif not _is_null(item):
-            rest.append(item)
-        elif not nulls:
-            # One is as good as many: whatever is compared with null is not true.
-            nulls.append(item)
-    return [(kind, tuple(values)) for kind, values in by_kind.items()], [*rest, *nulls]
+        else:
+            (nulls if item.value is None else rest).append(item)
+    # One null is as good as many: whatever is compared with it is not true.
+    return [(kind, tuple(values)) for kind, values in by_kind.items()], [*e.items, *rest, *nulls[:1]]
 
 
-def _set_kind(own: str, item: Expr) -> str | None:
-    """How a constant is compared with a value of kind `own`; None for what is no constant, or null."""
-    if not isinstance(item, Literal) or _is_null(item):
+def _set_kind(own: str, item: Literal) -> str | None:
+    """How a constant is compared with a value of kind `own`; None for null."""
+    if item.value is None:
         return None
     match own, kind_of(item.type):
         case ("f", "i" | "f") | ("i", "f"):
@@ -152,7 +145,3 @@ def _set_kind(own: str, item: Expr) -> str | None:
             return own
         case _:
             return None
-
-
-def _is_null(e: Expr) -> bool:
-    return isinstance(e, Literal) and e.value is None

@@ -177,7 +177,7 @@ class Known:
         )
 
     def _origin(self, c: Conjunct) -> str:
-        return origin(c, self.query.source, c.span)
+        return origin(c, self.query.source)
 
     def _label(self, node: Node) -> str:
         c = node.step.component

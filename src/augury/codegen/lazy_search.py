@@ -98,7 +98,8 @@ class Searches(Blocks):
         self._same_partition(out, node, bound)
         self._others(out, node, bound, f"e_{v}")
         known = (*manner.chosen, *([manner.near.conjunct] if manner.near is not None and manner.noted else []))
-        self._tests(out, [j for j in node.step.component.take if j not in known])
+        tested = set(map(id, known))
+        self._tests(out, [j for j in node.step.component.take if id(j) not in tested])
 
     def _write_down(self, out: Lines, node: Node, manner: Manner) -> None:
         """Set `found` to the number of candidates whose places are written down."""

@@ -143,7 +143,7 @@ class _Emitter:
         return true(j.expr, read, self.constants)
 
     def _origin(self, c: Conjunct) -> str:
-        return origin(c, self.query.source, c.span)
+        return origin(c, self.query.source)
 
     def _def(self, head: str) -> str:
         self.out.add()

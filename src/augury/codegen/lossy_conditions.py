@@ -74,7 +74,7 @@ class LossyConditions:
         `known` says of some components that they are observed, or missing.
         """
         c = self.plan.conjuncts[k]
-        where = origin(c, self.plan.query.source, c.span)
+        where = origin(c, self.plan.query.source)
         for tests, text in self._variants(c, known):
             with self.out.block(f"if {' and '.join([name, *tests])}:", where):
                 self._count("predicates")

@@ -9,8 +9,9 @@ import math
 import re
 from collections.abc import Iterable
 
+from augury.ir.predicate import Conjunct
 from augury.printable import one_line
-from augury.source import Source, Span
+from augury.source import Source
 
 LONGEST_HINT = 24
 """Characters of a name that its identifier repeats."""
@@ -72,10 +73,10 @@ def remark(text: str) -> str:
     return one_line(text, LONGEST_REMARK)
 
 
-def origin(what: object, source: Source, span: Span) -> str:
+def origin(c: Conjunct, source: Source) -> str:
     """A comment that says what was written, and where."""
-    line, column = source.position(span.start)
-    return remark(f"{one_line(str(what), LONGEST_REMARK)}   ({one_line(source.name, 40)} {line}:{column})")
+    line, column = source.position(c.span.start)
+    return f"{remark(c.brief)}   ({one_line(source.name, 40)} {line}:{column})"
 
 
 def heading(source: Source) -> list[str]:

@@ -117,13 +117,14 @@ def partition_text(query: BoundQuery) -> str:
 
 def selectivity(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Computed] = ()) -> float:
     """The share of candidates for which `c` is true: as known, else as assumed."""
-    known = statistics.selectivities.get(conjunct_text(c, computed))
+    # The text of a long condition takes time: it is not asked for where nothing is known.
+    known = statistics.selectivities.get(conjunct_text(c, computed)) if statistics.selectivities else None
     return assumed_selectivity(c.expr) if known is None else known
 
 
 def bounded(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Computed]) -> float:
     """The share of candidates that leading coefficients do not rule out: as known, else all."""
-    return statistics.bounded.get(conjunct_text(c, computed), 1.0)
+    return statistics.bounded.get(conjunct_text(c, computed), 1.0) if statistics.bounded else 1.0
 
 
 def partition_selectivity(query: BoundQuery, statistics: StreamStatistics) -> float:
@@ -149,8 +150,8 @@ def assumed_selectivity(e: Expr) -> float:
             return 1.0 if value is True else 0.0
         case Compare(operator):
             return ASSUMED_SELECTIVITY[operator]
-        case Member(_, items):
-            return min(1.0, ASSUMED_SELECTIVITY["="] * len(items))
+        case Member(_, items, listed):
+            return min(1.0, ASSUMED_SELECTIVITY["="] * (len(items) + len(listed)))
         case IsNull():
             return ASSUMED_SELECTIVITY["IS NULL"]
         case Not(operand):

@@ -11,7 +11,7 @@ from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
-from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.components import Cannot, absence, check_nesting, compiled_conjuncts, component
 from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
@@ -25,7 +25,7 @@ def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsuppo
     try:
         plan = _build(query, hints)
     except Cannot as e:
-        return Unsupported(FAMILY, e.reason, e.span)
+        return e.of(FAMILY)
     if hints.order is None:
         plan = plan.in_order(reorder(plan, {}))
     else:
@@ -64,6 +64,7 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
         raise Cannot("a chain finds all matches, and does not know the chains of OUTPUT COVER")
     conjuncts, computed = compiled_conjuncts(query)
     found = [b for b in branches(query.pattern) if b.components]
+    check_nesting(max((len(b.components) for b in found), default=0), conjuncts, query.pattern.span)
     plans = tuple(_branch(b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
