@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import accumulate
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
@@ -106,6 +107,8 @@ class _Emitter:
             # After a list, the proceed edge leads straight into the next component: nobody waits for it.
             if (c.iterated if looping else j > 0 and not branch.components[j - 1].iterated)
         ]
+        self.numbers = {(s.branch, s.component, s.looping): k for k, s in enumerate(self.states)}
+        self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
         # Conditions are written first: what they read decides what a run must remember.
         self.conditions = {
             (b, j): self._conditions(b, j)
@@ -146,10 +149,10 @@ class _Emitter:
 
     def _code(self, b: int, j: int) -> int:
         """The number of a component over all branches."""
-        return sum(len(branch.components) for branch in self.plan.branches[:b]) + j
+        return self.first_codes[b] + j
 
     def _state(self, b: int, j: int, looping: bool) -> int:
-        return next(k for k, s in enumerate(self.states) if (s.branch, s.component, s.looping) == (b, j, looping))
+        return self.numbers[b, j, looping]
 
     # -- text -----------------------------------------------------------------------------------------------------
 

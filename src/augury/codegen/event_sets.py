@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
@@ -60,6 +61,7 @@ class _Emitter:
         self.constants = constants_of(self.components, self.tested)
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
         self.arguments = stream_names(self.constants, self.specs)
+        self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
         self.at = Place(self.vector, self.columns, self.constants, 0, "r")
         self._clear()
 
@@ -91,7 +93,7 @@ class _Emitter:
 
     def _code(self, b: int, j: int) -> int:
         """The number of a component over all branches."""
-        return sum(len(branch.components) for branch in self.plan.branches[:b]) + j
+        return self.first_codes[b] + j
 
     def _bits(self, b: int, variables: Iterable[str]) -> int:
         names = [c.variable for c in self.plan.branches[b].components]

@@ -217,9 +217,12 @@ def map_children(f: Callable[[Expr], Expr], e: Expr) -> Expr:
 
 def walk(e: Expr) -> Iterator[Expr]:
     """`e` and everything below it, outside first."""
-    yield e
-    for child in children(e):
-        yield from walk(child)
+    pending = [e]
+    while pending:
+        e = pending.pop()
+        yield e
+        if below := children(e):
+            pending.extend(reversed(below))
 
 
 def variables(e: Expr) -> frozenset[str]:

@@ -19,6 +19,9 @@ from augury.planner.searches import with_searches
 
 FAMILY = "lazy-chain"
 
+MOST_BRANCHES = 64
+"""Alternatives that have chains: each function of theirs takes the buffers of all, so that code grows as the square."""
+
 
 def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsupported:
     """One chain for each branch, in the cheapest order; Unsupported for strategies that consume events one by one."""
@@ -64,6 +67,10 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
         raise Cannot("a chain finds all matches, and does not know the chains of OUTPUT COVER")
     conjuncts, computed = compiled_conjuncts(query)
     found = [b for b in branches(query.pattern) if b.components]
+    if len(found) > MOST_BRANCHES:
+        raise Cannot(
+            f"{len(found)} alternatives, and chains are for {MOST_BRANCHES}", query.pattern.span, too_large=True
+        )
     check_nesting(max((len(b.components) for b in found), default=0), conjuncts, query.pattern.span)
     plans = tuple(_branch(b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
