@@ -24,6 +24,7 @@ from augury.hosts.matches import Match, Matches
 from augury.ir import syntax
 from augury.lang import parse as _parse
 from augury.loss import Empirical, Exponential, Gamma, LossModel, Normal, Uniform
+from augury.printable import printable
 from augury.schema import EventSchema
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def explain(
     if isinstance(query, Matches) and query.compiled is not None:
         return explain_text(query.compiled, stage, query.counters)
     if stage == "syntax" and not isinstance(query, Matches):
-        return str(parse(query))
+        return printable(str(parse(query)))
     if schema is None or isinstance(query, Matches):
         raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema")
     compiled = compile(

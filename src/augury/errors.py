@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from augury.printable import one_line, printable
 from augury.source import Source, Span
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Diagnostic:
         line, column = source.position(self.span.start)
         whole, at = source.line(line), column - 1
         first = 0 if len(whole) <= LONGEST_LINE else max(0, min(at - LONGEST_LINE // 2, len(whole) - LONGEST_LINE))
-        shown = whole[first : first + LONGEST_LINE]
+        # As many columns as characters, so that the caret stays where it belongs.
+        shown = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in whole[first : first + LONGEST_LINE])
         cut_before, cut_after = "…" if first else "", "…" if first + LONGEST_LINE < len(whole) else ""
         text, at = f"{cut_before}{shown}{cut_after}", at - first + len(cut_before)
         gutter = " " * len(str(line))
@@ -52,13 +54,13 @@ class Diagnostic:
         # A tab before the caret is repeated, so that both lines are indented alike whatever its width.
         lead = "".join("\t" if c == "\t" else " " * _width(c) for c in text[:at])
         out = [
-            f"error[{self.code}]: {self.message}",
-            f"{gutter}--> {source.name}:{line}:{column}",
+            f"error[{self.code}]: {printable(self.message)}",
+            f"{gutter}--> {one_line(source.name)}:{line}:{column}",
             f"{line} | {text}",
-            f"{gutter} | {lead}{carets} {self.label}".rstrip(),
+            f"{gutter} | {lead}{carets} {printable(self.label)}".rstrip(),
         ]
         if self.help:
-            out.append(f"{gutter} = help: {self.help}")
+            out.append(f"{gutter} = help: {printable(self.help)}")
         return "\n".join(out)
 
 
@@ -79,7 +81,7 @@ class HostError(AuguryError):
 
     def __init__(self, code: str, message: str, help: str = "") -> None:
         self.code, self.message, self.help = code, message, help
-        super().__init__(f"error[{code}]: {message}" + (f"\n = help: {help}" if help else ""))
+        super().__init__(printable(f"error[{code}]: {message}" + (f"\n = help: {help}" if help else "")))
 
     def __reduce__(self) -> tuple[type[HostError], tuple[str, str, str]]:
         return type(self), (self.code, self.message, self.help)

@@ -41,8 +41,7 @@ class Source:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of `offset`, both counted from 1."""
-        before = self.text[:offset]
-        return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+        return self.text.count("\n", 0, offset) + 1, offset - (self.text.rfind("\n", 0, offset) + 1) + 1
 
     def line(self, number: int) -> str:
         """The text of line `number`, counted from 1, without its line break."""

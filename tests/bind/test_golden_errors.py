@@ -73,8 +73,14 @@ def test_every_code_of_a_query_is_on_the_page() -> None:
 
 def test_every_section_has_an_example() -> None:
     # What is nested too deeply is long: test_syntax_errors builds it. INTO without RETURN cannot be written as text:
-    # test_clauses builds it.
-    assert [code for code, text in sections().items() if not EXAMPLE.search(text)] == ["A104", "A420"]
+    # test_clauses builds it. Characters that no name or string may hold cannot be shown: test_ugly_text writes them.
+    assert [code for code, text in sections().items() if not EXAMPLE.search(text)] == [
+        "A104",
+        "A290",
+        "A291",
+        "A292",
+        "A420",
+    ]
 
 
 def test_codes_are_in_order() -> None:

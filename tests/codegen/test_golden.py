@@ -128,6 +128,6 @@ def test_one_of_them_is_merged() -> None:
 def test_the_lazy_ones_are_what_they_are_called() -> None:
     first_chance, keyed, lists = map(kernel, ("lazy_first_chance", "lazy_keyed", "lazy_list"))
     assert "# chain 0: c, b, a; negation first-chance\n" in first_chance
-    assert "if gone_n:  # NOT(N n)\n" in first_chance
+    assert "if gone_v1_n:  # NOT(N n)\n" in first_chance
     assert "# take B b with the same symbol\n" in keyed
     assert "# iterate B b\n" in lists

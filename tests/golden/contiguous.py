@@ -9,7 +9,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -35,7 +35,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                 return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
-        fit_0 = (type_[i] == 0) and (part[i] >= 0) and (((c_symbol[i] == 3 and c_symbol[i] >= 0 and 3 >= 0) or (c_symbol[i] == 4 and c_symbol[i] >= 0 and 4 >= 0)))  # a
+        fit_0 = (type_[i] == 0) and (part[i] >= 0) and (((c1_symbol[i] == 3 and c1_symbol[i] >= 0 and 3 >= 0) or (c1_symbol[i] == 4 and c1_symbol[i] >= 0 and 4 >= 0)))  # a
         fit_1 = (type_[i] == 1) and (part[i] >= 0)  # b
         link = -1  # the run before r
         while r >= 0:
@@ -55,7 +55,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                 took = took and later
                 if took:
                     q = r
-                    RF[q, 0] = c_price[i]
+                    RF[q, 0] = c0_price[i]
                     RS[q] = 1
                     RK[q] = k
                     node = natural(nodes)
@@ -83,10 +83,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
             else:  # looping over b
                 took = fit_1
                 took = took and later
-                took = took and (c_price[i] > RF[r, 0])  # b[i].price > b[i-1].price   (query 2:29)
+                took = took and (c0_price[i] > RF[r, 0])  # b[i].price > b[i-1].price   (query 2:29)
                 if took:
                     q = r
-                    RF[q, 0] = c_price[i]
+                    RF[q, 0] = c0_price[i]
                     RK[q] = k
                     node = natural(nodes)
                     nodes = node + 1
@@ -142,38 +142,38 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
 
 
 @kernel
-def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     first = M_events[M_offsets[m]]
     last = M_events[M_offsets[m + 1] - 1]
-    lo_d = 0
-    hi_d = rank.shape[0]
-    lo_d = max(lo_d, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after a
-    lo_d = max(lo_d, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m + 1] - 1]]))  # after b
-    j_d = lower_bound(C_part, C_start[0], C_start[1], part[first])
-    z_d = upper_bound(C_part, j_d, C_start[1], part[first])
-    j_d = lower_bound(C_event, j_d, z_d, lo_d)
-    z_d = lower_bound(C_event, j_d, z_d, hi_d)
-    while j_d < z_d:
-        e_d = C_event[j_d]
-        j_d += 1
-        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_d):  # an event of the match
+    lo_v2_d = 0
+    hi_v2_d = rank.shape[0]
+    lo_v2_d = max(lo_v2_d, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after a
+    lo_v2_d = max(lo_v2_d, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m + 1] - 1]]))  # after b
+    j_v2_d = lower_bound(C_part, C_start[0], C_start[1], part[first])
+    z_v2_d = upper_bound(C_part, j_v2_d, C_start[1], part[first])
+    j_v2_d = lower_bound(C_event, j_v2_d, z_v2_d, lo_v2_d)
+    z_v2_d = lower_bound(C_event, j_v2_d, z_v2_d, hi_v2_d)
+    while j_v2_d < z_v2_d:
+        e_v2_d = C_event[j_v2_d]
+        j_v2_d += 1
+        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_v2_d):  # an event of the match
             continue
-        if max(place[last], place[e_d]) - min(place[first], place[e_d]) >= 7:  # WITHIN
+        if max(place[last], place[e_v2_d]) - min(place[first], place[e_v2_d]) >= 7:  # WITHIN
             continue
         return True
     return False
 
 
 @kernel
-def fits(c, n, keep, time, rank, place, type_, part, string_rank, c_symbol, c_price):
+def fits(c, n, keep, time, rank, place, type_, part, string_rank, c1_symbol, c0_price):
     if c == 0:  # d
         for i in range(n):
             keep[i] = part[i] >= 0 and (type_[i] == 2)
 
 
 @kernel
-def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
         keep[m] = 1
-        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0

@@ -10,46 +10,46 @@
 
 
 @kernel
-def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     first = M_events[M_offsets[m]]
     last = M_events[M_offsets[m + 1] - 1]
-    lo_n = 0
-    hi_n = rank.shape[0]
-    lo_n = max(lo_n, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after a
-    hi_n = min(hi_n, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m]]]))  # before b
-    hi_n = min(hi_n, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[2, m]]]))  # before c
-    lo_n = max(lo_n, lower_bound(time, 0, rank.shape[0], time[last] - 600000))  # WITHIN
-    hi_n = min(hi_n, upper_bound(time, 0, rank.shape[0], time[first] + 600000))  # WITHIN
-    j_n = lower_bound(C_part, C_start[0], C_start[1], part[first])
-    z_n = upper_bound(C_part, j_n, C_start[1], part[first])
-    j_n = lower_bound(C_event, j_n, z_n, lo_n)
-    z_n = lower_bound(C_event, j_n, z_n, hi_n)
-    while j_n < z_n:
-        e_n = C_event[j_n]
-        j_n += 1
-        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_n):  # an event of the match
+    lo_v1_n = 0
+    hi_v1_n = rank.shape[0]
+    lo_v1_n = max(lo_v1_n, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after a
+    hi_v1_n = min(hi_v1_n, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m]]]))  # before b
+    hi_v1_n = min(hi_v1_n, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[2, m]]]))  # before c
+    lo_v1_n = max(lo_v1_n, lower_bound(time, 0, rank.shape[0], time[last] - 600000))  # WITHIN
+    hi_v1_n = min(hi_v1_n, upper_bound(time, 0, rank.shape[0], time[first] + 600000))  # WITHIN
+    j_v1_n = lower_bound(C_part, C_start[0], C_start[1], part[first])
+    z_v1_n = upper_bound(C_part, j_v1_n, C_start[1], part[first])
+    j_v1_n = lower_bound(C_event, j_v1_n, z_v1_n, lo_v1_n)
+    z_v1_n = lower_bound(C_event, j_v1_n, z_v1_n, hi_v1_n)
+    while j_v1_n < z_v1_n:
+        e_v1_n = C_event[j_v1_n]
+        j_v1_n += 1
+        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_v1_n):  # an event of the match
             continue
         return True
     return False
 
 
 @kernel
-def fits(c, n, keep, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def fits(c, n, keep, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     if c == 0:  # n
         for i in range(n):
             keep[i] = part[i] >= 0 and (type_[i] == 3)
 
 
 @kernel
-def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
         keep[m] = 1
-        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0
 
 
 @kernel
-def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     e1 = i  # b
     M[1] = i
     n0 = L_tail[L]
@@ -60,7 +60,7 @@ def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
             break  # those before it are earlier still
         if rank[e0] >= rank[e1]:
             continue
-        if not (c_price[e0] < c_price[e1]):  # a.price < b.price   (query 2:22)
+        if not (c0_price[e0] < c0_price[e1]):  # a.price < b.price   (query 2:22)
             continue
         M[0] = e0
         return True
@@ -68,7 +68,7 @@ def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
 
 
 @kernel
-def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     e2 = i  # c
     M[2] = i
     n1 = L_tail[L]
@@ -88,9 +88,9 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
                 break  # those before it are earlier still
             if rank[e0] >= rank[e1]:
                 continue
-            if not (c_price[e0] < c_price[e1]):  # a.price < b.price   (query 2:22)
+            if not (c0_price[e0] < c0_price[e1]):  # a.price < b.price   (query 2:22)
                 continue
-            if not (not ((c_volume_null[e0] != 0) or (c_volume_null[e2] != 0)) and c_volume[e0] < c_volume[e2]):  # a.volume < c.volume   (query 2:44)
+            if not (not ((c1_volume_null[e0] != 0) or (c1_volume_null[e2] != 0)) and c1_volume[e0] < c1_volume[e2]):  # a.volume < c.volume   (query 2:44)
                 continue
             M[0] = e0
             M_events[0] = e0
@@ -99,7 +99,7 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
             V_events[1] = e1
             M_events[2] = e2
             V_events[2] = e2
-            absent(0, 1, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event)
+            absent(0, 1, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event)
             if KEEP[0] == 0:
                 continue
             return True
@@ -107,7 +107,7 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
 
 
 @kernel
-def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, N_event, N_prev, N_up, N_list, L_parent, L_chain, L_tail, L_next, L_child, L_depth, HEAD, LIVE, REL, CH, ROOT, C_last, F_parent, F_chain, F_next, F_up, F_own, F_events, M, BEST, KEEP, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, N_event, N_prev, N_up, N_list, L_parent, L_chain, L_tail, L_next, L_child, L_depth, HEAD, LIVE, REL, CH, ROOT, C_last, F_parent, F_chain, F_next, F_up, F_own, F_events, M, BEST, KEEP, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for i in range(i0, n):
         g = part[i]
         if g < 0:
@@ -154,7 +154,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                     LIVE[g] -= 1
                     L = after
                     continue
-                if extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+                if extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
                     q = L_child[L]
                     if q < 0 or F_chain[q] != CH[2, g]:  # another combination of chains
                         q = nums[3]
@@ -182,7 +182,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                     LIVE[g] -= 1
                     L = after
                     continue
-                if extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+                if extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
                     q = L_child[L]
                     if q < 0 or L_chain[q] != CH[1, g]:  # another chain
                         q = nums[1]

@@ -12,7 +12,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -59,7 +59,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             elif RS[r] == 0:  # waiting for b
                 took = fit_1
                 took = took and later
-                took = took and (c_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
+                took = took and (c0_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
                     q = FREE[free]
@@ -71,8 +71,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     RN[q] = RN[r]
                     RT[q] = RT[r]
                     RI[q, 0] = 1
-                    if not (c_volume_null[i] != 0):
-                        x = c_volume[i]
+                    if not (c1_volume_null[i] != 0):
+                        x = c1_volume[i]
                         RI[q, 1] += 1
                         RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
                     RS[q] = 1
@@ -97,12 +97,12 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                 if go:
                     go = go and later
                     if go:  # c.price > b[i].price   (query 2:56)
-                        n_b = gather(RN[r], 1, NE, NP, NC, WALK[0])
-                        for k_b in range(0, n_b):
-                            if not (c_price[i] > c_price[WALK[0, k_b]]):
+                        n_v1_b = gather(RN[r], 1, NE, NP, NC, WALK[0])
+                        for k_v1_b in range(0, n_v1_b):
+                            if not (c0_price[i] > c0_price[WALK[0, k_v1_b]]):
                                 go = False
                                 break
-                    go = go and (not ((c_volume_null[i] != 0) or (RI[r, 1] == 0)) and c_volume[i] > RI[r, 2])  # c.volume > max(b[].volume)   (query 2:81)
+                    go = go and (not ((c1_volume_null[i] != 0) or (RI[r, 1] == 0)) and c1_volume[i] > RI[r, 2])  # c.volume > max(b[].volume)   (query 2:81)
                 if go:  # proceed to c
                     node = natural(nodes)
                     nodes = node + 1
@@ -115,7 +115,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     found += 1
                 took = fit_1
                 took = took and later and RI[r, 0] < 5
-                took = took and (c_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
+                took = took and (c0_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
                     q = FREE[free]
@@ -127,8 +127,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
                     RN[q] = RN[r]
                     RT[q] = RT[r]
                     RI[q, 0] += 1
-                    if not (c_volume_null[i] != 0):
-                        x = c_volume[i]
+                    if not (c1_volume_null[i] != 0):
+                        x = c1_volume[i]
                         RI[q, 1] += 1
                         RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
                     RS[q] = 1
@@ -159,7 +159,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RF[q, 0] = c_price[i]
+            RF[q, 0] = c0_price[i]
             RS[q] = 0
             RK[q] = k
             node = natural(nodes)

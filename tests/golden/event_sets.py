@@ -16,7 +16,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, c_volume, c_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -71,18 +71,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     if m & 1 == 0:
                         ok = True
                         if ok and m & 4 == 4:
-                            ok = ok and (c_symbol[i] == RI[r, 5] and c_symbol[i] >= 0 and RI[r, 5] >= 0)  # c.symbol = d.symbol   (query 2:32)
+                            ok = ok and (c1_symbol[i] == RI[r, 5] and c1_symbol[i] >= 0 and RI[r, 5] >= 0)  # c.symbol = d.symbol   (query 2:32)
                         if ok and m & 2 == 2:
                             if ok:  # p[i].price > c.price   (query 2:80)
-                                n_p = gather(RN[r], 1, NE, NP, NC, WALK[0])
-                                for k_p in range(0, n_p):
-                                    if not (c_price[WALK[0, k_p]] > c_price[i]):
+                                n_v1_p = gather(RN[r], 1, NE, NP, NC, WALK[0])
+                                for k_v1_p in range(0, n_v1_p):
+                                    if not (c0_price[WALK[0, k_v1_p]] > c0_price[i]):
                                         ok = False
                                         break
                         if ok:
                             q = r
-                            RI[q, 6] = c_symbol[i]
-                            RF[q, 0] = c_price[i]
+                            RI[q, 6] = c1_symbol[i]
+                            RF[q, 0] = c0_price[i]
                             s = m | 1
                             RS[q] = s
                             RK[q] = k
@@ -102,12 +102,12 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     if m & 2 == 0:  # its first event
                         ok = True
                         if ok and m & 1 == 1:
-                            ok = ok and (c_price[i] > RF[r, 0])  # p[i].price > c.price   (query 2:80)
+                            ok = ok and (c0_price[i] > RF[r, 0])  # p[i].price > c.price   (query 2:80)
                         if ok:
                             q = r
                             RI[q, 0] = 1
-                            if not (c_volume_null[i] != 0):
-                                x = c_volume[i]
+                            if not (c2_volume_null[i] != 0):
+                                x = c2_volume[i]
                                 RI[q, 3] += 1
                                 RI[q, 4] += x
                             s = m | 2
@@ -128,12 +128,12 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     else:  # one more
                         ok = m & 8 == 0 and late & 2 == 0
                         if ok and m & 1 == 1:
-                            ok = ok and (c_price[i] > RF[r, 0])  # p[i].price > c.price   (query 2:80)
+                            ok = ok and (c0_price[i] > RF[r, 0])  # p[i].price > c.price   (query 2:80)
                         if ok:
                             q = r
                             RI[q, 0] += 1
-                            if not (c_volume_null[i] != 0):
-                                x = c_volume[i]
+                            if not (c2_volume_null[i] != 0):
+                                x = c2_volume[i]
                                 RI[q, 3] += 1
                                 RI[q, 4] += x
                             s = m | 2
@@ -155,10 +155,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     if m & 4 == 0:
                         ok = True
                         if ok and m & 1 == 1:
-                            ok = ok and (RI[r, 6] == c_symbol[i] and RI[r, 6] >= 0 and c_symbol[i] >= 0)  # c.symbol = d.symbol   (query 2:32)
+                            ok = ok and (RI[r, 6] == c1_symbol[i] and RI[r, 6] >= 0 and c1_symbol[i] >= 0)  # c.symbol = d.symbol   (query 2:32)
                         if ok:
                             q = r
-                            RI[q, 5] = c_symbol[i]
+                            RI[q, 5] = c1_symbol[i]
                             s = m | 4
                             RS[q] = s
                             RK[q] = k
@@ -178,11 +178,11 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     if m & 8 == 0:
                         ok = m & 7 == 7 and late & 7 == 0 and RI[r, 0] >= 2
                         if ok:
-                            ok = ok and (RI[r, 5] == c_symbol[i] and RI[r, 5] >= 0 and c_symbol[i] >= 0)  # d.symbol = b.symbol   (query 2:56)
+                            ok = ok and (RI[r, 5] == c1_symbol[i] and RI[r, 5] >= 0 and c1_symbol[i] >= 0)  # d.symbol = b.symbol   (query 2:56)
                         if ok and (m & 8 != 0):
-                            ok = ok and (to_float(c_volume[i], (c_volume_null[i] != 0)) > divide(float(RI[r, 4]), float(RI[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
+                            ok = ok and (to_float(c2_volume[i], (c2_volume_null[i] != 0)) > divide(float(RI[r, 4]), float(RI[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                         if ok:
-                            ok = ok and (RI[r, 6] == c_symbol[i] and RI[r, 6] >= 0 and c_symbol[i] >= 0)  # c.symbol = b.symbol   (query 2:32)
+                            ok = ok and (RI[r, 6] == c1_symbol[i] and RI[r, 6] >= 0 and c1_symbol[i] >= 0)  # c.symbol = b.symbol   (query 2:32)
                         if ok:
                             free -= 1
                             q = FREE[free]
@@ -197,8 +197,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                             RF[q, 0] = RF[r, 0]
                             RN[q] = RN[r]
                             RT[q] = RT[r]
-                            RI[q, 1] = c_volume[i]
-                            RI[q, 2] = int(c_volume_null[i] != 0)
+                            RI[q, 1] = c2_volume[i]
+                            RI[q, 2] = int(c2_volume_null[i] != 0)
                             s = m | 8
                             RS[q] = s
                             RK[q] = k
@@ -246,8 +246,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
             RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RI[q, 6] = c_symbol[i]
-            RF[q, 0] = c_price[i]
+            RI[q, 6] = c1_symbol[i]
+            RF[q, 0] = c0_price[i]
             s = 1
             RS[q] = s
             RK[q] = k
@@ -278,8 +278,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
             RN[q] = -1
             RT[q] = t
             RI[q, 0] = 1
-            if not (c_volume_null[i] != 0):
-                x = c_volume[i]
+            if not (c2_volume_null[i] != 0):
+                x = c2_volume[i]
                 RI[q, 3] += 1
                 RI[q, 4] += x
             s = 2
@@ -311,7 +311,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
             RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RI[q, 5] = c_symbol[i]
+            RI[q, 5] = c1_symbol[i]
             s = 4
             RS[q] = s
             RK[q] = k
@@ -337,7 +337,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
 
 
 @kernel
-def flush(now, every, listing, COUNT, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, c_volume, c_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def flush(now, every, listing, COUNT, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]

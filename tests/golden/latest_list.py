@@ -10,7 +10,7 @@
 
 
 @kernel
-def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     e1 = i  # b
     M[1] = i
     n0 = L_tail[L]
@@ -27,7 +27,7 @@ def extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
 
 
 @kernel
-def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     e2 = i  # c
     M[2] = i
     n1 = L_tail[L]
@@ -39,7 +39,7 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
             break  # those before it are earlier still
         if rank[e1] >= rank[e2]:
             continue
-        if not (not ((c_volume_null[e1] != 0) or (c_volume_null[e2] != 0)) and c_volume[e1] > c_volume[e2]):  # b[i].volume > c.volume   (query 2:39)
+        if not (not ((c1_volume_null[e1] != 0) or (c1_volume_null[e2] != 0)) and c1_volume[e1] > c1_volume[e2]):  # b[i].volume > c.volume   (query 2:39)
             continue
         M[1] = e1
         while n0 >= 0:
@@ -49,7 +49,7 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
                 break  # those before it are earlier still
             if rank[e0] >= rank[e1]:
                 continue
-            if not (c_price[e0] < c_price[e2]):  # a.price < c.price   (query 2:66)
+            if not (c0_price[e0] < c0_price[e2]):  # a.price < c.price   (query 2:66)
                 continue
             M[0] = e0
             return True
@@ -57,7 +57,7 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
 
 
 @kernel
-def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, N_event, N_prev, N_up, N_list, L_parent, L_chain, L_tail, L_next, L_child, L_depth, HEAD, LIVE, REL, CH, ROOT, C_last, F_parent, F_chain, F_next, F_up, F_own, F_events, M, BEST, KEEP):
+def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, N_event, N_prev, N_up, N_list, L_parent, L_chain, L_tail, L_next, L_child, L_depth, HEAD, LIVE, REL, CH, ROOT, C_last, F_parent, F_chain, F_next, F_up, F_own, F_events, M, BEST, KEEP):
     for i in range(i0, n):
         g = part[i]
         if g < 0:
@@ -88,7 +88,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                     LIVE[g] -= 1
                     L = after
                     continue
-                if extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+                if extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
                     if quiet == 0:
                         F_up[nums[3]] = L_tail[L]
                         F_events[nums[3], 0] = i
@@ -109,7 +109,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
                     LIVE[g] -= 1
                     L = after
                     continue
-                if extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+                if extend_1(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
                     q = L_child[L]
                     if q < 0 or L_chain[q] != CH[1, g]:  # another chain
                         q = nums[1]
@@ -163,7 +163,7 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c_p
 
 
 @kernel
-def walk(i, own, up, limit, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, SM, DEAD, ED, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def walk(i, own, up, limit, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, SM, DEAD, ED, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     depth = ED[-1]
     if depth < 0:  # a new walk
         depth = 0
@@ -216,12 +216,12 @@ def walk(i, own, up, limit, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, S
         fits = True
         if c == 0:  # a
             if fits:
-                fits = (c_price[e] < c_price[SE[ED[2]]])  # a.price < c.price   (query 2:66)
+                fits = (c0_price[e] < c0_price[SE[ED[2]]])  # a.price < c.price   (query 2:66)
         if c == 1:  # b
             if fits and c == j:
-                fits = (c_price[SE[depth]] < c_price[e])  # b[i].price < b[i-1].price   (query 2:9)
+                fits = (c0_price[SE[depth]] < c0_price[e])  # b[i].price < b[i-1].price   (query 2:9)
             if fits:
-                fits = (not ((c_volume_null[e] != 0) or (c_volume_null[SE[ED[2]]] != 0)) and c_volume[e] > c_volume[SE[ED[2]]])  # b[i].volume > c.volume   (query 2:39)
+                fits = (not ((c1_volume_null[e] != 0) or (c1_volume_null[SE[ED[2]]] != 0)) and c1_volume[e] > c1_volume[SE[ED[2]]])  # b[i].volume > c.volume   (query 2:39)
         if not fits:
             continue
         k = SK[depth] + 1 if c == j else 1
@@ -256,12 +256,12 @@ def walk(i, own, up, limit, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, S
 
 
 @kernel
-def combine(f0, nf, limit, F_own, F_up, F_events, OE, OC, OO, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, SM, DEAD, ED, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def combine(f0, nf, limit, F_own, F_up, F_events, OE, OC, OO, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, SM, DEAD, ED, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     for f in range(f0, nf):
         matches, events = nums[4], nums[5]
         ED[-1] = -1
         while True:
-            size = walk(F_events[f, 0], F_own[f], F_up[f], limit, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, SM, DEAD, ED, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null)
+            size = walk(F_events[f, 0], F_own[f], F_up[f], limit, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, SM, DEAD, ED, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null)
             if size < 0:
                 nums[6] = 1  # too many steps
                 return f

@@ -9,7 +9,7 @@
 
 
 @kernel
-def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
+def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of a
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of c
@@ -18,9 +18,9 @@ def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, 
             at = natural(n2)
             B2_e[at] = i
             B2_t[at] = time[i]
-            B2__c_volume[at] = c_volume[i]
-            B2__c_volume_null[at] = c_volume_null[i]
-            B2__c_price[at] = c_price[i]
+            B2__c2_volume[at] = c2_volume[i]
+            B2__c2_volume_null[at] = c2_volume_null[i]
+            B2__c0_price[at] = c0_price[i]
             B2_k1[at] = K1[i - k0]
             chain(at, K1[i - k0], X0_id, X0_next, X0_prev, X0_first, X0_last)
             n2 += 1
@@ -28,9 +28,9 @@ def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, 
             at = natural(n1)
             B1_e[at] = i
             B1_t[at] = time[i]
-            B1__c_symbol[at] = c_symbol[i]
-            B1__c_volume[at] = c_volume[i]
-            B1__c_volume_null[at] = c_volume_null[i]
+            B1__c1_symbol[at] = c1_symbol[i]
+            B1__c2_volume[at] = c2_volume[i]
+            B1__c2_volume_null[at] = c2_volume_null[i]
             B1_k1[at] = K1[i - k0]
             B1_k0[at] = K0[i - k0]
             g = K1[i - k0]
@@ -41,8 +41,8 @@ def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, 
             at = natural(n0)
             B0_e[at] = i
             B0_t[at] = time[i]
-            B0__c_symbol[at] = c_symbol[i]
-            B0__c_price[at] = c_price[i]
+            B0__c1_symbol[at] = c1_symbol[i]
+            B0__c0_price[at] = c0_price[i]
             B0_k0[at] = K0[i - k0]
             g = K0[i - k0]
             L1[at] = X1_last[g] if g >= 0 else -1
@@ -53,7 +53,7 @@ def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, 
 
 
 @kernel
-def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price):
+def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price):
     for i1 in range(natural(i0), n, piece):
         size = min(n - i1, piece)
         total = 0
@@ -74,21 +74,21 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_s
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
     m = nums[0]
     w = nums[1]
     f0 = PF[0, 0]
     f1 = PF[1, 0]
-    for j_a in range(r0, r1):
+    for j_v0_a in range(r0, r1):
         m_0 = m
         w_0 = w
         f0_0 = f0
         f1_0 = f1
-        e_a = B0_e[j_a]
-        t_a = B0_t[j_a]
-        a__c_symbol = B0__c_symbol[j_a]
-        a__c_price = B0__c_price[j_a]
-        if now < INT_MAX and now - t_a <= 3600000:  # it may wait for the stream
+        e_v0_a = B0_e[j_v0_a]
+        t_v0_a = B0_t[j_v0_a]
+        v0_a__c1_symbol = B0__c1_symbol[j_v0_a]
+        v0_a__c0_price = B0__c0_price[j_v0_a]
+        if now < INT_MAX and now - t_v0_a <= 3600000:  # it may wait for the stream
             if f0 >= P0__t.shape[0]:
                 # no room: the caller makes some and comes back
                 nums[0] = m_0
@@ -96,37 +96,37 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 PF[0, 0] = f0_0
                 PF[1, 0] = f1_0
                 nums[2] = 2
-                return j_a
-            P0_a[f0] = j_a
-            P0__t[f0] = t_a
-            g = B0_k0[j_a]
+                return j_v0_a
+            P0_v0_a[f0] = j_v0_a
+            P0__t[f0] = t_v0_a
+            g = B0_k0[j_v0_a]
             P0_id1[f0] = g
             if g >= 0:
                 P0_next1[f0] = P0_head1[g]
                 P0_head1[g] = f0
             f0 += 1
-        at_b = L1[j_a]
-        back_b = X1_prev[at_b] if at_b >= 0 else -1
-        while back_b >= 0 and t_a - B1_t[back_b] <= 3600000:
-            at_b = back_b
-            back_b = X1_prev[at_b]
-        if at_b < 0:
-            at_b = first_of(X1_first, B0_k0[j_a])
-        while at_b >= 0:  # take B b with the same symbol
-            j_b = at_b
-            at_b = X1_next[j_b]
-            if B1_t[j_b] - t_a > 3600000:  # WITHIN
+        at_v1_b = L1[j_v0_a]
+        back_v1_b = X1_prev[at_v1_b] if at_v1_b >= 0 else -1
+        while back_v1_b >= 0 and t_v0_a - B1_t[back_v1_b] <= 3600000:
+            at_v1_b = back_v1_b
+            back_v1_b = X1_prev[at_v1_b]
+        if at_v1_b < 0:
+            at_v1_b = first_of(X1_first, B0_k0[j_v0_a])
+        while at_v1_b >= 0:  # take B b with the same symbol
+            j_v1_b = at_v1_b
+            at_v1_b = X1_next[j_v1_b]
+            if B1_t[j_v1_b] - t_v0_a > 3600000:  # WITHIN
                 break
-            if t_a - B1_t[j_b] > 3600000:  # WITHIN
+            if t_v0_a - B1_t[j_v1_b] > 3600000:  # WITHIN
                 continue
-            e_b = B1_e[j_b]
-            t_b = B1_t[j_b]
-            b__c_symbol = B1__c_symbol[j_b]
-            b__c_volume = B1__c_volume[j_b]
-            b__c_volume_null = B1__c_volume_null[j_b]
-            if not (a__c_symbol == b__c_symbol and a__c_symbol >= 0 and b__c_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
+            e_v1_b = B1_e[j_v1_b]
+            t_v1_b = B1_t[j_v1_b]
+            v1_b__c1_symbol = B1__c1_symbol[j_v1_b]
+            v1_b__c2_volume = B1__c2_volume[j_v1_b]
+            v1_b__c2_volume_null = B1__c2_volume_null[j_v1_b]
+            if not (v0_a__c1_symbol == v1_b__c1_symbol and v0_a__c1_symbol >= 0 and v1_b__c1_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
                 continue
-            if now < INT_MAX and now - min(t_a, t_b) <= 3600000:  # it may wait for the stream
+            if now < INT_MAX and now - min(t_v0_a, t_v1_b) <= 3600000:  # it may wait for the stream
                 if f1 >= P1__t.shape[0]:
                     # no room: the caller makes some and comes back
                     nums[0] = m_0
@@ -134,38 +134,38 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     PF[0, 0] = f0_0
                     PF[1, 0] = f1_0
                     nums[2] = 3
-                    return j_a
-                P1_a[f1] = j_a
-                P1_b[f1] = j_b
-                P1__t[f1] = min(t_a, t_b)
-                g = B1_k1[j_b]
+                    return j_v0_a
+                P1_v0_a[f1] = j_v0_a
+                P1_v1_b[f1] = j_v1_b
+                P1__t[f1] = min(t_v0_a, t_v1_b)
+                g = B1_k1[j_v1_b]
                 P1_id2[f1] = g
                 if g >= 0:
                     P1_next2[f1] = P1_head2[g]
                     P1_head2[g] = f1
                 f1 += 1
             if quiet == 0:
-                at_c = L0[j_b]
-                back_c = X0_prev[at_c] if at_c >= 0 else -1
-                while back_c >= 0 and max(t_a, t_b) - B2_t[back_c] <= 3600000:
-                    at_c = back_c
-                    back_c = X0_prev[at_c]
-                if at_c < 0:
-                    at_c = first_of(X0_first, B1_k1[j_b])
-                while at_c >= 0:  # take C c with the same volume
-                    j_c = at_c
-                    at_c = X0_next[j_c]
-                    if B2_t[j_c] - min(t_a, t_b) > 3600000:  # WITHIN
+                at_v2_c = L0[j_v1_b]
+                back_v2_c = X0_prev[at_v2_c] if at_v2_c >= 0 else -1
+                while back_v2_c >= 0 and max(t_v0_a, t_v1_b) - B2_t[back_v2_c] <= 3600000:
+                    at_v2_c = back_v2_c
+                    back_v2_c = X0_prev[at_v2_c]
+                if at_v2_c < 0:
+                    at_v2_c = first_of(X0_first, B1_k1[j_v1_b])
+                while at_v2_c >= 0:  # take C c with the same volume
+                    j_v2_c = at_v2_c
+                    at_v2_c = X0_next[j_v2_c]
+                    if B2_t[j_v2_c] - min(t_v0_a, t_v1_b) > 3600000:  # WITHIN
                         break
-                    if max(t_a, t_b) - B2_t[j_c] > 3600000:  # WITHIN
+                    if max(t_v0_a, t_v1_b) - B2_t[j_v2_c] > 3600000:  # WITHIN
                         continue
-                    e_c = B2_e[j_c]
-                    c__c_volume = B2__c_volume[j_c]
-                    c__c_volume_null = B2__c_volume_null[j_c]
-                    c__c_price = B2__c_price[j_c]
-                    if not (not ((b__c_volume_null != 0) or (c__c_volume_null != 0)) and b__c_volume == c__c_volume):  # b.volume = c.volume   (query 2:55)
+                    e_v2_c = B2_e[j_v2_c]
+                    v2_c__c2_volume = B2__c2_volume[j_v2_c]
+                    v2_c__c2_volume_null = B2__c2_volume_null[j_v2_c]
+                    v2_c__c0_price = B2__c0_price[j_v2_c]
+                    if not (not ((v1_b__c2_volume_null != 0) or (v2_c__c2_volume_null != 0)) and v1_b__c2_volume == v2_c__c2_volume):  # b.volume = c.volume   (query 2:55)
                         continue
-                    if not (a__c_price < c__c_price):  # a.price < c.price   (query 2:79)
+                    if not (v0_a__c0_price < v2_c__c0_price):  # a.price < c.price   (query 2:79)
                         continue
                     if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
                         # no room: the caller makes some and comes back
@@ -174,14 +174,14 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         PF[0, 0] = f0_0
                         PF[1, 0] = f1_0
                         nums[2] = 1
-                        return j_a
-                    O_events[w] = e_a
+                        return j_v0_a
+                    O_events[w] = e_v0_a
                     O_codes[w] = 0
                     w += 1
-                    O_events[w] = e_b
+                    O_events[w] = e_v1_b
                     O_codes[w] = 1
                     w += 1
-                    O_events[w] = e_c
+                    O_events[w] = e_v2_c
                     O_codes[w] = 2
                     w += 1
                     sort_match(O_events, O_codes, O_offsets[m], w)
@@ -195,73 +195,73 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
 
 
 @kernel
-def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
+def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
     m = nums[0]
     w = nums[1]
     f1 = PF[1, 0]
-    for j_b in range(r0, r1):
+    for j_v1_b in range(r0, r1):
         m_0 = m
         w_0 = w
         f1_0 = f1
-        e_b = B1_e[j_b]
-        t_b = B1_t[j_b]
-        b__c_symbol = B1__c_symbol[j_b]
-        b__c_volume = B1__c_volume[j_b]
-        b__c_volume_null = B1__c_volume_null[j_b]
-        at_q = first_of(P0_head1, B1_k0[j_b])
+        e_v1_b = B1_e[j_v1_b]
+        t_v1_b = B1_t[j_v1_b]
+        v1_b__c1_symbol = B1__c1_symbol[j_v1_b]
+        v1_b__c2_volume = B1__c2_volume[j_v1_b]
+        v1_b__c2_volume_null = B1__c2_volume_null[j_v1_b]
+        at_q = first_of(P0_head1, B1_k0[j_v1_b])
         while at_q >= 0:
             q = at_q
             at_q = P0_next1[q]
             if q >= PF[0, 1]:
                 continue  # made in this step
-            j_a = P0_a[q]
-            e_a = B0_e[j_a]
-            t_a = B0_t[j_a]
-            a__c_symbol = B0__c_symbol[j_a]
-            a__c_price = B0__c_price[j_a]
-            if t_b - t_a > 3600000:  # WITHIN
+            j_v0_a = P0_v0_a[q]
+            e_v0_a = B0_e[j_v0_a]
+            t_v0_a = B0_t[j_v0_a]
+            v0_a__c1_symbol = B0__c1_symbol[j_v0_a]
+            v0_a__c0_price = B0__c0_price[j_v0_a]
+            if t_v1_b - t_v0_a > 3600000:  # WITHIN
                 continue
-            if not (a__c_symbol == b__c_symbol and a__c_symbol >= 0 and b__c_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
+            if not (v0_a__c1_symbol == v1_b__c1_symbol and v0_a__c1_symbol >= 0 and v1_b__c1_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
                 continue
-            if now < INT_MAX and now - min(t_a, t_b) <= 3600000:  # it may wait for the stream
+            if now < INT_MAX and now - min(t_v0_a, t_v1_b) <= 3600000:  # it may wait for the stream
                 if f1 >= P1__t.shape[0]:
                     # no room: the caller makes some and comes back
                     nums[0] = m_0
                     nums[1] = w_0
                     PF[1, 0] = f1_0
                     nums[2] = 3
-                    return j_b
-                P1_a[f1] = j_a
-                P1_b[f1] = j_b
-                P1__t[f1] = min(t_a, t_b)
-                g = B1_k1[j_b]
+                    return j_v1_b
+                P1_v0_a[f1] = j_v0_a
+                P1_v1_b[f1] = j_v1_b
+                P1__t[f1] = min(t_v0_a, t_v1_b)
+                g = B1_k1[j_v1_b]
                 P1_id2[f1] = g
                 if g >= 0:
                     P1_next2[f1] = P1_head2[g]
                     P1_head2[g] = f1
                 f1 += 1
             if quiet == 0:
-                at_c = L0[j_b]
-                back_c = X0_prev[at_c] if at_c >= 0 else -1
-                while back_c >= 0 and max(t_a, t_b) - B2_t[back_c] <= 3600000:
-                    at_c = back_c
-                    back_c = X0_prev[at_c]
-                if at_c < 0:
-                    at_c = first_of(X0_first, B1_k1[j_b])
-                while at_c >= 0:  # take C c with the same volume
-                    j_c = at_c
-                    at_c = X0_next[j_c]
-                    if B2_t[j_c] - min(t_a, t_b) > 3600000:  # WITHIN
+                at_v2_c = L0[j_v1_b]
+                back_v2_c = X0_prev[at_v2_c] if at_v2_c >= 0 else -1
+                while back_v2_c >= 0 and max(t_v0_a, t_v1_b) - B2_t[back_v2_c] <= 3600000:
+                    at_v2_c = back_v2_c
+                    back_v2_c = X0_prev[at_v2_c]
+                if at_v2_c < 0:
+                    at_v2_c = first_of(X0_first, B1_k1[j_v1_b])
+                while at_v2_c >= 0:  # take C c with the same volume
+                    j_v2_c = at_v2_c
+                    at_v2_c = X0_next[j_v2_c]
+                    if B2_t[j_v2_c] - min(t_v0_a, t_v1_b) > 3600000:  # WITHIN
                         break
-                    if max(t_a, t_b) - B2_t[j_c] > 3600000:  # WITHIN
+                    if max(t_v0_a, t_v1_b) - B2_t[j_v2_c] > 3600000:  # WITHIN
                         continue
-                    e_c = B2_e[j_c]
-                    c__c_volume = B2__c_volume[j_c]
-                    c__c_volume_null = B2__c_volume_null[j_c]
-                    c__c_price = B2__c_price[j_c]
-                    if not (not ((b__c_volume_null != 0) or (c__c_volume_null != 0)) and b__c_volume == c__c_volume):  # b.volume = c.volume   (query 2:55)
+                    e_v2_c = B2_e[j_v2_c]
+                    v2_c__c2_volume = B2__c2_volume[j_v2_c]
+                    v2_c__c2_volume_null = B2__c2_volume_null[j_v2_c]
+                    v2_c__c0_price = B2__c0_price[j_v2_c]
+                    if not (not ((v1_b__c2_volume_null != 0) or (v2_c__c2_volume_null != 0)) and v1_b__c2_volume == v2_c__c2_volume):  # b.volume = c.volume   (query 2:55)
                         continue
-                    if not (a__c_price < c__c_price):  # a.price < c.price   (query 2:79)
+                    if not (v0_a__c0_price < v2_c__c0_price):  # a.price < c.price   (query 2:79)
                         continue
                     if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
                         # no room: the caller makes some and comes back
@@ -269,14 +269,14 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
                         nums[1] = w_0
                         PF[1, 0] = f1_0
                         nums[2] = 1
-                        return j_b
-                    O_events[w] = e_a
+                        return j_v1_b
+                    O_events[w] = e_v0_a
                     O_codes[w] = 0
                     w += 1
-                    O_events[w] = e_b
+                    O_events[w] = e_v1_b
                     O_codes[w] = 1
                     w += 1
-                    O_events[w] = e_c
+                    O_events[w] = e_v2_c
                     O_codes[w] = 2
                     w += 1
                     sort_match(O_events, O_codes, O_offsets[m], w)
@@ -289,37 +289,37 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
 
 
 @kernel
-def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_symbol, c_volume, c_volume_null, c_price, FILL, MASK, B0_e, B0_t, B0__c_symbol, B0__c_price, B0_k0, B1_e, B1_t, B1__c_symbol, B1__c_volume, B1__c_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c_volume, B2__c_volume_null, B2__c_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_a, P1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
+def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
     m = nums[0]
     w = nums[1]
-    for j_c in range(r0, r1):
+    for j_v2_c in range(r0, r1):
         m_0 = m
         w_0 = w
-        e_c = B2_e[j_c]
-        t_c = B2_t[j_c]
-        c__c_volume = B2__c_volume[j_c]
-        c__c_volume_null = B2__c_volume_null[j_c]
-        c__c_price = B2__c_price[j_c]
-        at_q = first_of(P1_head2, B2_k1[j_c])
+        e_v2_c = B2_e[j_v2_c]
+        t_v2_c = B2_t[j_v2_c]
+        v2_c__c2_volume = B2__c2_volume[j_v2_c]
+        v2_c__c2_volume_null = B2__c2_volume_null[j_v2_c]
+        v2_c__c0_price = B2__c0_price[j_v2_c]
+        at_q = first_of(P1_head2, B2_k1[j_v2_c])
         while at_q >= 0:
             q = at_q
             at_q = P1_next2[q]
             if q >= PF[1, 1]:
                 continue  # made in this step
-            j_a = P1_a[q]
-            j_b = P1_b[q]
-            e_a = B0_e[j_a]
-            t_a = B0_t[j_a]
-            a__c_price = B0__c_price[j_a]
-            e_b = B1_e[j_b]
-            t_b = B1_t[j_b]
-            b__c_volume = B1__c_volume[j_b]
-            b__c_volume_null = B1__c_volume_null[j_b]
-            if t_c - min(t_a, t_b) > 3600000:  # WITHIN
+            j_v0_a = P1_v0_a[q]
+            j_v1_b = P1_v1_b[q]
+            e_v0_a = B0_e[j_v0_a]
+            t_v0_a = B0_t[j_v0_a]
+            v0_a__c0_price = B0__c0_price[j_v0_a]
+            e_v1_b = B1_e[j_v1_b]
+            t_v1_b = B1_t[j_v1_b]
+            v1_b__c2_volume = B1__c2_volume[j_v1_b]
+            v1_b__c2_volume_null = B1__c2_volume_null[j_v1_b]
+            if t_v2_c - min(t_v0_a, t_v1_b) > 3600000:  # WITHIN
                 continue
-            if not (not ((b__c_volume_null != 0) or (c__c_volume_null != 0)) and b__c_volume == c__c_volume):  # b.volume = c.volume   (query 2:55)
+            if not (not ((v1_b__c2_volume_null != 0) or (v2_c__c2_volume_null != 0)) and v1_b__c2_volume == v2_c__c2_volume):  # b.volume = c.volume   (query 2:55)
                 continue
-            if not (a__c_price < c__c_price):  # a.price < c.price   (query 2:79)
+            if not (v0_a__c0_price < v2_c__c0_price):  # a.price < c.price   (query 2:79)
                 continue
             if quiet == 0:
                 if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
@@ -327,14 +327,14 @@ def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
                     nums[0] = m_0
                     nums[1] = w_0
                     nums[2] = 1
-                    return j_c
-                O_events[w] = e_a
+                    return j_v2_c
+                O_events[w] = e_v0_a
                 O_codes[w] = 0
                 w += 1
-                O_events[w] = e_b
+                O_events[w] = e_v1_b
                 O_codes[w] = 1
                 w += 1
-                O_events[w] = e_c
+                O_events[w] = e_v2_c
                 O_codes[w] = 2
                 w += 1
                 sort_match(O_events, O_codes, O_offsets[m], w)

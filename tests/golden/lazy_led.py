@@ -8,7 +8,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of b
     n1 = FILL[1]  # of a
     for i1 in range(natural(i0), n, 4096):
@@ -27,14 +27,14 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_offse
         for at in range(natural(n0_0), n0):
             i = natural(B0_e[at])
             B0_t[at] = time[i]
-    turn_leads(WIDTH[0, 1], n1, B1_e, D0, WIDTH[0, 0], C0, LED, c0_offsets, c0_values, c0_null)  # what leads lists, in blocks
+    turn_leads(WIDTH[0, 1], n1, B1_e, D0, WIDTH[0, 0], C0, LED, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null)  # what leads lists, in blocks
     WIDTH[0, 1] = n1
     FILL[0] = n0
     FILL[1] = n1
 
 
 @kernel
-def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null):
+def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null):
     for i1 in range(natural(i0), n, piece):
         size = min(n - i1, piece)
         total = 0
@@ -50,43 +50,43 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c0_offsets, c0_values, c0_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take B b
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take B b
     m = nums[0]
     w = nums[1]
-    from1_a = 0
-    to1_a = 0
-    for j_b in range(r0, r1):
+    from1_v0_a = 0
+    to1_v0_a = 0
+    for j_v1_b in range(r0, r1):
         m_0 = m
         w_0 = w
-        e_b = B0_e[j_b]
-        t_b = B0_t[j_b]
+        e_v1_b = B0_e[j_v1_b]
+        t_v1_b = B0_t[j_v1_b]
         if quiet == 0:
-            lo_a = from1_a = next_lower(B1_t, from1_a, FILL[1], t_b - 600000)  # WITHIN
-            hi_a = to1_a = next_lower(B1_t, to1_a, FILL[1], t_b)  # before b
-            squares_a = dot(c0_offsets, c0_values, c0_null, e_b, c0_offsets, c0_values, c0_null, e_b)
-            limit_a = least_near(0.9, squares_a, c0_offsets[e_b + 1] - c0_offsets[e_b], WIDTH[0, 0])
-            if abs(limit_a) < inf:  # what leads it
-                LED[26] = rest_of(squares_a, coefficients(c0_values, c0_offsets[e_b], WIDTH[0, 0], C0, -1.0, LED, 18), WIDTH[0, 0])
-            base_a = (lo_a & -64) - 64
-            bits_a = 0
-            while bits_a != 0 or base_a + 64 < hi_a:  # take A a, 64 at a time
-                if bits_a == 0:  # dot(a.`standardise(e.history)`, b.`standardise(e.history)`) < -0.9   (query 2:31)
-                    base_a += 64
-                    bits_a = near(D0, 9, base_a, lo_a, hi_a, LED, 18, 1.0, limit_a)
+            lo_v0_a = from1_v0_a = next_lower(B1_t, from1_v0_a, FILL[1], t_v1_b - 600000)  # WITHIN
+            hi_v0_a = to1_v0_a = next_lower(B1_t, to1_v0_a, FILL[1], t_v1_b)  # before b
+            squares_v0_a = dot(c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, e_v1_b, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, e_v1_b)
+            limit_v0_a = least_near(0.9, squares_v0_a, c0_standardise_e_history_offsets[e_v1_b + 1] - c0_standardise_e_history_offsets[e_v1_b], WIDTH[0, 0])
+            if abs(limit_v0_a) < inf:  # what leads it
+                LED[26] = rest_of(squares_v0_a, coefficients(c0_standardise_e_history_values, c0_standardise_e_history_offsets[e_v1_b], WIDTH[0, 0], C0, -1.0, LED, 18), WIDTH[0, 0])
+            base_v0_a = (lo_v0_a & -64) - 64
+            bits_v0_a = 0
+            while bits_v0_a != 0 or base_v0_a + 64 < hi_v0_a:  # take A a, 64 at a time
+                if bits_v0_a == 0:  # dot(a.`standardise(e.history)`, b.`standardise(e.history)`) < -0.9   (query 2:31)
+                    base_v0_a += 64
+                    bits_v0_a = near(D0, 9, base_v0_a, lo_v0_a, hi_v0_a, LED, 18, 1.0, limit_v0_a)
                     continue
-                j_a = base_a + lowest(bits_a)
-                bits_a = without_lowest(bits_a)
-                e_a = B1_e[j_a]
-                if not (dot(c0_offsets, c0_values, c0_null, e_a, c0_offsets, c0_values, c0_null, e_b) < -0.9):  # dot(a.`standardise(e.history)`, b.`standardise(e.history)`) < -0.9   (query 2:31)
+                j_v0_a = base_v0_a + lowest(bits_v0_a)
+                bits_v0_a = without_lowest(bits_v0_a)
+                e_v0_a = B1_e[j_v0_a]
+                if not (dot(c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, e_v0_a, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, e_v1_b) < -0.9):  # dot(a.`standardise(e.history)`, b.`standardise(e.history)`) < -0.9   (query 2:31)
                     continue
                 if w + 2 > O_events.shape[0]:
                     # no room: the caller makes some and comes back
                     nums[0] = m_0
                     nums[1] = w_0
                     nums[2] = 1
-                    return j_b
-                O_events[natural(w + 0)] = e_a
-                O_events[natural(w + 1)] = e_b
+                    return j_v1_b
+                O_events[natural(w + 0)] = e_v0_a
+                O_events[natural(w + 1)] = e_v1_b
                 w += 2
                 m += 1
     nums[0] = m

@@ -9,7 +9,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, FILL, MASK, B0_e, B0_t, B0_p, B0__c1_volume, B0__c1_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_v1_b, E_v1_b, RI_v1_b, RF_v1_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of a
@@ -35,8 +35,8 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price,
             B0_e[at] = i
             B0_t[at] = time[i]
             B0_p[at] = part[i]
-            B0__c_volume[at] = c_volume[i]
-            B0__c_volume_null[at] = c_volume_null[i]
+            B0__c1_volume[at] = c1_volume[i]
+            B0__c1_volume_null[at] = c1_volume_null[i]
             g = part[i]
             L0[at] = X0_last[g] if g >= 0 else -1
             g = part[i]
@@ -48,7 +48,7 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c_price,
 
 
 @kernel
-def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     for i1 in range(natural(i0), n, piece):
         size = min(n - i1, piece)
         total = 0
@@ -69,98 +69,98 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c_p
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, FILL, MASK, B0_e, B0_t, B0_p, B0__c_volume, B0__c_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_b, E_b, RI_b, RF_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, FILL, MASK, B0_e, B0_t, B0_p, B0__c1_volume, B0__c1_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, S_v1_b, E_v1_b, RI_v1_b, RF_v1_b, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
-    for j_c in range(r0, r1):
+    for j_v2_c in range(r0, r1):
         m_0 = m
         w_0 = w
-        e_c = B0_e[j_c]
-        t_c = B0_t[j_c]
-        c__c_volume = B0__c_volume[j_c]
-        c__c_volume_null = B0__c_volume_null[j_c]
+        e_v2_c = B0_e[j_v2_c]
+        t_v2_c = B0_t[j_v2_c]
+        v2_c__c1_volume = B0__c1_volume[j_v2_c]
+        v2_c__c1_volume_null = B0__c1_volume_null[j_v2_c]
         if quiet == 0:
-            at_a = L1[j_c]
-            while at_a >= 0:  # take A a with the same symbol
-                j_a = at_a
-                at_a = X1_prev[j_a]
-                if B2_t[j_a] >= t_c:  # before c
+            at_v0_a = L1[j_v2_c]
+            while at_v0_a >= 0:  # take A a with the same symbol
+                j_v0_a = at_v0_a
+                at_v0_a = X1_prev[j_v0_a]
+                if B2_t[j_v0_a] >= t_v2_c:  # before c
                     continue
-                if t_c - B2_t[j_a] > 600000:  # WITHIN
+                if t_v2_c - B2_t[j_v0_a] > 600000:  # WITHIN
                     break
-                e_a = B2_e[j_a]
-                t_a = B2_t[j_a]
-                at_b = L0[j_c]
-                back_b = X0_prev[at_b] if at_b >= 0 else -1
-                while back_b >= 0 and B1_t[back_b] > t_a:
-                    at_b = back_b
-                    back_b = X0_prev[at_b]
-                if at_b < 0:
-                    at_b = first_of(X0_first, B0_p[j_c])
+                e_v0_a = B2_e[j_v0_a]
+                t_v0_a = B2_t[j_v0_a]
+                at_v1_b = L0[j_v2_c]
+                back_v1_b = X0_prev[at_v1_b] if at_v1_b >= 0 else -1
+                while back_v1_b >= 0 and B1_t[back_v1_b] > t_v0_a:
+                    at_v1_b = back_v1_b
+                    back_v1_b = X0_prev[at_v1_b]
+                if at_v1_b < 0:
+                    at_v1_b = first_of(X0_first, B0_p[j_v2_c])
                 lists = 0
-                d_b = 0
-                RI_b[0, 0] = 0
-                RI_b[0, 1] = 0
-                RF_b[0, 0] = 0.0
+                d_v1_b = 0
+                RI_v1_b[0, 0] = 0
+                RI_v1_b[0, 1] = 0
+                RF_v1_b[0, 0] = 0.0
                 while True:  # iterate B b
-                    if at_b < 0 or B1_t[at_b] >= t_c or d_b >= 5:
-                        if d_b == 0:
+                    if at_v1_b < 0 or B1_t[at_v1_b] >= t_v2_c or d_v1_b >= 5:
+                        if d_v1_b == 0:
                             break
-                        d_b -= 1
-                        at_b = S_b[d_b]
-                        at_b = X0_next[at_b]
+                        d_v1_b -= 1
+                        at_v1_b = S_v1_b[d_v1_b]
+                        at_v1_b = X0_next[at_v1_b]
                         continue
-                    j_b = at_b
-                    at_b = X0_next[at_b]
-                    e_b = B1_e[j_b]
-                    if d_b > 0 and rank[e_b] <= rank[E_b[d_b - 1]]:  # concurrent with the last one
+                    j_v1_b = at_v1_b
+                    at_v1_b = X0_next[at_v1_b]
+                    e_v1_b = B1_e[j_v1_b]
+                    if d_v1_b > 0 and rank[e_v1_b] <= rank[E_v1_b[d_v1_b - 1]]:  # concurrent with the last one
                         continue
-                    if B1_t[j_b] <= t_a:  # after a
+                    if B1_t[j_v1_b] <= t_v0_a:  # after a
                         continue
                     ok = True
-                    if d_b == 0:
+                    if d_v1_b == 0:
                         pass
                     else:
-                        ok = ok and (c_price[e_b] > RF_b[d_b, 0])  # b[i].price > b[i-1].price   (query 2:44)
+                        ok = ok and (c0_price[e_v1_b] > RF_v1_b[d_v1_b, 0])  # b[i].price > b[i-1].price   (query 2:44)
                     if not ok:
                         continue
-                    S_b[d_b] = j_b
-                    E_b[d_b] = e_b
-                    RI_b[d_b + 1, 0] = RI_b[d_b, 0]
-                    RI_b[d_b + 1, 1] = RI_b[d_b, 1]
-                    RF_b[d_b + 1, 0] = RF_b[d_b, 0]
-                    RF_b[d_b + 1, 0] = c_price[e_b]
-                    if not (c_volume_null[e_b] != 0):
-                        x = c_volume[e_b]
-                        RI_b[d_b + 1, 0] += 1
-                        RI_b[d_b + 1, 1] = x if RI_b[d_b + 1, 0] == 1 or x > RI_b[d_b + 1, 1] else RI_b[d_b + 1, 1]
-                    d_b += 1
+                    S_v1_b[d_v1_b] = j_v1_b
+                    E_v1_b[d_v1_b] = e_v1_b
+                    RI_v1_b[d_v1_b + 1, 0] = RI_v1_b[d_v1_b, 0]
+                    RI_v1_b[d_v1_b + 1, 1] = RI_v1_b[d_v1_b, 1]
+                    RF_v1_b[d_v1_b + 1, 0] = RF_v1_b[d_v1_b, 0]
+                    RF_v1_b[d_v1_b + 1, 0] = c0_price[e_v1_b]
+                    if not (c1_volume_null[e_v1_b] != 0):
+                        x = c1_volume[e_v1_b]
+                        RI_v1_b[d_v1_b + 1, 0] += 1
+                        RI_v1_b[d_v1_b + 1, 1] = x if RI_v1_b[d_v1_b + 1, 0] == 1 or x > RI_v1_b[d_v1_b + 1, 1] else RI_v1_b[d_v1_b + 1, 1]
+                    d_v1_b += 1
                     lists += 1
                     if lists > nums[3]:
                         nums[0] = m_0
                         nums[1] = w_0
                         nums[2] = -1
-                        return j_c
-                    if (not ((c__c_volume_null != 0) or (RI_b[d_b, 0] == 0)) and c__c_volume <= RI_b[d_b, 1]):  # no longer list can be true: c.volume > max(b[].volume)   (query 2:74)
-                        d_b -= 1
+                        return j_v2_c
+                    if (not ((v2_c__c1_volume_null != 0) or (RI_v1_b[d_v1_b, 0] == 0)) and v2_c__c1_volume <= RI_v1_b[d_v1_b, 1]):  # no longer list can be true: c.volume > max(b[].volume)   (query 2:74)
+                        d_v1_b -= 1
                         continue
-                    ok = d_b >= 2
-                    ok = ok and (not ((c__c_volume_null != 0) or (RI_b[d_b, 0] == 0)) and c__c_volume > RI_b[d_b, 1])  # c.volume > max(b[].volume)   (query 2:74)
+                    ok = d_v1_b >= 2
+                    ok = ok and (not ((v2_c__c1_volume_null != 0) or (RI_v1_b[d_v1_b, 0] == 0)) and v2_c__c1_volume > RI_v1_b[d_v1_b, 1])  # c.volume > max(b[].volume)   (query 2:74)
                     if ok:
-                        if m + 1 >= O_offsets.shape[0] or w + 2 + d_b > O_events.shape[0]:
+                        if m + 1 >= O_offsets.shape[0] or w + 2 + d_v1_b > O_events.shape[0]:
                             # no room: the caller makes some and comes back
                             nums[0] = m_0
                             nums[1] = w_0
                             nums[2] = 1
-                            return j_c
-                        O_events[w] = e_a
+                            return j_v2_c
+                        O_events[w] = e_v0_a
                         O_codes[w] = 0
                         w += 1
-                        for k in range(d_b):
-                            O_events[w] = E_b[k]
+                        for k in range(d_v1_b):
+                            O_events[w] = E_v1_b[k]
                             O_codes[w] = 1
                             w += 1
-                        O_events[w] = e_c
+                        O_events[w] = e_v2_c
                         O_codes[w] = 2
                         w += 1
                         m += 1

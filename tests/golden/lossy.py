@@ -15,7 +15,7 @@
 
 
 @kernel
-def seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null):  # was r observed where the path has none?
+def seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null):  # was r observed where the path has none?
     q = latest(0, 1, 3, base, QN, HEAD, B, QB)
     event = later_event(i, 1, 3, B)
     above = earlier_rank(1, rank, B)
@@ -27,11 +27,11 @@ def seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_sy
             B[3] = e
             ok = True
             if ok:  # r.symbol = e.symbol   (query 2:79)
-                ok = (c_symbol[B[3]] == c_symbol[B[2]] and c_symbol[B[3]] >= 0 and c_symbol[B[2]] >= 0)
+                ok = (c1_symbol[B[3]] == c1_symbol[B[2]] and c1_symbol[B[3]] >= 0 and c1_symbol[B[2]] >= 0)
             if ok and B[0] >= 0:  # r.volume = s.volume[0]   (query 3:56)
-                ok = (not ((c_volume_null[B[3]] != 0) or (c_volume_null[B[0]] != 0)) and c_volume[B[3]] == c_volume[B[0]])
+                ok = (not ((c2_volume_null[B[3]] != 0) or (c2_volume_null[B[0]] != 0)) and c2_volume[B[3]] == c2_volume[B[0]])
             if ok and B[0] < 0:  # r.volume = s.volume[0]   (query 3:56)
-                ok = (not (c_volume_null[B[3]] != 0) and c_volume[B[3]] == 0)
+                ok = (not (c2_volume_null[B[3]] != 0) and c2_volume[B[3]] == 0)
             B[3] = -1
             if ok:
                 return True
@@ -40,7 +40,7 @@ def seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_sy
 
 
 @kernel
-def seen_0(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null):  # was s observed where the path has none?
+def seen_0(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null):  # was s observed where the path has none?
     q = latest(1, 1, 3, base, QN, HEAD, B, QB)
     event = later_event(i, 1, 3, B)
     above = earlier_rank(0, rank, B)
@@ -52,11 +52,11 @@ def seen_0(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_sy
             B[0] = e
             ok = True
             if ok:  # s.symbol[e.symbol] = e.symbol   (query 2:11)
-                ok = (c_symbol[B[0]] == c_symbol[B[2]] and c_symbol[B[0]] >= 0 and c_symbol[B[2]] >= 0)
+                ok = (c1_symbol[B[0]] == c1_symbol[B[2]] and c1_symbol[B[0]] >= 0 and c1_symbol[B[2]] >= 0)
             if ok and B[1] >= 0:  # s.price[g.price] <= g.price[s.price]   (query 3:15)
-                ok = (c_price[B[0]] <= c_price[B[1]])
+                ok = (c0_price[B[0]] <= c0_price[B[1]])
             if ok and B[1] < 0:  # s.price[g.price] <= g.price[s.price]   (query 3:15)
-                ok = (c_price[B[0]] <= c_price[B[0]])
+                ok = (c0_price[B[0]] <= c0_price[B[0]])
             B[0] = -1
             if ok:
                 return True
@@ -65,7 +65,7 @@ def seen_0(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_sy
 
 
 @kernel
-def seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null):  # was g observed where the path has none?
+def seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null):  # was g observed where the path has none?
     q = latest(2, 2, 3, base, QN, HEAD, B, QB)
     event = later_event(i, 2, 3, B)
     above = earlier_rank(1, rank, B)
@@ -77,11 +77,11 @@ def seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_sy
             B[1] = e
             ok = True
             if ok:  # g.symbol[e.symbol] = e.symbol   (query 2:45)
-                ok = (c_symbol[B[1]] == c_symbol[B[2]] and c_symbol[B[1]] >= 0 and c_symbol[B[2]] >= 0)
+                ok = (c1_symbol[B[1]] == c1_symbol[B[2]] and c1_symbol[B[1]] >= 0 and c1_symbol[B[2]] >= 0)
             if ok and B[0] >= 0:  # s.price[g.price] <= g.price[s.price]   (query 3:15)
-                ok = (c_price[B[0]] <= c_price[B[1]])
+                ok = (c0_price[B[0]] <= c0_price[B[1]])
             if ok and B[0] < 0:  # s.price[g.price] <= g.price[s.price]   (query 3:15)
-                ok = (c_price[B[1]] <= c_price[B[1]])
+                ok = (c0_price[B[1]] <= c0_price[B[1]])
             B[1] = -1
             if ok:
                 return True
@@ -90,7 +90,7 @@ def seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_sy
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, c_price, c_volume, c_volume_null, QE, QU, QO, QY, QN, MO, MY, FREE, HEAD, TAIL, MF, MB, S_first, S_start, S_coef, S_most, S_edge, S_lead, S_tail, S_end, B, QB, U, PC, PA, PX, PS, OUT, OUT_score):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, QE, QU, QO, QY, QN, MO, MY, FREE, HEAD, TAIL, MF, MB, S_first, S_start, S_coef, S_most, S_edge, S_lead, S_tail, S_end, B, QB, U, PC, PA, PX, PS, OUT, OUT_score):
     for i in range(i0, n):
         g = part[i]
         if g < 0:
@@ -147,18 +147,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     ok = True
                     if a == 0:  # s observed
                         if ok:  # s.symbol[e.symbol] = e.symbol   (query 2:11)
-                            ok = (c_symbol[B[0]] == c_symbol[B[2]] and c_symbol[B[0]] >= 0 and c_symbol[B[2]] >= 0)
+                            ok = (c1_symbol[B[0]] == c1_symbol[B[2]] and c1_symbol[B[0]] >= 0 and c1_symbol[B[2]] >= 0)
                         if ok and B[1] >= 0:  # s.price[g.price] <= g.price[s.price]   (query 3:15)
-                            ok = (c_price[B[0]] <= c_price[B[1]])
+                            ok = (c0_price[B[0]] <= c0_price[B[1]])
                         if ok and B[1] < 0:  # s.price[g.price] <= g.price[s.price]   (query 3:15)
-                            ok = (c_price[B[0]] <= c_price[B[0]])
+                            ok = (c0_price[B[0]] <= c0_price[B[0]])
                         if ok and depth >= 0 and j >= 1:  # r in the gap
-                            ok = not seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null)
+                            ok = not seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null)
                         if ok and depth >= 0 and j >= 2:  # g in the gap
-                            ok = not seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null)
+                            ok = not seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null)
                     elif a == 1:  # g observed
                         if ok:  # g.symbol[e.symbol] = e.symbol   (query 2:45)
-                            ok = (c_symbol[B[1]] == c_symbol[B[2]] and c_symbol[B[1]] >= 0 and c_symbol[B[2]] >= 0)
+                            ok = (c1_symbol[B[1]] == c1_symbol[B[2]] and c1_symbol[B[1]] >= 0 and c1_symbol[B[2]] >= 0)
                     if ok:
                         depth += 1
                         PC[depth] = a
@@ -179,11 +179,11 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                             s *= score_of(S_tail[l], room, S_first, S_start, S_coef)
                         ok = s >= 0.199999999
                         if ok and j >= 1:  # r in a gap
-                            ok = not seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null)
+                            ok = not seen_3(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null)
                         if ok and j >= 1:  # s in a gap
-                            ok = not seen_0(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null)
+                            ok = not seen_0(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null)
                         if ok and j >= 2:  # g in a gap
-                            ok = not seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c_symbol, c_price, c_volume, c_volume_null)
+                            ok = not seen_1(i, base, nums, time, rank, QE, QO, QN, HEAD, B, QB, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null)
                         if ok:
                             if nums[0] < OUT.shape[0]:
                                 OUT[nums[0], 0] = B[0]
@@ -199,12 +199,12 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_symbol, 
                     ok = True
                     if a == 0:  # s missing
                         if ok:  # s.symbol[e.symbol] = e.symbol   (query 2:11)
-                            ok = (c_symbol[B[2]] == c_symbol[B[2]] and c_symbol[B[2]] >= 0 and c_symbol[B[2]] >= 0)
+                            ok = (c1_symbol[B[2]] == c1_symbol[B[2]] and c1_symbol[B[2]] >= 0 and c1_symbol[B[2]] >= 0)
                         if ok and B[1] >= 0:  # s.price[g.price] <= g.price[s.price]   (query 3:15)
-                            ok = (c_price[B[1]] <= c_price[B[1]])
+                            ok = (c0_price[B[1]] <= c0_price[B[1]])
                     elif a == 1:  # g missing
                         if ok:  # g.symbol[e.symbol] = e.symbol   (query 2:45)
-                            ok = (c_symbol[B[2]] == c_symbol[B[2]] and c_symbol[B[2]] >= 0 and c_symbol[B[2]] >= 0)
+                            ok = (c1_symbol[B[2]] == c1_symbol[B[2]] and c1_symbol[B[2]] >= 0 and c1_symbol[B[2]] >= 0)
                     elif a == 2:  # e missing
                         ok = False  # it is never lost
                     if ok:

@@ -8,7 +8,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -54,7 +54,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             else:  # waiting for e
                 took = fit_1
                 took = took and later
-                took = took and (c_price[i] >= RF[r, 0])  # e.price >= s.price   (query 2:44)
+                took = took and (c0_price[i] >= RF[r, 0])  # e.price >= s.price   (query 2:44)
                 if took:
                     node = natural(nodes)
                     nodes = node + 1
@@ -75,7 +75,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
             RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RF[q, 0] = c_price[i]
+            RF[q, 0] = c0_price[i]
             RS[q] = 0
             RK[q] = k
             node = natural(nodes)
@@ -99,26 +99,26 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_price, c
 
 
 @kernel
-def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     first = M_events[M_offsets[m]]
     last = M_events[M_offsets[m + 1] - 1]
-    lo_r = 0
-    hi_r = rank.shape[0]
-    lo_r = max(lo_r, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after s
-    hi_r = min(hi_r, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m]]]))  # before e
-    lo_r = max(lo_r, lower_bound(time, 0, rank.shape[0], time[last] - 43200000))  # WITHIN
-    hi_r = min(hi_r, upper_bound(time, 0, rank.shape[0], time[first] + 43200000))  # WITHIN
-    j_r = lower_bound(C_part, C_start[0], C_start[1], part[first])
-    z_r = upper_bound(C_part, j_r, C_start[1], part[first])
-    j_r = lower_bound(C_event, j_r, z_r, lo_r)
-    z_r = lower_bound(C_event, j_r, z_r, hi_r)
-    while j_r < z_r:
-        e_r = C_event[j_r]
-        j_r += 1
-        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_r):  # an event of the match
+    lo_v1_r = 0
+    hi_v1_r = rank.shape[0]
+    lo_v1_r = max(lo_v1_r, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after s
+    hi_v1_r = min(hi_v1_r, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m]]]))  # before e
+    lo_v1_r = max(lo_v1_r, lower_bound(time, 0, rank.shape[0], time[last] - 43200000))  # WITHIN
+    hi_v1_r = min(hi_v1_r, upper_bound(time, 0, rank.shape[0], time[first] + 43200000))  # WITHIN
+    j_v1_r = lower_bound(C_part, C_start[0], C_start[1], part[first])
+    z_v1_r = upper_bound(C_part, j_v1_r, C_start[1], part[first])
+    j_v1_r = lower_bound(C_event, j_v1_r, z_v1_r, lo_v1_r)
+    z_v1_r = lower_bound(C_event, j_v1_r, z_v1_r, hi_v1_r)
+    while j_v1_r < z_v1_r:
+        e_v1_r = C_event[j_v1_r]
+        j_v1_r += 1
+        if contains(M_events, M_offsets[m], M_offsets[m + 1], e_v1_r):  # an event of the match
             continue
         ok = True  # r.volume = s.volume
-        ok = ok and (not ((c_volume_null[e_r] != 0) or (c_volume_null[V_events[V_offsets[0, m]]] != 0)) and c_volume[e_r] == c_volume[V_events[V_offsets[0, m]]])
+        ok = ok and (not ((c1_volume_null[e_v1_r] != 0) or (c1_volume_null[V_events[V_offsets[0, m]]] != 0)) and c1_volume[e_v1_r] == c1_volume[V_events[V_offsets[0, m]]])
         if not ok:
             continue
         return True
@@ -126,15 +126,15 @@ def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_price, c_vo
 
 
 @kernel
-def fits(c, n, keep, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null):
+def fits(c, n, keep, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
     if c == 0:  # r
         for i in range(n):
             keep[i] = part[i] >= 0 and (type_[i] == 2)
 
 
 @kernel
-def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
         keep[m] = 1
-        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c_price, c_volume, c_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0

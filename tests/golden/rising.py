@@ -12,7 +12,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, c_volume_null, c_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -62,7 +62,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                 go = fit_1
                 if go:
                     go = go and later
-                    go = go and (to_float(c_volume[i], (c_volume_null[i] != 0)) < (0.8 * to_float(RI[r, 1], (RI[r, 2] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
+                    go = go and (to_float(c1_volume[i], (c1_volume_null[i] != 0)) < (0.8 * to_float(RI[r, 1], (RI[r, 2] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
                 if go:  # proceed to b
                     if final_0 >= 0:  # another run ends with the same event
                         edge = natural(edges)
@@ -84,13 +84,13 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         final_0 = node
                 took = fit_0
                 took = took and later
-                took = took and (c_price[i] > divide(float(RF[r, 0]), float(RI[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
+                took = took and (c0_price[i] > divide(float(RF[r, 0]), float(RI[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
                 if took:
                     q = r
-                    RI[q, 1] = c_volume[i]
-                    RI[q, 2] = int(c_volume_null[i] != 0)
-                    if not isnan(c_price[i]):
-                        x = c_price[i]
+                    RI[q, 1] = c1_volume[i]
+                    RI[q, 2] = int(c1_volume_null[i] != 0)
+                    if not isnan(c0_price[i]):
+                        x = c0_price[i]
                         RI[q, 0] += 1
                         RF[q, 0] += x
                     RK[q] = k
@@ -173,7 +173,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
                         link = r
             r = after
         go = fit_0  # begin with a
-        go = go and (not (c_volume_null[i] != 0) and c_volume[i] > 1000)  # a[1].volume > 1000   (query 2:45)
+        go = go and (not (c1_volume_null[i] != 0) and c1_volume[i] > 1000)  # a[1].volume > 1000   (query 2:45)
         if go:
             free -= 1
             q = FREE[free]
@@ -184,10 +184,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c_volume, 
             RF[q, 0] = 0
             RN[q] = -1
             RT[q] = t
-            RI[q, 1] = c_volume[i]
-            RI[q, 2] = int(c_volume_null[i] != 0)
-            if not isnan(c_price[i]):
-                x = c_price[i]
+            RI[q, 1] = c1_volume[i]
+            RI[q, 2] = int(c1_volume_null[i] != 0)
+            if not isnan(c0_price[i]):
+                x = c0_price[i]
                 RI[q, 0] += 1
                 RF[q, 0] += x
             RS[q] = 0

@@ -17,8 +17,12 @@ from augury.ir import syntax
 from augury.ir.functions import BUILTINS, INTERNAL
 from augury.ir.query import Variable
 from augury.ir.terms import AGGREGATES
+from augury.printable import lone_surrogate
 from augury.schema import BOOL, FLOAT, INT, NULL, STRING, duration
 from augury.source import Span
+
+MOST_COMPARED = 16
+"""Values of an IN that are compared one by one, which is quicker than a search among few."""
 
 
 class Place(Enum):
@@ -123,6 +127,10 @@ def parameter(name: str, span: Span, scope: Scope) -> ir.Literal | None:
     """The value that the caller gave the parameter `name`."""
     if name in scope.parameters:
         literal = parameter_literal(scope.parameters[name], span)
+        if literal is not None and isinstance(literal.value, str) and lone_surrogate(literal.value) is not None:
+            message = f"the parameter `{name}` holds half of a surrogate pair, which is no character"
+            scope.problems.report("A291", message, span, "parameter", "was its value decoded as UTF-8?")
+            return None
         if literal is None:
             help = "a parameter is a boolean, a number, a string, a timedelta, a datetime or a list of numbers"
             value = repr(scope.parameters[name])
@@ -233,6 +241,14 @@ def _with_default(ref: ir.Ref, default: syntax.Expression, scope: Scope, place: 
 # -- conditions --------------------------------------------------------------------------------------------------------
 
 
+def _listed(operand: ir.Expr, items: list[ir.Expr], span: Span) -> ir.Member:
+    """The test for one of `items`, whose constants are set apart where they are many."""
+    listed = tuple(i for i in items if isinstance(i, ir.Literal))
+    if len(listed) <= MOST_COMPARED:
+        return ir.Member(operand, tuple(items), span=span)
+    return ir.Member(operand, tuple(i for i in items if not isinstance(i, ir.Literal)), listed, span=span)
+
+
 def _member(e: syntax.In, scope: Scope, place: Place) -> ir.Expr | None:
     operand = expression(e.operand, scope, place)
     items = _all([expression(item, scope, place) for item in e.items])
@@ -243,7 +259,7 @@ def _member(e: syntax.In, scope: Scope, place: Place) -> ir.Expr | None:
     if len(known) < len(pairs):
         return None
     if all(left == known[0][0] for left, _ in known):
-        return ir.Member(known[0][0], tuple(right for _, right in known), span=e.span)
+        return _listed(known[0][0], [right for _, right in known], e.span)
     # The items ask for different units of the operand.
     return ir.Or(tuple(ir.Compare("=", left, right, span=e.span) for left, right in known), span=e.span)
 

@@ -71,7 +71,8 @@ def parameter_literal(value: object, span: Span) -> Literal | None:
         case bool():
             return Literal(value, BOOL, span)
         case str():
-            return Literal(value, STRING, span)
+            # A subclass could bring comparisons of its own.
+            return Literal(str.__str__(value), STRING, span)
         case timedelta():
             return duration_literal(length_of(value), span)
         case datetime():

@@ -6,11 +6,13 @@ negated component are sorted by partition, then in stream order, so that a searc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from augury.codegen.constants import Constants
 from augury.codegen.expressions import Code, Leaf, true
 from augury.codegen.lines import Lines
+from augury.codegen.naming import identifiers, remark
 from augury.codegen.runs import Columns
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
@@ -25,7 +27,7 @@ def emit_absences(
     query: BoundQuery,
     branches: Sequence[Sequence[Absence]],
     columns: Columns,
-    strings: Sequence[str],
+    constants: Constants,
     arguments: str,
     *,
     counters: bool = False,
@@ -36,7 +38,8 @@ def emit_absences(
     """
     if not any(branches):
         return ()
-    emitter = _Absences(out, query, columns, strings, arguments, counters)
+    names = identifiers("v", [v.name for v in query.variables])
+    emitter = _Absences(out, query, columns, constants, arguments, counters, names)
     emitter.functions(branches)
     return tuple(emitter.negated)
 
@@ -46,9 +49,10 @@ class _Absences:
     out: Lines
     query: BoundQuery
     columns: Columns
-    strings: Sequence[str]
+    constants: Constants
     arguments: str
     counters: bool
+    names: Mapping[str, str]
     negated: list[Component] = field(default_factory=list)
     count: int = 0
 
@@ -74,10 +78,10 @@ class _Absences:
         out.add("@kernel")
         with out.block(f"def fits(c, n, keep, {self.arguments}):"):
             for k, c in enumerate(self.negated):
-                with out.block(f"if c == {k}:", c.variable), out.block("for i in range(n):"):
+                with out.block(f"if c == {k}:", remark(c.variable)), out.block("for i in range(n):"):
                     tests = ["part[i] >= 0"]
                     if c.types and self.query.schema.type is not None:
-                        types = " or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types)
+                        types = " or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types)
                         tests.append(f"({types})")
                     tests += [self._text(j, {c.variable: "i"}, {}) for j in c.alone]
                     out.add(f"keep[i] = {' and '.join(tests)}")
@@ -89,7 +93,7 @@ class _Absences:
         bound = dict(outer)
         inner = []
         for c in part.components:
-            bound[c.variable] = f"e_{c.variable}"
+            bound[c.variable] = f"e_{self.names[c.variable]}"
         for p in part.inner:
             inner.append(self._part(p, bound))
         extra = "".join(f", {e}" for e in outer.values())
@@ -120,17 +124,20 @@ class _Absences:
         c, *others = rest
         number = len(self.negated)
         self.negated.append(c)
-        v, e = c.variable, f"e_{c.variable}"
+        variable, v = c.variable, self.names[c.variable]
+        e = f"e_{v}"
         out.add(f"lo_{v} = 0")
         out.add(f"hi_{v} = rank.shape[0]")
-        for u in sorted(self._earlier(part, v)):
+        for u in sorted(self._earlier(part, variable)):
             event = bound.get(u) or self._last(u)
-            out.add(f"lo_{v} = max(lo_{v}, upper_bound(rank, 0, rank.shape[0], rank[{event}]))", f"after {u}")
-        for u in sorted(self._later(part, v)):
+            out.add(f"lo_{v} = max(lo_{v}, upper_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"after {u}"))
+        for u in sorted(self._later(part, variable)):
             # A later component of the part itself is not bound yet; its own search will look after this one.
             if u in bound or u in self._positive:
                 event = bound.get(u) or self._first(u)
-                out.add(f"hi_{v} = min(hi_{v}, lower_bound(rank, 0, rank.shape[0], rank[{event}]))", f"before {u}")
+                out.add(
+                    f"hi_{v} = min(hi_{v}, lower_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"before {u}")
+                )
         if isinstance(self.query.window, TimeWindow):
             w = self.query.window.ticks
             out.add(f"lo_{v} = max(lo_{v}, lower_bound(time, 0, rank.shape[0], time[last] - {w}))", "WITHIN")
@@ -151,7 +158,7 @@ class _Absences:
             if window:
                 with out.block(f"if {window}:", "WITHIN"):
                     out.add("continue")
-            bound = {**bound, v: e}
+            bound = {**bound, variable: e}
             for j in c.take:
                 self._test(j, bound)
             self._search(part, others, bound, inner)
@@ -182,15 +189,15 @@ class _Absences:
         """Go on with the next candidate unless `c` holds, for every element of the lists it reads."""
         out = self.out
         lists = sorted(c.each - bound.keys())
-        out.add("ok = True", str(c).replace("\n", " "))
+        out.add("ok = True", remark(c.brief))
         depth = out.depth
         walked: dict[str, tuple[str, str]] = {}
         for v in lists:
             first = 1 if v in c.from_second else 0
-            k = self._number(v)
-            out.add(f"for k_{v} in range(V_offsets[{k}, m] + {first}, V_offsets[{k}, m + 1]):")
+            k, at = self._number(v), f"k_{self.names[v]}"
+            out.add(f"for {at} in range(V_offsets[{k}, m] + {first}, V_offsets[{k}, m + 1]):")
             out.depth += 1
-            walked[v] = (f"V_events[k_{v}]", f"V_events[k_{v} - 1]")
+            walked[v] = (f"V_events[{at}]", f"V_events[{at} - 1]")
         if self.counters:
             out.add("nums[8] += 1", "predicate evaluations")
         out.add(f"ok = ok and {self._text(c, bound, walked)}")
@@ -217,7 +224,7 @@ class _Absences:
                 case Aggregate():
                     raise AssertionError("the planner refuses aggregates in conditions on negated events")
 
-        return true(c.expr, read, self.strings)
+        return true(c.expr, read, self.constants)
 
     @property
     def _positive(self) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from augury.codegen.expressions import true
 from augury.codegen.lines import Lines
+from augury.codegen.naming import identifier, origin
 from augury.codegen.runs import Place
 from augury.ir.predicate import Conjunct
 from augury.plan import Component
@@ -23,6 +24,11 @@ class Conditions:
     source: Source
     counters: bool
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The identifiers of the branch's variables."""
+        return {v: identifier("v", code, v) for v, code in self.codes.items()}
+
     def __post_init__(self) -> None:
         # Writing the texts once tells the value vector what runs must remember.
         for begins in (True, False) if self.component.iterated else (True,):
@@ -31,7 +37,7 @@ class Conditions:
 
     @staticmethod
     def text(c: Conjunct, at: Place) -> str:
-        return true(c.expr, at.read, at.strings)
+        return true(c.expr, at.read, at.constants)
 
     def take(self, out: Lines, name: str, run: str, *, begins: bool) -> None:
         """Statements that set `name` to false when event i cannot join the component."""
@@ -60,7 +66,7 @@ class Conditions:
             return
         with out.block(f"if {name}:", self.origin(c)):
             for depth, v in enumerate(walk):
-                out.add(f"n_{v} = gather(RN[{run}], {self.codes[v]}, NE, NP, NC, WALK[{depth}])")
+                out.add(f"n_{self.names[v]} = gather(RN[{run}], {self.codes[v]}, NE, NP, NC, WALK[{depth}])")
             self._walk(out, name, c, at, walk, 0)
 
     def _walk(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], depth: int) -> None:
@@ -72,8 +78,9 @@ class Conditions:
             return
         v = walk[depth]
         first = 1 if v in c.from_second else 0
-        with out.block(f"for k_{v} in range({first}, n_{v}):"):
-            events = (f"WALK[{depth}, k_{v}]", f"WALK[{depth}, k_{v} - 1]")
+        k, n = f"k_{self.names[v]}", f"n_{self.names[v]}"
+        with out.block(f"for {k} in range({first}, {n}):"):
+            events = (f"WALK[{depth}, {k}]", f"WALK[{depth}, {k} - 1]")
             self._walk(out, name, c, replace(at, walked={**at.walked, v: events}), walk, depth + 1)
             if depth + 1 < len(walk):
                 with out.block(f"if not {name}:"):
@@ -81,5 +88,4 @@ class Conditions:
 
     def origin(self, c: Conjunct) -> str:
         """The conjunct as text, and where it was written."""
-        line, column = self.source.position(c.span.start)
-        return f"{c}   ({self.source.name} {line}:{column})".replace("\n", " ")
+        return origin(c, self.source)

@@ -10,20 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import accumulate
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
-from augury.codegen.inventory import (
-    STREAM,
-    columns_of,
-    conjuncts_of,
-    emitted_names,
-    functions_of,
-    strings_of,
-    with_inner,
-)
+from augury.codegen.constants import constants_of, functions_of
+from augury.codegen.inventory import columns_of, conjuncts_of, stream_names, with_inner
 from augury.codegen.lines import Lines
 from augury.codegen.merging import Merging
+from augury.codegen.naming import heading, remark
 from augury.codegen.pools import Pools
 from augury.codegen.present import never_null
 from augury.codegen.runs import Place, Slot, ValueVector, updates
@@ -101,9 +96,9 @@ class _Emitter:
         self.merging = Merging(self.out, self.pools, self.vector, counters)
         self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
         self.tested = conjuncts_of(self.components)
-        self.strings = strings_of(self.components, self.tested)
+        self.constants = constants_of(self.components, self.tested)
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
-        self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+        self.arguments = stream_names(self.constants, self.specs)
         self.states = [
             _State(b, j, looping)
             for b, branch in enumerate(plan.branches)
@@ -112,6 +107,8 @@ class _Emitter:
             # After a list, the proceed edge leads straight into the next component: nobody waits for it.
             if (c.iterated if looping else j > 0 and not branch.components[j - 1].iterated)
         ]
+        self.numbers = {(s.branch, s.component, s.looping): k for k, s in enumerate(self.states)}
+        self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
         # Conditions are written first: what they read decides what a run must remember.
         self.conditions = {
             (b, j): self._conditions(b, j)
@@ -124,13 +121,13 @@ class _Emitter:
         self._advance()
         absent = [b.absent for b in self.plan.branches]
         negated = emit_absences(
-            self.out, self.plan.query, absent, self.columns, self.strings, self.arguments, counters=self.counters
+            self.out, self.plan.query, absent, self.columns, self.constants, self.arguments, counters=self.counters
         )
         entries = ("advance", *(("absent", "fits") if negated else ()))
         return EagerNfaSource(
-            kernel_source(f"{self.out}\n", entries),
+            kernel_source(f"{self.out}\n", entries, self.constants.arrays),
             self.specs,
-            self.strings,
+            self.constants.strings,
             max(1, len(self.vector.integers)),
             max(1, len(self.vector.floats)),
             tuple(k for k, s in enumerate(self.vector.integers) if s.holds_event),
@@ -147,29 +144,29 @@ class _Emitter:
         codes = {x.variable: self._code(b, k) for k, x in enumerate(branch.components)}
         if c.iterated and (c.low > 1 or c.high is not None):
             self.vector.cell("r", Slot(c.variable, "length"), j)
-        at = Place(self.vector, self.columns, self.strings, j, "r")
+        at = Place(self.vector, self.columns, self.constants, j, "r")
         return Conditions(c, at, codes, self.plan.query.source, self.counters)
 
     def _code(self, b: int, j: int) -> int:
         """The number of a component over all branches."""
-        return sum(len(branch.components) for branch in self.plan.branches[:b]) + j
+        return self.first_codes[b] + j
 
     def _state(self, b: int, j: int, looping: bool) -> int:
-        return next(k for k, s in enumerate(self.states) if (s.branch, s.component, s.looping) == (b, j, looping))
+        return self.numbers[b, j, looping]
 
     # -- text -----------------------------------------------------------------------------------------------------
 
     def _header(self) -> None:
         out = self.out
-        for line in str(self.plan.query.source.text).strip().splitlines():
-            out.add(f"# {line}".rstrip())
-        out.add("#")
-        out.add(f"# {self.plan.query.strategy}; runs {'merged' if self.plan.merge else 'not merged'}")
+        for line in heading(self.plan.query.source):
+            out.comment(line)
+        out.comment()
+        out.comment(f"{self.plan.query.strategy}; runs {'merged' if self.plan.merge else 'not merged'}")
         for k, s in enumerate(self.states):
             c = self.plan.branches[s.branch].components[s.component]
-            out.add(f"# state {k}: {'looping over' if s.looping else 'waiting for'} {c.variable}")
+            out.comment(f"state {k}: {'looping over' if s.looping else 'waiting for'} {remark(c.variable)}")
         for cell, holds in self.vector.described():
-            out.add(f"# {cell}: {holds}")
+            out.comment(f"{cell}: {remark(holds)}")
         out.add()
         out.add()
 
@@ -219,7 +216,7 @@ class _Emitter:
                 out.add(f"lead_{k} = idle_{k} = join_{k} = -1")
         for b, branch in enumerate(self.plan.branches):
             for j, c in enumerate(branch.components):
-                out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", f"{c.variable}")
+                out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", remark(c.variable))
         out.add("link = -1", "the run before r")
         with out.block("while r >= 0:"):
             out.add("after = RX[r]")
@@ -235,7 +232,7 @@ class _Emitter:
                 others = k + 1 < len(self.states) or word == "if"
                 with out.block(
                     f"{word} RS[r] == {k}:" if others else "else:",
-                    f"{'looping over' if s.looping else 'waiting for'} {c.variable}",
+                    remark(f"{'looping over' if s.looping else 'waiting for'} {c.variable}"),
                 ):
                     (self._looping if s.looping else self._waiting)(s)
                 word = "elif"
@@ -257,11 +254,11 @@ class _Emitter:
     def _fits(self, c: Component) -> str:
         tests = []
         if c.types and self.plan.query.schema.type is not None:
-            codes = [self.strings.index(t) for t in c.types]
+            codes = [self.constants.code(t) for t in c.types]
             tests.append(" or ".join(f"type_[i] == {code}" for code in codes))
         if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY:
             tests.append("part[i] >= 0")
-        at = Place(self.vector, self.columns, self.strings, -1, "r", c.variable, "i", begins=True)
+        at = Place(self.vector, self.columns, self.constants, -1, "r", c.variable, "i", begins=True)
         tests += [Conditions.text(j, at) for j in c.alone]
         return " and ".join(f"({t})" for t in tests) or "True"
 
@@ -280,7 +277,7 @@ class _Emitter:
             with out.block("if go:"):
                 self.conditions[s.branch, s.component].whole(out, "go", "r")
                 self._taken("go", s.branch, s.component + 1, begins=True, first=False)
-            with out.block("if go:", f"proceed to {branch.components[s.component + 1].variable}"):
+            with out.block("if go:", remark(f"proceed to {branch.components[s.component + 1].variable}")):
                 self._take(s.branch, s.component + 1, begins=True, copy=True)
         self._taken("took", s.branch, s.component, begins=False)
         self._move(s, s.component, begins=False)
@@ -330,7 +327,7 @@ class _Emitter:
 
     def _begin(self, b: int) -> None:
         out, c = self.out, self.plan.branches[b].components[0]
-        out.add(f"go = fit_{self._code(b, 0)}", f"begin with {c.variable}")
+        out.add(f"go = fit_{self._code(b, 0)}", remark(f"begin with {c.variable}"))
         self.conditions[b, 0].take(out, "go", "r", begins=True)
         start = "place[i]" if isinstance(self.plan.query.window, CountWindow) else "t"
         with out.block("if go:"):
@@ -364,7 +361,7 @@ class _Emitter:
         """Event i joins component j of run q, which moves on."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
-        for line in updates(self.vector, self.columns, self.strings, c.variable, begins):
+        for line in updates(self.vector, self.columns, self.constants, c.variable, begins):
             out.add(line)
         state = self._state(b, j, True) if c.iterated else self._state(b, j + 1, False)
         if run is not _Run.SAME or begins:

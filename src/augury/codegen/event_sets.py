@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from augury.codegen.absence import emit_absences
 from augury.codegen.conditions import Conditions
+from augury.codegen.constants import constants_of, functions_of
 from augury.codegen.eager_nfa import BUFFER, POOL, REGISTERS, ROOM, EagerNfaSource
-from augury.codegen.inventory import (
-    STREAM,
-    columns_of,
-    conjuncts_of,
-    emitted_names,
-    functions_of,
-    strings_of,
-    with_inner,
-)
+from augury.codegen.inventory import columns_of, conjuncts_of, stream_names, with_inner
 from augury.codegen.lines import Lines
+from augury.codegen.naming import heading, remark
 from augury.codegen.pools import Pools
 from augury.codegen.runs import Place, Slot, ValueVector, updates
 from augury.codegen.source import kernel_source
@@ -63,10 +58,11 @@ class _Emitter:
         self.vector = ValueVector()
         self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
         self.tested = [*conjuncts_of(self.components), *(j for b in plan.branches for j in b.conjuncts)]
-        self.strings = strings_of(self.components, self.tested)
+        self.constants = constants_of(self.components, self.tested)
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
-        self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
-        self.at = Place(self.vector, self.columns, self.strings, 0, "r")
+        self.arguments = stream_names(self.constants, self.specs)
+        self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
+        self.at = Place(self.vector, self.columns, self.constants, 0, "r")
         self._clear()
 
     def _clear(self) -> None:
@@ -77,12 +73,12 @@ class _Emitter:
         self._clear()
         self.write()
         absent = [b.absent for b in self.plan.branches]
-        negated = emit_absences(self.out, self.query, absent, self.columns, self.strings, self.arguments)
+        negated = emit_absences(self.out, self.query, absent, self.columns, self.constants, self.arguments)
         entries = ("advance", "flush", *(("absent", "fits") if negated else ()))
         return EagerNfaSource(
-            kernel_source(f"{self.out}\n", entries),
+            kernel_source(f"{self.out}\n", entries, self.constants.arrays),
             self.specs,
-            self.strings,
+            self.constants.strings,
             max(1, len(self.vector.integers)),
             max(1, len(self.vector.floats)),
             tuple(k for k, s in enumerate(self.vector.integers) if s.holds_event),
@@ -97,7 +93,7 @@ class _Emitter:
 
     def _code(self, b: int, j: int) -> int:
         """The number of a component over all branches."""
-        return sum(len(branch.components) for branch in self.plan.branches[:b]) + j
+        return self.first_codes[b] + j
 
     def _bits(self, b: int, variables: Iterable[str]) -> int:
         names = [c.variable for c in self.plan.branches[b].components]
@@ -135,15 +131,15 @@ class _Emitter:
 
     def _header(self) -> None:
         out = self.out
-        for line in str(self.query.source.text).strip().splitlines():
-            out.add(f"# {line}".rstrip())
-        out.add("#")
-        out.add(f"# {self.query.strategy}; RS is the set of bound variables")
+        for line in heading(self.query.source):
+            out.comment(line)
+        out.comment()
+        out.comment(f"{self.query.strategy}; RS is the set of bound variables")
         for b, branch in enumerate(self.plan.branches):
             bits = ", ".join(f"{1 << j} {c.variable}" for j, c in enumerate(branch.components))
-            out.add(f"# branch {b}: {bits}; all {self._all(b)}")
+            out.comment(remark(f"branch {b}: {bits}; all {self._all(b)}"))
         for cell, holds in self.vector.described():
-            out.add(f"# {cell}: {holds}")
+            out.comment(f"{cell}: {remark(holds)}")
         out.add()
         out.add()
 
@@ -176,7 +172,7 @@ class _Emitter:
         for b, branch in enumerate(self.plan.branches):
             for j, c in enumerate(branch.components):
                 fits.append(f"fit_{self._code(b, j)}")
-                out.add(f"{fits[-1]} = {self._fits(c)}", c.variable)
+                out.add(f"{fits[-1]} = {self._fits(c)}", remark(c.variable))
         if self.plan.filter:
             with out.block(f"if not ({' or '.join(fits)}):", "it fits nothing"):
                 out.add("continue")
@@ -226,7 +222,7 @@ class _Emitter:
     def _fits(self, c: Component) -> str:
         tests = []
         if c.types and self.query.schema.type is not None:
-            tests.append(" or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types))
+            tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
         if self.strict:
             tests.append("part[i] >= 0")
         at = replace(self.at, variable=c.variable, event="i", begins=True)
@@ -244,7 +240,7 @@ class _Emitter:
         word = "if"
         for j, c in enumerate(branch.components):
             test = f"fit_{self._code(b, j)}" + (" and mine" if self.query.partition_by and self.strict else "")
-            with out.block(f"{word} {test}:", c.variable):
+            with out.block(f"{word} {test}:", remark(c.variable)):
                 if c.iterated:
                     with out.block(f"if m & {1 << j} == 0:", "its first event"):
                         self._try(_Transition(b, j, begins=True))
@@ -332,7 +328,7 @@ class _Emitter:
         """Event i joins instance q; what waited for a list that it closes is tested on the new one."""
         out, branch = self.out, self.plan.branches[x.b]
         c = branch.components[x.j]
-        for line in updates(self.vector, self.columns, self.strings, c.variable, x.begins):
+        for line in updates(self.vector, self.columns, self.constants, c.variable, x.begins):
             out.add(line)
         tag = f"{(x.b << MOST_VARIABLES) + (1 << x.j)}" if mask == "0" else f"{mask} | {1 << x.j}"
         out.add(f"s = {tag}")
@@ -388,7 +384,7 @@ class _Emitter:
             if branch.before(c.variable):
                 continue
             x = _Transition(b, j, begins=True)
-            out.add(f"ok = fit_{self._code(b, j)}", f"start with {c.variable}")
+            out.add(f"ok = fit_{self._code(b, j)}", remark(f"start with {c.variable}"))
             self._conditions(x, "0")
             with out.block("if ok:"):
                 self.pools.allocate()

@@ -7,10 +7,12 @@ texts: when it is true, and when it is false.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
+from augury.codegen.constants import FLOATS, Constants, ValueSet, kind_of
+from augury.codegen.naming import constant
 from augury.ir.functions import BUILTINS
 from augury.ir.normal_form import OPPOSITE
 from augury.ir.predicate import (
@@ -30,6 +32,8 @@ from augury.ir.predicate import (
     Ref,
 )
 from augury.schema import FLOAT, ColumnType, Kind
+
+__all__ = ["NEVER", "Code", "Leaf", "Read", "false", "kind_of", "true", "value"]
 
 NEVER = ""
 """The null text of what is never null."""
@@ -66,84 +70,73 @@ Read: TypeAlias = "Callable[[Leaf], Code]"
 """How a piece of a run, or of an event, is read at the place the text is for."""
 
 
-def kind_of(type: ColumnType) -> str:
-    """The representation of a type inside a kernel."""
-    match type.kind:
-        case Kind.INT | Kind.TIMESTAMP | Kind.DURATION | Kind.NULL:
-            return "i"
-        case Kind.FLOAT:
-            return "f"
-        case Kind.STRING:
-            return "s"
-        case Kind.BOOL:
-            return "b"
-        case Kind.LIST | Kind.OTHER:
-            return "l"
-
-
-def true(e: Expr, read: Read, strings: Sequence[str]) -> str:
+def true(e: Expr, read: Read, constants: Constants) -> str:
     """Text that is true iff `e` is."""
     match e:
         case And(operands):
-            return _join(" and ", (true(o, read, strings) for o in operands))
+            return _join(" and ", (true(o, read, constants) for o in operands))
         case Or(operands):
-            return _join(" or ", (true(o, read, strings) for o in operands))
+            return _join(" or ", (true(o, read, constants) for o in operands))
         case Not(operand):
-            return false(operand, read, strings)
+            return false(operand, read, constants)
         case Compare(operator, left, right):
-            return _compare(operator, value(left, read, strings), value(right, read, strings))
-        case Member(operand, items):
-            wanted = value(operand, read, strings)
-            return _join(" or ", (_compare("=", wanted, value(i, read, strings)) for i in items))
+            return _compare(operator, value(left, read, constants), value(right, read, constants))
+        case Member(operand):
+            wanted = value(operand, read, constants)
+            sets, items = constants.value_sets(e)
+            found = [_known(wanted, _among(wanted, s)) for s in sets]
+            return _join(" or ", [*found, *(_compare("=", wanted, value(i, read, constants)) for i in items)])
         case IsNull(operand):
-            return value(operand, read, strings).is_null()
+            return value(operand, read, constants).is_null()
         case _:
-            code = value(e, read, strings)
+            code = value(e, read, constants)
             return _unless(code.null, f"{code.value} != 0")
 
 
-def false(e: Expr, read: Read, strings: Sequence[str]) -> str:
+def false(e: Expr, read: Read, constants: Constants) -> str:
     """Text that is true iff `e` is false, which is not the same as not true."""
     match e:
         case And(operands):
-            return _join(" or ", (false(o, read, strings) for o in operands))
+            return _join(" or ", (false(o, read, constants) for o in operands))
         case Or(operands):
-            return _join(" and ", (false(o, read, strings) for o in operands))
+            return _join(" and ", (false(o, read, constants) for o in operands))
         case Not(operand):
-            return true(operand, read, strings)
+            return true(operand, read, constants)
         case Compare(operator, left, right):
-            return _compare(OPPOSITE[operator], value(left, read, strings), value(right, read, strings))
-        case Member(operand, items):
-            wanted = value(operand, read, strings)
-            return _join(" and ", (_compare("!=", wanted, value(i, read, strings)) for i in items))
+            return _compare(OPPOSITE[operator], value(left, read, constants), value(right, read, constants))
+        case Member(operand):
+            wanted = value(operand, read, constants)
+            sets, items = constants.value_sets(e)
+            missing = [_known(wanted, f"not {_among(wanted, s)}") for s in sets]
+            return _join(" and ", [*missing, *(_compare("!=", wanted, value(i, read, constants)) for i in items)])
         case IsNull(operand):
-            return f"not {value(operand, read, strings).is_null()}"
+            return f"not {value(operand, read, constants).is_null()}"
         case _:
-            code = value(e, read, strings)
+            code = value(e, read, constants)
             return _unless(code.null, f"{code.value} == 0")
 
 
-def value(e: Expr, read: Read, strings: Sequence[str]) -> Code:
-    """The text of a value; `strings` are the dictionary's first entries, so a string literal is its index there."""
+def value(e: Expr, read: Read, constants: Constants) -> Code:
+    """The text of a value."""
     match e:
-        case Literal(constant, type):
-            if constant is None:
-                return Code("0", kind_of(type), "True")
-            if isinstance(constant, str):
-                return Code(str(strings.index(constant)), "s")
-            if isinstance(constant, bool):
-                return Code(str(int(constant)), "b")
-            return Code(repr(constant), kind_of(type))
+        case Literal(None, type):
+            return Code("0", kind_of(type), "True")
+        case Literal(str(text)):
+            return Code(constant(constants.code(text)), "s")
+        case Literal(bool() | int() | float() as number, type):
+            return Code(constant(number), kind_of(type))
+        case Literal():
+            raise AssertionError("a list is computed by the host")
         case Ref() | Aggregate() | ListLength():
             return read(e)
         case Arithmetic(operator, left, right, type):
-            return _arithmetic(operator, value(left, read, strings), value(right, read, strings), type)
+            return _arithmetic(operator, value(left, read, constants), value(right, read, constants), type)
         case Negate(operand, type):
-            return _arithmetic("-", Code("0", "i"), value(operand, read, strings), type)
+            return _arithmetic("-", Code("0", "i"), value(operand, read, constants), type)
         case Call(function, arguments, type):
-            return _call(function, [value(a, read, strings) for a in arguments], type)
+            return _call(function, [value(a, read, constants) for a in arguments], type, constants)
         case Compare() | And() | Or() | Not() | Member() | IsNull():
-            yes, no = true(e, read, strings), false(e, read, strings)
+            yes, no = true(e, read, constants), false(e, read, constants)
             return Code(f"int({yes})", "b", f"(not ({yes}) and not ({no}))")
         case _:
             assert_never(e)
@@ -161,6 +154,18 @@ def _compare(operator: str, left: Code, right: Code) -> str:
         # With NaN on either side every comparison is false, except Python's `!=`.
         return f"({x} < {y} or {x} > {y})" if operator == "!=" else f"({x} {_python(operator)} {y})"
     return _unless(_either(left.null, right.null), f"{left.value} {_python(operator)} {right.value}")
+
+
+def _among(wanted: Code, items: ValueSet) -> str:
+    """Text that is true iff a value that is not null is one of a set."""
+    x = wanted.as_float() if items.array == FLOATS else wanted.value
+    return f"in_set({items.array}, {items.first}, {items.end}, {x})"
+
+
+def _known(wanted: Code, text: str) -> str:
+    """`text`, for a value that is not null."""
+    null = wanted.is_null()
+    return f"({text})" if null == "False" else f"(not {null} and {text})"
 
 
 def _arithmetic(operator: str, left: Code, right: Code, type: ColumnType) -> Code:
@@ -187,7 +192,7 @@ def _arithmetic(operator: str, left: Code, right: Code, type: ColumnType) -> Cod
     return Code(text, "f")
 
 
-def _call(function: str, arguments: list[Code], type: ColumnType) -> Code:
+def _call(function: str, arguments: list[Code], type: ColumnType, constants: Constants) -> Code:
     first = arguments[0]
     match function:
         case "abs":
@@ -211,17 +216,12 @@ def _call(function: str, arguments: list[Code], type: ColumnType) -> Code:
         case _ if function in BUILTINS:
             raise AssertionError(f"`{function}` is computed by the host")
         case _:
-            return _registered(function, arguments, type)
+            return _registered(constants.functions[function], arguments, type)
 
 
-def registered_name(function: str) -> str:
-    """What a kernel calls a registered function."""
-    return f"f_{function}" if function.isascii() else f"f_{function.encode().hex()}"
-
-
-def _registered(function: str, arguments: list[Code], type: ColumnType) -> Code:
+def _registered(name: str, arguments: list[Code], type: ColumnType) -> Code:
     """A call of a Python function, which is not asked about nulls."""
-    call = f"{registered_name(function)}({', '.join(a.value for a in arguments)})"
+    call = f"{name}({', '.join(a.value for a in arguments)})"
     null = _either(*(a.is_null() for a in arguments if a.kind == "f" or a.null))
     match kind_of(type):
         case "f":
@@ -275,5 +275,5 @@ def _unless(null: str, text: str) -> str:
     return f"(not {null} and {text})" if null else f"({text})"
 
 
-def _join(word: str, texts: object) -> str:
-    return f"({word.join(texts)})"  # type: ignore[arg-type]
+def _join(word: str, texts: Iterable[str]) -> str:
+    return f"({word.join(texts)})"

@@ -1,26 +1,25 @@
-"""What the kernel of a plan must know beforehand: its strings, columns and registered functions."""
+"""What the kernel of a plan reads: its columns, and the arrays that hold them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.codegen.expressions import kind_of
+from augury.codegen.constants import Constants
+from augury.codegen.naming import identifiers
 from augury.codegen.runs import Columns
 from augury.codegen.source import KernelSource
-from augury.ir.functions import BUILTINS
-from augury.ir.predicate import Call, Conjunct, Expr, Literal, Ref, walk
+from augury.ir.predicate import Conjunct, Expr, Ref, walk
 from augury.plan import Absence, Component, Computed
 from augury.runtime.columns import ColumnSpec, Encoding, array_names
 from augury.runtime.dictionary import ranks
 from augury.runtime.events import EventStore
 
 STREAM = ("time", "rank", "place", "type_", "part")
-"""The arrays of every event that generated functions take first; the order of strings and the columns follow."""
+"""Arrays of every event that generated functions take first; the order of strings, sets and columns follow."""
 
 
 def with_inner(components: Iterable[Component], absent: Iterable[Absence]) -> Iterator[Component]:
@@ -35,26 +34,6 @@ def conjuncts_of(components: Iterable[Component]) -> list[Conjunct]:
     return [j for c in components for j in (*c.alone, *c.take, *c.whole)]
 
 
-def strings_of(components: Iterable[Component], conjuncts: Iterable[Conjunct]) -> tuple[str, ...]:
-    """The strings that the kernel knows by number: type names, then literals."""
-    found: dict[str, None] = {t: None for c in components for t in c.types}
-    for conjunct in conjuncts:
-        for e in walk(conjunct.expr):
-            if isinstance(e, Literal) and isinstance(e.value, str):
-                found[e.value] = None
-    return tuple(found)
-
-
-def functions_of(conjuncts: Iterable[Conjunct]) -> dict[str, tuple[str, ...]]:
-    """The registered functions that are called, with the kinds of their arguments."""
-    calls: dict[str, tuple[str, ...]] = {}
-    for conjunct in conjuncts:
-        for e in walk(conjunct.expr):
-            if isinstance(e, Call) and e.function not in BUILTINS:
-                calls[e.function] = tuple(kind_of(a.type) for a in e.arguments)
-    return calls
-
-
 def columns_of(
     components: Iterable[Component], conjuncts: Iterable[Conjunct], computed: Iterable[Computed]
 ) -> tuple[tuple[ColumnSpec, ...], Columns]:
@@ -66,9 +45,9 @@ def columns_of(
             if isinstance(e, Ref):
                 read.setdefault(e.column, []).append(e)
     specs: list[ColumnSpec] = []
-    names: dict[str, str] = {}
+    # Not by the order of conjuncts: plans that evaluate a query in another order share the arrays of events.
+    names = identifiers("c", sorted(read))
     for column, refs in read.items():
-        names[column] = _identifier(column, len(specs))
         expr: Expr = by_name.get(column) or Ref("e", column, refs[0].type)
         wanted = [types[e.variable] for e in refs]
         # An event of any type may be read by one that names none.
@@ -77,9 +56,14 @@ def columns_of(
     return tuple(specs), Columns(names)
 
 
-def _identifier(column: str, number: int) -> str:
-    """The column's own name where Python allows it; the prefix keeps it apart from the kernel's own names."""
-    return f"c_{column}" if re.fullmatch(r"[A-Za-z0-9_]+", column) and not column.endswith("_null") else f"c{number}"
+def stream_names(constants: Constants, specs: Sequence[ColumnSpec]) -> str:
+    """The parameters of generated functions for what `stream_arrays` gives."""
+    return ", ".join([*STREAM, *lookup_names(constants, specs)])
+
+
+def lookup_names(constants: Constants, specs: Sequence[ColumnSpec]) -> tuple[str, ...]:
+    """Those of them that conditions may read: the order of strings, sets of values, and columns."""
+    return ("string_rank", *constants.arrays, *emitted_names(specs))
 
 
 def emitted_names(specs: Sequence[ColumnSpec]) -> tuple[str, ...]:
@@ -96,5 +80,6 @@ def stream_arrays(
     return [
         *map(events.view, ("time", "rank", "place", "type", "partition")),
         order,
+        *source.sets,
         *map(events.view, emitted_names(specs)),
     ]

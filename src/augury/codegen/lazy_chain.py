@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from augury.codegen.absence import emit_absences
-from augury.codegen.inventory import STREAM, emitted_names, functions_of
+from augury.codegen.constants import functions_of
+from augury.codegen.inventory import stream_names
 from augury.codegen.lazy_lists import Lists
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lazy_report import NO_ROOM
@@ -27,7 +28,8 @@ from augury.codegen.lazy_source import (
     LazyChainSource,
     Pool,
 )
-from augury.codegen.lines import Lines
+from augury.codegen.lines import Line, Lines
+from augury.codegen.naming import heading, remark
 from augury.codegen.source import kernel_source
 from augury.plan import Absence, LazyChainPlan
 
@@ -56,14 +58,14 @@ class _Emitter(Lists):
             for selector in self.selectors.values():
                 self.out.lines += selector.lines
         negated = emit_absences(
-            self.out, self.query, self.nest.after, self.columns, self.strings, self._stream, counters=self.counters
+            self.out, self.query, self.nest.after, self.columns, self.constants, self._stream, counters=self.counters
         )
         names = ("store", "tally", *(e.name for e in self.entries), *(("absent", "fits") if negated else ()))
         variables = [c.variable for b in self.plan.branches for c in b.components]
         return LazyChainSource(
-            source=kernel_source(f"{self.out}\n".lstrip("\n"), names),
+            source=kernel_source(f"{self.out}\n".lstrip("\n"), names, self.constants.arrays),
             specs=self.specs,
-            strings=self.strings,
+            strings=self.constants.strings,
             layout=self.layout,
             arrays=tuple(self._own_arrays),
             pools=self._pools,
@@ -88,7 +90,7 @@ class _Emitter(Lists):
 
     @property
     def _stream(self) -> str:
-        return ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+        return stream_names(self.constants, self.specs)
 
     @property
     def _frequent(self) -> list[str]:
@@ -132,13 +134,13 @@ class _Emitter(Lists):
 
     def _header(self) -> None:
         out = self.out
-        for line in str(self.query.source.text).strip().splitlines():
-            out.add(f"# {line}".rstrip())
-        out.add("#")
+        for line in heading(self.query.source):
+            out.comment(line)
+        out.comment()
         for k, branch in enumerate(self.plan.branches):
-            out.add(f"# chain {k}: {', '.join(branch.evaluation)}; negation {self.plan.negation}")
+            out.comment(remark(f"chain {k}: {', '.join(branch.evaluation)}; negation {self.plan.negation}"))
         for b in self.layout.buffers:
-            out.add(f"# {b.name}: input buffer of {', '.join(b.variables)}")
+            out.comment(remark(f"{b.name}: input buffer of {', '.join(b.variables)}"))
 
     def _functions(self) -> None:
         for node in self.nest.nodes:
@@ -153,7 +155,7 @@ class _Emitter(Lists):
     def _function(self, entry: Entry, head: str, why: str, body: Lines) -> None:
         out = self.out
         self.entries.append(entry)
-        text = str(body)
+        text = body.code
         out.add()
         out.add()
         out.add("@kernel")
@@ -172,14 +174,14 @@ class _Emitter(Lists):
                 out.add(f"{cell} = {register}")
             out.add("return r1")
 
-    def _line(self, line: str, saved: Sequence[tuple[str, str]], at: str) -> None:
+    def _line(self, line: Line, saved: Sequence[tuple[str, str]], at: str) -> None:
         """A line of a body; `@full` stands for going back to where the outermost event was taken."""
-        if not line.lstrip().startswith("@full "):
+        if not line.text.startswith("@full "):
             self.out.lines.append(line)
             return
-        indent, what = line[: line.index("@")], line.split()[1]
+        what = line.text.split()[1]
         back = [*(f"{cell} = {register}_0" for register, cell in saved), f"nums[{FULL}] = {what}", f"return {at}"]
-        self.out.lines += [indent + text for text in back]
+        self.out.lines += [Line(line.depth, text, "") for text in back]
 
     def _registers(self, text: str) -> list[tuple[str, str]]:
         """What a function counts while it runs, and where it is kept: written back at the end, or put back if full."""
@@ -215,7 +217,7 @@ class _Emitter(Lists):
         c = node.step
         after = self._latest(c.after)
         if after:
-            with inside.block(f"if {self.rank}_{v} <= {after}:", f"after {', '.join(c.after)}"):
+            with inside.block(f"if {self.rank}_{v} <= {after}:", remark(f"after {', '.join(c.after)}")):
                 inside.add("continue")
         self._within(inside, f"t_{v}", bound, low=False)
         self._same_partition(inside, node, bound)
@@ -303,7 +305,7 @@ class _Emitter(Lists):
             test = f"now < INT_MAX and {now} - {earliest} <= {self.span}"
         with out.block(f"if {test}:", "it may wait for the stream"):
             with out.block(f"if f{node.number} >= {p}__t.shape[0]:"):
-                out.add(NO_ROOM)
+                out.comment(NO_ROOM)
                 self._full(out, f"{NO_ROOM_IN_POOL + node.number}")
             for u in node.path:
                 out.add(f"{p}_{self.names[u]}[f{node.number}] = j_{self.names[u]}")

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from augury.codegen.constants import constants_of
 from augury.codegen.expressions import Code, Leaf, true
-from augury.codegen.inventory import columns_of, conjuncts_of, strings_of, with_inner
+from augury.codegen.inventory import columns_of, conjuncts_of, with_inner
 from augury.codegen.lazy_layout import PARTITION, Buffer, Layout
-from augury.codegen.lazy_nest import Node, identifiers, nest
+from augury.codegen.lazy_nest import Node, nest
 from augury.codegen.lines import Lines
+from augury.codegen.naming import identifiers, origin, remark
 from augury.codegen.reporting import span_of
 from augury.codegen.runs import Place, ValueVector
 from augury.ir.predicate import Compare, Conjunct, Ref
@@ -29,13 +31,13 @@ class Known:
         self.plan, self.query, self.counters = plan, plan.query, counters
         components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
         self.tested = [*conjuncts_of(components), *plan.conjuncts]
-        self.strings = strings_of(components, self.tested)
+        self.constants = constants_of(components, self.tested)
         self.specs, self.columns = columns_of(components, self.tested, plan.computed)
         self.nest = nest(plan)
         self.negated = self._looked_for()
         """The states that look for negated parts, by the state where they do and the part."""
-        self.layout = Layout(plan.query, self.columns, self.specs, self.strings)
-        self.names = identifiers([v.name for v in plan.query.variables])
+        self.layout = Layout(plan.query, self.columns, self.specs, self.constants)
+        self.names = identifiers("v", [v.name for v in plan.query.variables])
         self.span = span_of(plan.query.window)
         self.rank = self.layout.rank
         self.vectors = {
@@ -132,7 +134,7 @@ class Known:
                 continue
             name = self.names[u]
             test = f"contains(E_{name}, 0, d_{name}, {event})" if c.iterated else f"{event} == e_{name}"
-            with out.block(f"if {test}:", f"bound to {u}"):
+            with out.block(f"if {test}:", remark(f"bound to {u}")):
                 out.add("continue")
 
     def _cheap_first(self, conjuncts: Sequence[Conjunct]) -> list[Conjunct]:
@@ -155,23 +157,31 @@ class Known:
 
     def _text(self, j: Conjunct) -> str:
         """A conjunct over single events; a negated list stands for any one of its events."""
-        return true(j.expr, self._leaf, self.strings)
+        return true(j.expr, self._leaf, self.constants)
 
     def _place(
         self, run: str = "", variable: str | None = None, event: str | None = None, begins: bool = False
     ) -> Place:
         runs = {v: (x, f"d_{self.names[v]}") for v, x in self.vectors.items()}
         return Place(
-            ValueVector(), self.columns, self.strings, 0, run, variable, event, begins, lists=runs, single=self._single
+            ValueVector(),
+            self.columns,
+            self.constants,
+            0,
+            run,
+            variable,
+            event,
+            begins,
+            lists=runs,
+            single=self._single,
         )
 
     def _origin(self, c: Conjunct) -> str:
-        line, column = self.query.source.position(c.span.start)
-        return f"{c}   ({self.query.source.name} {line}:{column})".replace("\n", " ")
+        return origin(c, self.query.source)
 
     def _label(self, node: Node) -> str:
         c = node.step.component
-        return f"{'|'.join(c.types) or 'any'} {c.variable}"
+        return remark(f"{'|'.join(c.types) or 'any'} {c.variable}")
 
     def _linked(self, other: str, column: str) -> Buffer:
         b = self._buffer(other)
@@ -180,7 +190,7 @@ class Known:
 
     def _loads(self, out: Lines, variables: Iterable[str], body: Lines) -> None:
         """Read what `body` uses of the events that variables are bound to."""
-        text = str(body)
+        text = body.code
         for variable in variables:
             v, b = self.names[variable], self._buffer(variable)
             loads = [(f"{x}_{v}", f"{b.name}_{x}") for x in self.layout.places]

@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from augury.codegen.constants import Constants
 from augury.codegen.expressions import Code, Leaf, true
 from augury.codegen.lines import Lines
+from augury.codegen.naming import remark
 from augury.codegen.runs import Columns
 from augury.ir.predicate import Ref
 from augury.ir.query import BoundQuery, CountWindow
@@ -58,7 +60,7 @@ class Layout:
     query: BoundQuery
     columns: Columns
     specs: tuple[ColumnSpec, ...]
-    strings: tuple[str, ...]
+    constants: Constants
     buffers: list[Buffer] = field(default_factory=list)
     indexes: dict[tuple[int, str], int] = field(default_factory=dict)
     links: dict[tuple[int, str, int], int] = field(default_factory=dict)
@@ -163,8 +165,8 @@ class Layout:
 
         tests = []
         if c.types and self.query.schema.type is not None:
-            tests.append(" or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types))
-        tests += [true(j.expr, read, self.strings) for j in c.alone]
+            tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
+        tests += [true(j.expr, read, self.constants) for j in c.alone]
         return " and ".join(f"({t})" for t in tests) or "True"
 
     # -- the function that fills the buffers ------------------------------------------------------------------------
@@ -186,7 +188,7 @@ class Layout:
         keys = "".join(f"{name}, " for name in self.key_arguments())
         with out.block(f"def store(i0, n, k0, {keys}{arguments}):"):
             for b in self.buffers:
-                out.add(f"n{b.number} = FILL[{b.number}]", f"of {', '.join(b.variables)}")
+                out.add(f"n{b.number} = FILL[{b.number}]", remark(f"of {', '.join(b.variables)}"))
             if self.indexes or self.links:
                 self._store_in_turn(out, buffers, apart=apart)
             else:
@@ -211,7 +213,7 @@ class Layout:
                     out.add("continue", "it agrees with no other event")
             for k, b in enumerate(buffers):
                 test = "elif" if apart and k else "if"
-                with out.block(f"{test} {b.fits}:", f"store it for {', '.join(b.variables)}"):
+                with out.block(f"{test} {b.fits}:", remark(f"store it for {', '.join(b.variables)}")):
                     self._append(out, b)
 
     def _store_piece(self, out: Lines, b: Buffer) -> None:
@@ -241,13 +243,13 @@ class Layout:
     def _for_each_fitting(self, out: Lines, b: Buffer, what: str) -> None:
         """A loop over `size` events from `i1` on that does something with whether each fits; by type alone, vectors."""
         if b.by_type and not self.query.partition_by:
-            out.add("types = type_[i1 : i1 + size]", f"of {', '.join(b.variables)}")
+            out.add("types = type_[i1 : i1 + size]", remark(f"of {', '.join(b.variables)}"))
             with out.block("for k in range(size):"):
-                tests = [f"types[k] == {n}" for n in sorted(map(self.strings.index, b.types))]
+                tests = [f"types[k] == {n}" for n in sorted(map(self.constants.code, b.types))]
                 out.add(what.format(tests[0] if len(tests) == 1 else " | ".join(f"({test})" for test in tests)))
             return
         tests = [f"({b.fits})"] + (["part[i] >= 0"] if self.query.partition_by else [])
-        with out.block("for k in range(size):", f"of {', '.join(b.variables)}"):
+        with out.block("for k in range(size):", remark(f"of {', '.join(b.variables)}")):
             out.add("i = natural(i1 + k)")
             out.add(what.format(" and ".join(tests)))
 

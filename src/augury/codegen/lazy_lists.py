@@ -11,6 +11,7 @@ from augury.codegen.lazy_nest import Node, one_way
 from augury.codegen.lazy_search import Searches
 from augury.codegen.lazy_source import LIMIT, TOO_MANY_LISTS
 from augury.codegen.lines import Lines
+from augury.codegen.naming import remark
 from augury.codegen.runs import Place, ValueVector, updates
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.plan import Component
@@ -100,7 +101,7 @@ class Lists(Searches):
         v = self.names[c.variable]
         for j in c.whole:
             if one_way(j, c):
-                test = false(j.expr, self._place(f"d_{v}").read, self.strings)
+                test = false(j.expr, self._place(f"d_{v}").read, self.constants)
                 with out.block(f"if {test}:", f"no longer list can be true: {self._origin(j)}"):
                     out.add(f"d_{v} -= 1")
                     out.add("continue")
@@ -135,7 +136,8 @@ class Lists(Searches):
         if key is not None:
             if step.after:
                 with out.block(
-                    f"if {b.name}_{self.rank}[j_{v}] <= {self._latest(step.after)}:", f"after {', '.join(step.after)}"
+                    f"if {b.name}_{self.rank}[j_{v}] <= {self._latest(step.after)}:",
+                    remark(f"after {', '.join(step.after)}"),
                 ):
                     out.add("continue")
             elif self.span >= 0 and bound:
@@ -166,8 +168,8 @@ class Lists(Searches):
         for array, cells in (("RI", vector.integers), ("RF", vector.floats)):
             for k in range(len(cells)):
                 out.add(f"{array}_{v}[d_{v} + 1, {k}] = {array}_{v}[d_{v}, {k}]")
-        first = updates(vector, self.columns, self.strings, c.variable, True, f"d_{v} + 1", f"e_{v}")
-        later = updates(vector, self.columns, self.strings, c.variable, False, f"d_{v} + 1", f"e_{v}")
+        first = updates(vector, self.columns, self.constants, c.variable, True, f"d_{v} + 1", f"e_{v}")
+        later = updates(vector, self.columns, self.constants, c.variable, False, f"d_{v} + 1", f"e_{v}")
         if first == later:
             for line in first:
                 out.add(line)
@@ -206,6 +208,6 @@ class Lists(Searches):
             out.add(f"for k_{name} in range({1 if u in j.from_second else 0}, d_{name}):")
             out.depth += 1
             events[u] = (f"E_{name}[k_{name}]", f"E_{name}[k_{name} - 1]")
-        text = true(j.expr, replace(at, walked=events).read, self.strings)
+        text = true(j.expr, replace(at, walked=events).read, self.constants)
         out.add(f"ok = ok and {text}", self._origin(j))
         out.depth = depth

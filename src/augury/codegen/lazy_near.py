@@ -8,6 +8,7 @@ from __future__ import annotations
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lazy_select import Selections
 from augury.codegen.lines import Lines
+from augury.codegen.naming import constant, remark
 from augury.codegen.prelude_lists import ABREAST
 from augury.plan import Near
 from augury.runtime.cosines import LEADING
@@ -27,7 +28,7 @@ class Blocks(Selections):
         v, n = self.names[node.variable], node.number
         compared = "bounds" if near.led else "predicates"
         if noted:
-            with out.block(f"if not noted{n}_{v}:", f"{self._label(node)} near {near.other.variable}"):
+            with out.block(f"if not noted{n}_{v}:", remark(f"{self._label(node)} near {near.other.variable}")):
                 self._note(out, node, near)
                 if self.counters:
                     out.add(f"{compared} += top{n}_{v} - base{n}_{v}")
@@ -79,7 +80,7 @@ class Blocks(Selections):
         other = f"{x}_offsets, {x}_values, {x}_null, {e}"
         size = f"{x}_offsets[{e} + 1] - {x}_offsets[{e}]"
         out.add(f"squares_{v} = dot({other}, {other})")
-        out.add(f"limit_{v} = least_near({near.least!r}, squares_{v}, {size}, WIDTH[{d}, 0])")
+        out.add(f"limit_{v} = least_near({constant(near.least)}, squares_{v}, {size}, WIDTH[{d}, 0])")
         if near.led:
             row = f"{x}_values, {x}_offsets[{e}], WIDTH[{d}, 0], C{d}, {float(near.sign)}, LED, {self._led(node)}"
             with out.block(f"if abs(limit_{v}) < inf:", "what leads it"):

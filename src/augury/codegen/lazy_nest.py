@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from augury.ir.predicate import Aggregate, Call, Compare, Conjunct, Expr, ListLength, Literal, Ref, variables
@@ -84,22 +83,6 @@ def nest(plan: LazyChainPlan) -> Nest:
         assert parent is not None
         parent.completes.append(b)
     return Nest(tuple(roots), tuple(nodes), tuple(after))
-
-
-GENERATED = re.compile(r"[qsv]|[A-Z]\w*\d\w*|(v|id|next|head)\d+")
-"""Names that generated code gives to something else once a prefix is put before them or a column after them."""
-
-
-def identifiers(variables: Sequence[str]) -> dict[str, str]:
-    """Names for variables inside generated code, without underscores.
-
-    >>> identifiers(["a", "price_drop", "q"])
-    {'a': 'a', 'price_drop': 'v1', 'q': 'v2'}
-    """
-    return {
-        v: v if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", v) and not GENERATED.fullmatch(v) else f"v{k}"
-        for k, v in enumerate(variables)
-    }
 
 
 def one_way(j: Conjunct, c: Component) -> bool:

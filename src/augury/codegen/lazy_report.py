@@ -13,7 +13,7 @@ from augury.codegen.lazy_source import NO_ROOM_FOR_MATCHES
 from augury.codegen.lines import Lines
 from augury.plan import LazyChainPlan
 
-NO_ROOM = "# no room: the caller makes some and comes back"
+NO_ROOM = "no room: the caller makes some and comes back"
 
 
 class Reports(Known):
@@ -80,5 +80,5 @@ class Reports(Known):
     def _room(self, out: Lines, size: str, *, offsets: bool = False) -> None:
         more = "m + 1 >= O_offsets.shape[0] or " if offsets else ""
         with out.block(f"if {more}w + {size} > O_events.shape[0]:"):
-            out.add(NO_ROOM)
+            out.comment(NO_ROOM)
             self._full(out, f"{NO_ROOM_FOR_MATCHES}")

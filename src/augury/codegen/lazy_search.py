@@ -11,7 +11,8 @@ from augury.codegen.lazy_known import most
 from augury.codegen.lazy_layout import Buffer
 from augury.codegen.lazy_near import Blocks
 from augury.codegen.lazy_nest import Node
-from augury.codegen.lines import Lines
+from augury.codegen.lines import Line, Lines
+from augury.codegen.naming import remark
 from augury.ir.predicate import Conjunct
 from augury.plan import Bound, ChainStep, Near
 
@@ -59,7 +60,7 @@ class Searches(Blocks):
         self.outer -= {n.number for n in later}
         self.kept -= {n.number for n in later}
         self.order = node.order
-        alone = manner.kept and re.search(rf"\b([jprt]_{v}|{v}__\w+)\b", str(inside)) is None
+        alone = manner.kept and re.search(rf"\b([jprt]_{v}|{v}__\w+)\b", inside.code) is None
         if alone:
             self.event_alone.add(node.number)
         if manner.key is None:
@@ -97,7 +98,8 @@ class Searches(Blocks):
         self._same_partition(out, node, bound)
         self._others(out, node, bound, f"e_{v}")
         known = (*manner.chosen, *([manner.near.conjunct] if manner.near is not None and manner.noted else []))
-        self._tests(out, [j for j in node.step.component.take if j not in known])
+        tested = set(map(id, known))
+        self._tests(out, [j for j in node.step.component.take if id(j) not in tested])
 
     def _write_down(self, out: Lines, node: Node, manner: Manner) -> None:
         """Set `found` to the number of candidates whose places are written down."""
@@ -111,7 +113,7 @@ class Searches(Blocks):
         for n in later:
             self._outer_range(out, n, bound[0])
             noted = f"noted{n.number}_{self.names[n.variable]}"
-            if noted in str(inside):
+            if noted in inside.code:
                 out.add(f"{noted} = False")
             if self._kept_for_first(n):
                 self._keep_for_first(out, n)
@@ -151,7 +153,7 @@ class Searches(Blocks):
 
     def _first_line(self, out: Lines, text: str) -> None:
         """The first line of a loop whose head has just been written."""
-        out.lines.append("    " * (out.depth + 1) + text)
+        out.lines.append(Line(out.depth + 1, text, ""))
 
     def _outer_range(self, out: Lines, node: Node, first: str) -> None:
         """Where an event of a later state may lie, by the first event alone; it ascends with the first ones."""
@@ -160,11 +162,15 @@ class Searches(Blocks):
         within = self.span >= 0 and not self._by_partition
         base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
         if first in node.step.after:
-            out.add(f"{base} = next_upper({b.name}_{self.rank}, {base}, {fill}, {self.rank}_{r})", f"after {first}")
+            out.add(
+                f"{base} = next_upper({b.name}_{self.rank}, {base}, {fill}, {self.rank}_{r})", remark(f"after {first}")
+            )
         elif within:
             out.add(f"{base} = next_lower({b.name}_t, {base}, {fill}, t_{r} - {self.span})", "WITHIN")
         if first in node.step.before:
-            out.add(f"{top} = next_lower({b.name}_{self.rank}, {top}, {fill}, {self.rank}_{r})", f"before {first}")
+            out.add(
+                f"{top} = next_lower({b.name}_{self.rank}, {top}, {fill}, {self.rank}_{r})", remark(f"before {first}")
+            )
         elif within:
             out.add(f"{top} = next_upper({b.name}_t, {top}, {fill}, t_{r} + {self.span})", "WITHIN")
         else:
@@ -190,7 +196,7 @@ class Searches(Blocks):
         why, text, by = "", base, [""]
         if step.after:
             why, text = (
-                f"after {', '.join(step.after)}",
+                remark(f"after {', '.join(step.after)}"),
                 f"{upper}({arrays}_{self.rank}, {base}, {top}, {self._latest(step.after)})",
             )
             by = self._nearest(step.after, last=True)
@@ -204,7 +210,10 @@ class Searches(Blocks):
         why, text, by = "", top, [""]
         if step.before:
             earliest = self._earliest(step.before)
-            why, text = f"before {', '.join(step.before)}", f"{lower}({arrays}_{self.rank}, {start}, {top}, {earliest})"
+            why, text = (
+                remark(f"before {', '.join(step.before)}"),
+                f"{lower}({arrays}_{self.rank}, {start}, {top}, {earliest})",
+            )
             by = self._nearest(step.before, last=False)
         elif within and bound:
             why, text = "WITHIN", f"{upper}({arrays}_t, {start}, {top}, {self._earliest(bound, 't')} + {self.span})"
@@ -220,7 +229,7 @@ class Searches(Blocks):
         head: list[str] = [f"j_{v} = at_{v}", f"at_{v} = X{q}_{'prev' if backward else 'next'}[j_{v}]"]
         out.add(
             f"while at_{v} >= 0:",
-            f"take {self._label(node)} with the same {column or ', '.join(self.query.partition_by)}",
+            remark(f"take {self._label(node)} with the same {column or ', '.join(self.query.partition_by)}"),
         )
         stops = Lines(depth=inside.depth)
         for line in head:
@@ -228,7 +237,8 @@ class Searches(Blocks):
         late, early = "continue" if backward else "break", "break" if backward else "continue"
         if step.before:
             with stops.block(
-                f"if {b.name}_{self.rank}[j_{v}] >= {self._earliest(step.before)}:", f"before {', '.join(step.before)}"
+                f"if {b.name}_{self.rank}[j_{v}] >= {self._earliest(step.before)}:",
+                remark(f"before {', '.join(step.before)}"),
             ):
                 stops.add(late)
         elif self.span >= 0:
@@ -236,7 +246,8 @@ class Searches(Blocks):
                 stops.add(late)
         if step.after:
             with stops.block(
-                f"if {b.name}_{self.rank}[j_{v}] <= {self._latest(step.after)}:", f"after {', '.join(step.after)}"
+                f"if {b.name}_{self.rank}[j_{v}] <= {self._latest(step.after)}:",
+                remark(f"after {', '.join(step.after)}"),
             ):
                 stops.add(early)
         elif self.span >= 0:
@@ -251,17 +262,19 @@ class Searches(Blocks):
         low = most("max", [self._limit(bound) for bound in bounds if ">" in bound.operator]) or "-inf"
         high = most("min", [self._limit(bound) for bound in bounds if "<" in bound.operator]) or "inf"
         arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Y{node.number}"
-        out.add(f"found_{v} = sorted_between({arrays})", "; ".join(f"{column} {b.operator} ..." for b in bounds))
+        out.add(
+            f"found_{v} = sorted_between({arrays})", remark("; ".join(f"{column} {b.operator} ..." for b in bounds))
+        )
         if self.counters:
             out.add(f"predicates += looked_at(SORTED[{z}], lo_{v}, hi_{v})")
         self.selected[f"Y{node.number}"] = None
 
     def _limit(self, bound: Bound) -> str:
         """What the column is at least, or at most; a little less, or more, where a sum is rounded."""
-        known = value(bound.value, self._leaf, self.strings).as_float()
+        known = value(bound.value, self._leaf, self.constants).as_float()
         if bound.shift is None:
             return known
-        shift = value(bound.shift, self._leaf, self.strings).as_float()
+        shift = value(bound.shift, self._leaf, self.constants).as_float()
         rounded = "least_with" if ">" in bound.operator else "most_with"
         return f"{rounded}({known}, {f'-({shift})' if bound.less else shift})"
 

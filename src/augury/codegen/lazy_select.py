@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from augury.codegen.lazy_nest import Node
 from augury.codegen.lazy_report import Reports
 from augury.codegen.lines import Lines
+from augury.codegen.naming import remark
 from augury.ir.predicate import Conjunct
 from augury.plan.lazy_chain import vectorises
 
@@ -111,7 +112,7 @@ class Selections(Reports):
         return [self._text(j) for j in conjuncts]
 
     def _origins(self, conjuncts: Sequence[Conjunct]) -> str:
-        return "; ".join(map(self._origin, conjuncts))
+        return remark("; ".join(map(self._origin, conjuncts)))
 
     def _columns_in(self, node: Node, texts: Sequence[str]) -> list[str]:
         """The columns of the state's own event that texts read."""

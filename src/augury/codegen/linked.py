@@ -18,18 +18,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from augury.codegen.absence import MATCH, emit_absences
+from augury.codegen.constants import constants_of, functions_of
 from augury.codegen.expressions import Code, Leaf, true
-from augury.codegen.inventory import (
-    STREAM,
-    columns_of,
-    conjuncts_of,
-    emitted_names,
-    functions_of,
-    strings_of,
-    with_inner,
-)
+from augury.codegen.inventory import columns_of, conjuncts_of, stream_names, with_inner
 from augury.codegen.lines import Lines
 from augury.codegen.linked_lists import Walk, reads_one_element
+from augury.codegen.naming import heading, origin, remark
 from augury.codegen.reporting import span_of
 from augury.codegen.source import KernelSource, kernel_source
 from augury.ir.predicate import Conjunct, Element, Ref, walk
@@ -78,9 +72,9 @@ class _Emitter:
         self.size = len(plan.components)
         components = list(with_inner(plan.components, plan.absent))
         self.tested = [*conjuncts_of(components), *plan.conjuncts]
-        self.strings = strings_of(components, self.tested)
+        self.constants = constants_of(components, self.tested)
         self.specs, self.columns = columns_of(components, self.tested, plan.computed)
-        self.arguments = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+        self.arguments = stream_names(self.constants, self.specs)
         self.window = span_of(plan.query.window)
         self.clock = "place" if isinstance(plan.query.window, CountWindow) else "time"
         self.names = [c.variable for c in plan.components]
@@ -91,15 +85,15 @@ class _Emitter:
 
     def emit(self) -> LinkedSource:
         out = self.out
-        for line in str(self.query.source.text).strip().splitlines():
-            out.add(f"# {line}".rstrip())
-        out.add("#")
-        out.add(f"# linked chains; OUTPUT {self.query.output}")
+        for line in heading(self.query.source):
+            out.comment(line)
+        out.comment()
+        out.comment(f"linked chains; OUTPUT {self.query.output}")
         for j, c in enumerate(self.plan.components):
-            out.add(f"# component {j}: {c.variable}")
+            out.comment(remark(f"component {j}: {c.variable}"))
         absent = (self.plan.absent,)
         negated = emit_absences(
-            out, self.query, absent, self.columns, self.strings, self.arguments, counters=self.counters
+            out, self.query, absent, self.columns, self.constants, self.arguments, counters=self.counters
         )
         for j in range(1, self.size):
             if j < self.size - 1 or not self._joins:
@@ -112,9 +106,9 @@ class _Emitter:
         entries = ["advance", *(["combine"] if self.lists or self.query.output is OutputMode.ALL else [])]
         entries += ["absent", "fits"] if negated else []
         return LinkedSource(
-            kernel_source(f"{out}\n", tuple(entries)),
+            kernel_source(f"{out}\n", tuple(entries), self.constants.arrays),
             self.specs,
-            self.strings,
+            self.constants.strings,
             tuple(self.names),
             negated,
             functions_of(self.tested),
@@ -137,8 +131,8 @@ class _Emitter:
 
         tests = []
         if c.types and self.query.schema.type is not None:
-            tests.append(" or ".join(f"type_[i] == {self.strings.index(t)}" for t in c.types))
-        tests += [true(j.expr, read, self.strings) for j in c.alone]
+            tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
+        tests += [true(j.expr, read, self.constants) for j in c.alone]
         return " and ".join(f"({t})" for t in tests) or "True"
 
     def _text(self, j: Conjunct) -> str:
@@ -146,11 +140,10 @@ class _Emitter:
             assert isinstance(leaf, Ref)
             return self.columns.at(leaf.column, leaf.type, f"e{self.names.index(leaf.variable)}")
 
-        return true(j.expr, read, self.strings)
+        return true(j.expr, read, self.constants)
 
     def _origin(self, c: Conjunct) -> str:
-        line, column = self.query.source.position(c.span.start)
-        return f"{c}   ({self.query.source.name} {line}:{column})".replace("\n", " ")
+        return origin(c, self.query.source)
 
     def _def(self, head: str) -> str:
         self.out.add()
@@ -169,7 +162,7 @@ class _Emitter:
         last = j == self.size - 1
         match = self._match_arguments() if last else ""
         with out.block(self._def(f"def extend_{j}(i, L, {WALK}, M, KEEP, nums, {self.arguments}{match}):")):
-            out.add(f"e{j} = i", self.names[j])
+            out.add(f"e{j} = i", remark(self.names[j]))
             out.add(f"M[{j}] = i")
             out.add(f"n{j - 1} = L_tail[L]")
             self._back(j, j - 1, lambda: self._found(last))
@@ -192,7 +185,7 @@ class _Emitter:
         assert callable(found)
         out = self.out
         with out.block(f"while n{d} >= 0:"):
-            out.add(f"e{d} = N_event[n{d}]", self.names[d])
+            out.add(f"e{d} = N_event[n{d}]", remark(self.names[d]))
             if d > 0:
                 out.add(f"n{d - 1} = N_up[n{d}]")
             out.add(f"n{d} = N_prev[n{d}]")
@@ -238,7 +231,7 @@ class _Emitter:
             out.add("continue")
         out.add("mask = 0")
         for j, c in enumerate(self.plan.components):
-            with out.block(f"if {self._fits(c)}:", c.variable):
+            with out.block(f"if {self._fits(c)}:", remark(c.variable)):
                 out.add(f"mask |= {1 << j}")
         with out.block("if mask == 0:", "no component could bind it: it breaks no chain"):
             out.add("continue")
@@ -250,7 +243,7 @@ class _Emitter:
         if self.query.output is OutputMode.COVER:
             for j in range(self.size):
                 with out.block(f"if mask & {1 << j} != 0:"):
-                    with out.block(f"if REL[g] & {1 << j} == 0:", f"a new chain of {self.names[j]}"):
+                    with out.block(f"if REL[g] & {1 << j} == 0:", remark(f"a new chain of {self.names[j]}")):
                         out.add(f"CH[{j}, g] = nums[2]")
                         out.add("nums[2] += 1")
                     out.add(f"C_last[CH[{j}, g]] = i")
@@ -258,9 +251,9 @@ class _Emitter:
         if self.query.output is OutputMode.LATEST and not self.lists:
             out.add("BEST[0] = -1")
         for j in range(last, 0, -1):
-            with out.block(f"if mask & {1 << j} != 0:", f"go on with {self.names[j]}"):
+            with out.block(f"if mask & {1 << j} != 0:", remark(f"go on with {self.names[j]}")):
                 self._link(j)
-        with out.block("if mask & 1 != 0:", f"begin with {self.names[0]}"):
+        with out.block("if mask & 1 != 0:", remark(f"begin with {self.names[0]}")):
             out.add("q = ROOT[g]")
             with out.block("if q < 0 or L_chain[q] != CH[0, g]:"):
                 self._new_list(0, "-1")
@@ -388,7 +381,7 @@ class _Emitter:
             with out.block("for f in range(f0, nf):"):
                 out.add("first = nums[4]")
                 out.add("full = False")
-                out.add(f"e{last} = F_events[f, 0]", self.names[last])
+                out.add(f"e{last} = F_events[f, 0]", remark(self.names[last]))
                 out.add(f"M[{last}] = e{last}")
                 out.add(f"n{last - 1} = F_up[f]")
                 self._back(last, last - 1, self._write)
@@ -401,7 +394,7 @@ class _Emitter:
         """Write `walk` and the `combine` of lists."""
         self._def("")
         conjuncts = [(c, self._origin(c)) for c in self.plan.conjuncts]
-        walk = Walk(self.out, self.plan, conjuncts, self.columns, self.strings, self.arguments, self.counters)
+        walk = Walk(self.out, self.plan, conjuncts, self.columns, self.constants, self.arguments, self.counters)
         walk.emit(self.clock, self.window)
         self._def("")
         walk.emit_combine()

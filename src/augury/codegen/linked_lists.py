@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from augury.codegen.constants import Constants
 from augury.codegen.expressions import Code, Leaf, true
 from augury.codegen.lines import Lines
+from augury.codegen.naming import remark
 from augury.codegen.runs import Columns
 from augury.ir.predicate import Conjunct, Element, Ref, walk
 from augury.ir.terms import OutputMode
@@ -46,12 +48,12 @@ class Walk:
         plan: LinkedPlan,
         conjuncts: Sequence[tuple[Conjunct, str]],
         columns: Columns,
-        strings: Sequence[str],
+        constants: Constants,
         arguments: str,
         counters: bool,
     ) -> None:
         self.out, self.components, self.conjuncts = out, plan.components, conjuncts
-        self.columns, self.strings, self.counters = columns, strings, counters
+        self.columns, self.constants, self.counters = columns, constants, counters
         self.direct, self.latest = plan.direct, plan.query.output is OutputMode.LATEST
         self.names = [c.variable for c in plan.components]
         self.arrays = f"N_event, N_prev, N_up, {', '.join(STACK)}"
@@ -113,7 +115,7 @@ class Walk:
                     out.add("SN[depth] = n")
                     out.add(f"SM[depth] = nums[{FOUND_SO_FAR}]")
                 for p, component in enumerate(self.components):
-                    with out.block(f"{'if' if p == 0 else 'elif'} c == {p}:", component.variable):
+                    with out.block(f"{'if' if p == 0 else 'elif'} c == {p}:", remark(component.variable)):
                         self._put("depth", p, "N_prev[n]", "N_up[n]", "k")
             out.add("ED[-1] = -1")
             out.add("return 0")
@@ -169,7 +171,7 @@ class Walk:
         out.add(f"SP[depth] = {LEFT}")
         for p, component in enumerate(self.components):
             if component.low > 1:
-                with out.block(f"if j == {p} and SK[depth] < {component.low}:", component.variable):
+                with out.block(f"if j == {p} and SK[depth] < {component.low}:", remark(component.variable)):
                     out.add(f"SP[depth] = {DONE}")
         with out.block(f"if j == 0 and SP[depth] == {LEFT}:"):
             out.add(f"SP[depth] = {DONE}")
@@ -190,7 +192,7 @@ class Walk:
             return
         out.add("fits = True")
         for p, tested in sorted(by_place.items()):
-            with out.block(f"if c == {p}:", self.names[p]):
+            with out.block(f"if c == {p}:", remark(self.names[p])):
                 for conjunct, origin in tested:
                     self._test(p, conjunct, origin)
         with out.block("if not fits:"):
@@ -227,7 +229,9 @@ class Walk:
             q = self.names.index(each)
             end = f"ED[{q - 1}]" if q - 1 > p else "depth + 1"
             pairs = " - 1" if each in c.from_second else ""
-            loop = out.block(f"for d in range(ED[{q}], {end}{pairs}):", f"the elements of {each}, the last first")
+            loop = out.block(
+                f"for d in range(ED[{q}], {end}{pairs}):", remark(f"the elements of {each}, the last first")
+            )
             with loop, out.block(f"if not {self._text(p, c, each)}:", origin):
                 out.add("fits = False")
                 out.add("break")
@@ -259,4 +263,4 @@ class Walk:
             assert isinstance(leaf, Ref)
             return self.columns.at(leaf.column, leaf.type, event(leaf))
 
-        return true(c.expr, read, self.strings)
+        return true(c.expr, read, self.constants)

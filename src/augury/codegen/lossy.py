@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from augury.codegen.lossy_conditions import COUNTERS, LossyConditions
+from augury.codegen.naming import heading, remark
 from augury.codegen.source import KernelSource, kernel_source
 from augury.plan import Component, LossyEdge, LossyPlan
 from augury.plan.lossy import BUCKETS
@@ -68,9 +69,9 @@ class _Emitter(LossyConditions):
         awaited = self._awaited()
         text = f"{self.out}\n\n\n{queue_functions()}"
         return LossySource(
-            kernel_source(text, ("advance", "sweep", *(("fits", "settled") if awaited else ()))),
+            kernel_source(text, ("advance", "sweep", *(("fits", "settled") if awaited else ())), self.constants.arrays),
             self.specs,
-            self.strings,
+            self.constants.strings,
             self.functions,
             self.tabulated,
             self.queues,
@@ -82,17 +83,17 @@ class _Emitter(LossyConditions):
 
     def _header(self) -> None:
         out, plan = self.out, self.plan
-        for line in str(plan.query.source.text).strip().splitlines():
-            out.add(f"# {line}".rstrip())
-        out.add("#")
-        out.add(f"# {plan.model.scoring} scores; queues by {', '.join(plan.hash_by) or 'nothing'}")
+        for line in heading(plan.query.source):
+            out.comment(line)
+        out.comment()
+        out.comment(remark(f"{plan.model.scoring} scores; queues by {', '.join(plan.hash_by) or 'nothing'}"))
         for k, c in enumerate(plan.positive):
-            out.add(f"# component {k}: {c.variable}")
+            out.comment(remark(f"component {k}: {c.variable}"))
         for k, e in enumerate(self.tabulated):
             source = plan.positive[e.source].variable if e.source >= 0 else "the start of the window"
             target = plan.positive[e.target].variable if e.target < self.n else "its end"
             hidden = [*(f"{v} missing" for v in e.missing), *(f"no {v}" for v in e.absent)]
-            out.add(f"# table {k}: from {source} to {target}, {', '.join(hidden)}; at most {e.peak:.3g}")
+            out.comment(remark(f"table {k}: from {source} to {target}, {', '.join(hidden)}; at most {e.peak:.3g}"))
 
     # -- backwards ------------------------------------------------------------------------------------------------
 
@@ -147,11 +148,11 @@ class _Emitter(LossyConditions):
             tests = [k for k, x in enumerate(self.plan.conjuncts) if self._first(x) == a]
             searches = [w for w in self.watch if self._before(w) > a and self._known_from(w) >= a]
             mark = len(out.lines)
-            with out.block(f"{word} a == {a}:", f"{c.variable} observed"):
+            with out.block(f"{word} a == {a}:", remark(f"{c.variable} observed")):
                 for k in tests:
                     self._test(k, {c.variable: True})
                 for w in searches:
-                    with out.block(f"if ok and depth >= 0 and j >= {self._after(w)}:", f"{w} in the gap"):
+                    with out.block(f"if ok and depth >= 0 and j >= {self._after(w)}:", remark(f"{w} in the gap")):
                         out.add(f"ok = not {self._was_seen(w)}")
             if len(out.lines) == mark + 1:
                 out.lines.pop()
@@ -173,7 +174,7 @@ class _Emitter(LossyConditions):
         for a, c in enumerate(self.plan.positive):
             tests = [k for k, x in enumerate(self.plan.conjuncts) if self._first(x) == a]
             mark = len(out.lines)
-            with out.block(f"{word} a == {a}:", f"{c.variable} missing"):
+            with out.block(f"{word} a == {a}:", remark(f"{c.variable} missing")):
                 if c.variable not in self.missable:
                     out.add("ok = False", "it is never lost")
                 else:
@@ -206,7 +207,7 @@ class _Emitter(LossyConditions):
                 waits = self._known_from(w) < self._before(w) - 1
                 there = f"B[{self.slot[w]}] < 0" if self.slot[w] < self.n else ""
                 where = there if waits else f"j >= {self._after(w)}"
-                with out.block(f"if {' and '.join(['ok', *filter(None, [where])])}:", f"{w} in a gap"):
+                with out.block(f"if {' and '.join(['ok', *filter(None, [where])])}:", remark(f"{w} in a gap")):
                     out.add(f"ok = not {self._was_seen(w)}")
             with out.block("if ok:"):
                 self._count("matches")
@@ -227,7 +228,7 @@ class _Emitter(LossyConditions):
                 out.add("continue")
             components = (*plan.positive, *plan.negated)
             for k, c in enumerate(components):
-                out.add(f"fit_{k} = {self._fits(c)}", c.variable)
+                out.add(f"fit_{k} = {self._fits(c)}", remark(c.variable))
             with out.block(f"if not ({' or '.join(f'fit_{k}' for k in range(len(components)))}):"):
                 out.add("continue")
             with out.block(f"if nums[{FREED}] < {self.queues}:"):
@@ -254,7 +255,7 @@ class _Emitter(LossyConditions):
             for j in range(self.n):
                 self._enqueue(j)
             for k, w in enumerate(self.watch):
-                with out.block(f"if fit_{self.slot[w]}:", f"{w} observed"):
+                with out.block(f"if fit_{self.slot[w]}:", remark(f"{w} observed")):
                     out.add(f"push(base + {self.n + k}, i, nums, QE, QO, QY, FREE, HEAD, TAIL)")
             if self.counters:
                 peak = 8 + COUNTERS.index("peak_entries")
@@ -267,14 +268,14 @@ class _Emitter(LossyConditions):
         out, plan = self.out, self.plan
         start = plan.edge(-1, j)
         out.add("u = 0.0")
-        with out.block(f"if fit_{j}:", plan.positive[j].variable):
+        with out.block(f"if fit_{j}:", remark(plan.positive[j].variable)):
             out.add(f"u = {_bound(start.peak) if start is not None else '0.0'}", "nothing before it was observed")
             for a in range(j):
                 edge = plan.edge(a, j)
                 if edge is None:
                     continue
                 self._count("bounds")
-                with out.block(f"if MF[base + {a}] >= 0:", f"from {plan.positive[a].variable}"):
+                with out.block(f"if MF[base + {a}] >= 0:", remark(f"from {plan.positive[a].variable}")):
                     most = ""
                     if edge.table is not None:
                         number = self.tabulated.index(edge)
@@ -326,7 +327,7 @@ class _Emitter(LossyConditions):
             out.add("keep[m] = 1")
             for k, w in enumerate(awaited):
                 slot = self.slot[w]
-                with out.block(f"if keep[m] == 1 and end < {self._before(w)}:", f"{w} after the last event"):
+                with out.block(f"if keep[m] == 1 and end < {self._before(w)}:", remark(f"{w} after the last event")):
                     out.add(f"j = lower_bound(C_part, C_start[{k}], C_start[{k + 1}], part[first])")
                     out.add(f"z = upper_bound(C_part, j, C_start[{k + 1}], part[first])")
                     out.add("j = lower_bound(C_event, j, z, last)")

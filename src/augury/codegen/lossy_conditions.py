@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
+from augury.codegen.constants import constants_of, functions_of
 from augury.codegen.expressions import Code, Leaf, true
-from augury.codegen.inventory import STREAM, columns_of, conjuncts_of, emitted_names, functions_of, strings_of
+from augury.codegen.inventory import columns_of, conjuncts_of, lookup_names, stream_names
 from augury.codegen.lines import Lines
+from augury.codegen.naming import origin, remark
 from augury.ir.lossy import with_defaults
 from augury.ir.predicate import Conjunct, Expr, Ref, variables, walk
 from augury.ir.query import TimeWindow
@@ -33,10 +35,10 @@ class LossyConditions:
         self.hopeful = self.least - PRECISION
         components = (*plan.positive, *plan.negated)
         tested = [*conjuncts_of(components), *plan.conjuncts]
-        self.strings = strings_of(components, tested)
+        self.constants = constants_of(components, tested)
         self.specs, self.columns = columns_of(components, tested, plan.computed)
         self.functions = functions_of(tested)
-        self.columns_text = ", ".join([*STREAM, "string_rank", *emitted_names(self.specs)])
+        self.columns_text = stream_names(self.constants, self.specs)
         self.n = len(plan.positive)
         self.slot = {c.variable: k for k, c in enumerate((*plan.positive, *plan.negated))}
         self.watch = (*(c.variable for c in plan.negated), *plan.watched)
@@ -44,11 +46,11 @@ class LossyConditions:
         self.tabulated = tuple(e for e in plan.edges if e.table is not None)
         self.missable = {v for e in plan.edges for v in e.missing}
 
-    def _function(self, head: str) -> None:
+    def _function(self, head: str, why: str = "") -> None:
         self.out.add()
         self.out.add()
         self.out.add("@kernel")
-        self.out.add(head)
+        self.out.add(head, why)
         self.out.depth += 1
 
     def _end(self) -> None:
@@ -61,7 +63,7 @@ class LossyConditions:
     def _fits(self, c: Component, event: str = "i") -> str:
         tests = []
         if c.types and self.plan.query.schema.type is not None:
-            codes = [self.strings.index(t) for t in c.types]
+            codes = [self.constants.code(t) for t in c.types]
             tests.append(" or ".join(f"type_[{event}] == {code}" for code in codes))
         tests += [self._text(j.expr, event) for j in c.alone]
         return " and ".join(f"({t})" for t in tests) or "True"
@@ -72,10 +74,9 @@ class LossyConditions:
         `known` says of some components that they are observed, or missing.
         """
         c = self.plan.conjuncts[k]
-        line, column = self.plan.query.source.position(c.span.start)
-        origin = f"{c}   ({self.plan.query.source.name} {line}:{column})".replace("\n", " ")
+        where = origin(c, self.plan.query.source)
         for tests, text in self._variants(c, known):
-            with self.out.block(f"if {' and '.join([name, *tests])}:", origin):
+            with self.out.block(f"if {' and '.join([name, *tests])}:", where):
                 self._count("predicates")
                 self.out.add(f"{name} = {text}")
 
@@ -105,7 +106,7 @@ class LossyConditions:
             assert isinstance(leaf, Ref)
             return self.columns.at(leaf.column, leaf.type, event or f"B[{self.slot[leaf.variable]}]")
 
-        return true(expr, read, self.strings)
+        return true(expr, read, self.constants)
 
     def _first(self, c: Conjunct) -> int:
         """The earliest component that a conjunct can read."""
@@ -133,7 +134,7 @@ class LossyConditions:
         """Text that is true if an event of `w` was observed where the path has none."""
         queues = "time, rank, QE, QO, QN, HEAD, B, QB"
         if self._about(w):
-            columns = ", ".join(["string_rank", *emitted_names(self.specs)])
+            columns = ", ".join(lookup_names(self.constants, self.specs))
             return f"seen_{self.slot[w]}(i, base, nums, {queues}, {columns})"
         k = self.watch.index(w)
         return f"observed({k}, {self._before(w)}, {self._after(w)}, {self.n}, {self.window}, i, base, {queues})"
@@ -141,7 +142,7 @@ class LossyConditions:
     def _seen(self, w: str) -> None:
         """The search for an event of `w` that satisfies the conditions on it."""
         out, slot, k = self.out, self.slot[w], self.watch.index(w)
-        self._function(f"def {self._was_seen(w)}:  # was {w} observed where the path has none?")
+        self._function(f"def {self._was_seen(w)}:", remark(f"was {w} observed where the path has none?"))
         out.add(f"q = latest({k}, {self._after(w)}, {self.n}, base, QN, HEAD, B, QB)")
         out.add(f"event = later_event(i, {self._after(w)}, {self.n}, B)")
         out.add(f"above = earlier_rank({self._before(w)}, rank, B)")

@@ -287,6 +287,17 @@ def contains(a: NDArray[Any], lo: int, hi: int, v: int) -> bool:
     return bool(at < hi and a[at] == v)
 
 
+def in_set(a: NDArray[Any], lo: int, hi: int, v: Any) -> bool:
+    """Whether `v` is one of the ascending numbers `a[lo:hi]`; NaN is none of them.
+
+    >>> import numpy as np
+    >>> in_set(np.array([1, 4, 9]), 0, 3, 4), in_set(np.array([1, 4, 9]), 0, 1, 4)
+    (True, False)
+    """
+    at = lower_bound(a, lo, hi, v)
+    return bool(at < hi and a[at] == v)
+
+
 def mix(h: int) -> int:
     """A number whose low bits depend on all bits of `h`."""
     h = (h ^ (h >> 29)) & 0x7FFFFFFFFFFFFFFF

@@ -6,9 +6,10 @@ one bound last. Lists also have a length, and accumulators for the aggregates ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from augury.codegen.constants import Constants
 from augury.codegen.expressions import Code, Leaf, Read, kind_of, value
 from augury.ir.predicate import Aggregate, Element, Expr, ListLength, Ref
 from augury.ir.text import expression_text
@@ -120,7 +121,7 @@ class Place:
 
     vector: ValueVector
     columns: Columns
-    strings: Sequence[str]
+    constants: Constants
     reader: int
     run: str
     variable: str | None = None
@@ -192,7 +193,7 @@ class Place:
         if a.argument is None:
             return Code(self._cell(v, "length"), "i")
         if a.function in ("first", "last"):
-            return value(a.argument, self._element(v, a.function), self.strings)
+            return value(a.argument, self._element(v, a.function), self.constants)
         text = expression_text(unbind(a.argument))
         self._holder(v)[0].arguments[v, text] = a.argument
         n = self._cell(v, "count", text)
@@ -230,7 +231,7 @@ class Place:
 def updates(
     vector: ValueVector,
     columns: Columns,
-    strings: Sequence[str],
+    constants: Constants,
     variable: str,
     begins: bool,
     run: str = "q",
@@ -246,7 +247,7 @@ def updates(
             out.append(f"{where} = {_current(vector, columns, slot, event)}")
     for v, text in vector.arguments:
         if v == variable:
-            out += _accumulate(vector, columns, strings, variable, text, run, event)
+            out += _accumulate(vector, columns, constants, variable, text, run, event)
     return out
 
 
@@ -259,7 +260,7 @@ def _current(vector: ValueVector, columns: Columns, slot: Slot, event: str) -> s
 
 
 def _accumulate(
-    vector: ValueVector, columns: Columns, strings: Sequence[str], v: str, text: str, run: str, event: str
+    vector: ValueVector, columns: Columns, constants: Constants, v: str, text: str, run: str, event: str
 ) -> list[str]:
     """Statements for the accumulators over one argument."""
 
@@ -267,7 +268,7 @@ def _accumulate(
         assert isinstance(leaf, Ref)
         return columns.at(leaf.column, leaf.type, event)
 
-    x = value(vector.arguments[v, text], read, strings)
+    x = value(vector.arguments[v, text], read, constants)
     cells = {s.operation: s for s in vector.of(v) if s.argument == text}
 
     def at(operation: str) -> str:

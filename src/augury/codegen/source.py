@@ -7,8 +7,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import numpy.typing as npt
 
 PRELUDE = ("prelude.py", "prelude_search.py", "prelude_lists.py")
 
@@ -29,17 +33,24 @@ class KernelSource:
     fingerprint: str
     ranks_strings: bool
     """Whether strings are compared by more than equality."""
+    sets: tuple[npt.NDArray[Any], ...] = field(default=(), compare=False, repr=False)
+    """Sets of values that functions take as arguments: other values need no other code."""
 
 
-def kernel_source(text: str, entries: tuple[str, ...]) -> KernelSource:
+def kernel_source(
+    text: str, entries: tuple[str, ...], sets: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
+) -> KernelSource:
     """Name `text` by everything that decides what it computes: itself, its entries and the prelude.
 
     >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
     >>> len(source.fingerprint), source == kernel_source(source.text, source.entries)
     (64, True)
     """
+    if not text.replace("\n", "").isprintable():
+        raise ValueError("generated code holds a character that is not printable")
     parts = json.dumps([FORMAT, *prelude().values(), entries, text])
-    return KernelSource(text, entries, hashlib.sha256(parts.encode()).hexdigest(), "string_rank[" in text)
+    digest = hashlib.sha256(parts.encode()).hexdigest()
+    return KernelSource(text, entries, digest, "string_rank[" in text, tuple(sets.values()))
 
 
 @functools.cache

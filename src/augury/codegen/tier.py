@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from time import thread_time
 from typing import Any, TypeVar
 
-from augury.codegen.expressions import registered_name
+from augury.codegen.constants import function_identifiers
 from augury.codegen.jit import Entries, compiles, load
 from augury.codegen.source import KernelSource
 from augury.options import Options
@@ -29,7 +29,7 @@ class Tier:
     ) -> None:
         """`calls` are the registered functions that the kernel calls, with the kinds of their arguments."""
         self._source, self._options = source, options
-        self._functions = {registered_name(name): options.callables[name] for name in calls or ()}
+        self._functions = {known: options.callables[name] for name, known in function_identifiers(calls or ()).items()}
         # A function that Numba cannot compile keeps its kernel plain.
         self.compilable = options.jit is not False and all(
             compiles(options.callables[name], kinds) for name, kinds in (calls or {}).items()

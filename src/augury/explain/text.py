@@ -31,6 +31,7 @@ from augury.plan import (
     LossyPlan,
     ReferencePlan,
 )
+from augury.printable import printable
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -48,17 +49,19 @@ def explain_text(compiled: CompiledQuery, stage: str, counters: Mapping[str, int
     """One stage of a compiled query; nothing is computed anew. `counters` of a run are shown beside the plan."""
     match stage:
         case "syntax":
-            return query_text(compiled.syntax)
+            text = query_text(compiled.syntax)
         case "bound":
-            return _bound(compiled.bound)
+            text = _bound(compiled.bound)
         case "rewritten":
-            return _bound(compiled.rewritten)
+            text = _bound(compiled.rewritten)
         case "plan":
-            return _plan(compiled, counters)
+            text = _plan(compiled, counters)
         case "kernel":
-            return _kernel(compiled)
+            text = _kernel(compiled)
         case _:
             raise unknown_stage(stage)
+    # Names of columns and values of parameters may hold what a terminal would obey.
+    return printable(text)
 
 
 def unknown_stage(stage: str) -> HostError:

@@ -103,7 +103,8 @@ def evaluate(
             return _not(value(operand))
         case Member(operand, items):
             wanted = value(operand)
-            return _not(_all(_not(compare("=", wanted, value(item))) for item in items))
+            known = (item.value for item in expr.listed)
+            return _not(_all(_not(compare("=", wanted, x)) for x in (*map(value, items), *known)))
         case IsNull(operand):
             return value(operand) is None
         case Call(function, arguments):

@@ -133,9 +133,9 @@ def _demanded(variable: str, attribute: str, query: BoundQuery) -> set[str]:
                 column,
             ) == (variable, attribute):
                 return {str(value)}
-            case Member(Ref(v, column), items) if (v, column) == (variable, attribute):
+            case Member(Ref(v, column), items, listed) if (v, column) == (variable, attribute):
                 if all(isinstance(i, Literal) for i in items):
-                    found = {str(i.value) for i in items if isinstance(i, Literal)}
+                    found = {str(i.value) for i in (*items, *listed) if isinstance(i, Literal)}
             case _:
                 pass
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from augury.ir.predicate import And, Compare, Conjunct, Expr, Literal, Not, Or, conjunct, map_children
+from augury.ir.predicate import And, Compare, Conjunct, Expr, Literal, Not, Or, conjunct, map_children, walk
 
 OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -41,5 +41,12 @@ def split(e: Expr) -> Iterator[Expr]:
 
 
 def normal_conjuncts(conjuncts: Iterable[Conjunct], pattern_order: tuple[str, ...]) -> tuple[Conjunct, ...]:
-    """The conjuncts in normal form."""
-    return tuple(conjunct(part, pattern_order) for c in conjuncts for part in split(negation_normal_form(c.expr)))
+    """The conjuncts in normal form, with their variables in `pattern_order`."""
+    return tuple(part for c in conjuncts for part in _parts(c, pattern_order))
+
+
+def _parts(c: Conjunct, pattern_order: tuple[str, ...]) -> Iterable[Conjunct]:
+    # Most have nothing to be pushed inwards or split.
+    if not isinstance(c.expr, And) and not any(isinstance(e, Not) for e in walk(c.expr)):
+        return (c,)
+    return [conjunct(part, pattern_order) for part in split(negation_normal_form(c.expr))]

@@ -132,10 +132,15 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`x IN (...)`."""
+    """`x IN (...)`.
+
+    Constants of a long list are `listed` beside the other items: walks over expressions pass them over, so that what is
+    done with an expression does not take longer with every value.
+    """
 
     operand: Expr
     items: tuple[Expr, ...]
+    listed: tuple[Literal, ...] = ()
     type: ColumnType = BOOL
     span: Span = span_field()
 
@@ -212,9 +217,12 @@ def map_children(f: Callable[[Expr], Expr], e: Expr) -> Expr:
 
 def walk(e: Expr) -> Iterator[Expr]:
     """`e` and everything below it, outside first."""
-    yield e
-    for child in children(e):
-        yield from walk(child)
+    pending = [e]
+    while pending:
+        e = pending.pop()
+        yield e
+        if below := children(e):
+            pending.extend(reversed(below))
 
 
 def variables(e: Expr) -> frozenset[str]:
@@ -226,6 +234,10 @@ def variables(e: Expr) -> frozenset[str]:
             return frozenset((variable,))
         case _:
             return frozenset().union(*map(variables, children(e)))
+
+
+BRIEF = 8
+"""Values of a list that a brief text shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +274,17 @@ class Conjunct:
         from augury.ir.unbind import unbind
 
         return expression_text(unbind(self.expr))
+
+    @property
+    def brief(self) -> str:
+        """The text with the first values only of a list of many."""
+        return str(replace(self, expr=_brief(self.expr)))
+
+
+def _brief(e: Expr) -> Expr:
+    if isinstance(e, Member) and len(e.listed) > BRIEF:
+        e = replace(e, listed=e.listed[:BRIEF])
+    return map_children(_brief, e)
 
 
 def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:

@@ -117,7 +117,7 @@ def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
         case e.Not(operand):
             return _negated(below(operand), span)
         case e.Member(operand, items):
-            return s.In(below(operand), tuple(map(below, items)), span=span)
+            return s.In(below(operand), tuple(map(below, (*items, *expr.listed))), span=span)
         case e.IsNull(operand):
             return s.IsNull(below(operand), span=span)
         case e.Call(function, arguments):

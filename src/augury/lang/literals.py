@@ -12,6 +12,7 @@ from lark import Token
 from augury.errors import Diagnostic
 from augury.ir.syntax import Duration, Index, Number
 from augury.ir.text import UNITS, name_text
+from augury.printable import is_dangerous, lone_surrogate
 from augury.schema import INT_MAX, INT_MIN
 from augury.source import Span
 
@@ -55,12 +56,22 @@ def read_name(token: Token) -> str:
     if text.startswith("`"):
         if text == "``":
             raise Rejected("A102", "a name has at least one character", span_of(token), "empty", "write `name`")
+        odd = next((i for i, c in enumerate(text) if is_dangerous(c)), None)
+        if odd is not None:
+            start = span_of(token).start + odd
+            raise Rejected(
+                "A290",
+                f"a name cannot hold the character U+{ord(text[odd]):04X}",
+                Span(start, start + 1),
+                "not in a name",
+                "line breaks, control characters, marks of direction and lone surrogates stand in no name; rename it",
+            )
         return text[1:-1].replace("``", "`")
     if not text.isidentifier():
-        odd = next(c for i, c in enumerate(text) if not ("a" * (i > 0) + c).isidentifier())
+        first = next(c for i, c in enumerate(text) if not ("a" * (i > 0) + c).isidentifier())
         raise Rejected(
             "A102",
-            f"`{odd}` cannot stand in a plain name",
+            f"`{first}` cannot stand in a plain name",
             span_of(token),
             "not a plain name",
             f"write the name in backquotes: `{text}`",
@@ -70,6 +81,16 @@ def read_name(token: Token) -> str:
 
 def read_string(token: Token) -> str:
     """The value of a string in single or double quotes."""
+    odd = lone_surrogate(token)
+    if odd is not None:
+        start = span_of(token).start + odd
+        raise Rejected(
+            "A291",
+            f"a string cannot hold U+{ord(token[odd]):04X}, half of a surrogate pair",
+            Span(start, start + 1),
+            "no character",
+            "no text has it; was the query decoded as UTF-8?",
+        )
     quote = token[0]
     return token[1:-1].replace(quote * 2, quote)
 

@@ -14,27 +14,67 @@ def without_implied(tested: Sequence[Conjunct], known: Sequence[Conjunct]) -> tu
     Only floats are compared, as in the conjuncts themselves: an integer may be rounded in one comparison and not in
     another. Where all of a chain hold, no value in it is null.
     """
-    rest = list(tested)
-    for j in tested:
-        others = [other for other in (*known, *rest) if other is not j]
-        if _follows(j, others):
-            rest.remove(j)
-    return tuple(rest)
+    steps = _Steps([_ascending(j) for j in (*tested, *known)])
+    return tuple(j for number, j in enumerate(tested) if not steps.drop_if_implied(number))
 
 
-def _follows(j: Conjunct, others: Sequence[Conjunct]) -> bool:
-    asked = _ascending(j)
-    if asked is None:
+MOST_STEPS = 200
+"""Comparisons that are gone through for each conjunct; one that would follow from more of them is tested after all."""
+
+
+class _Steps:
+    """Comparisons as steps upwards between numbered sides; those that are implied by others are dropped."""
+
+    def __init__(self, found: Sequence[tuple[Expr, Expr, bool] | None]) -> None:
+        numbers: dict[Expr, int] = {}
+        self.steps = [
+            None
+            if step is None
+            else (numbers.setdefault(step[0], len(numbers)), numbers.setdefault(step[1], len(numbers)), step[2])
+            for step in found
+        ]
+        self.between: dict[tuple[int, int], dict[int, bool]] = {}
+        """By their two sides the steps that are left, and whether they are strict."""
+        self.onwards: dict[int, dict[int, None]] = {}
+        """The sides that a step leads to and that others lead on from."""
+        lower = {step[0] for step in self.steps if step is not None}
+        for number, step in enumerate(self.steps):
+            if step is not None:
+                low, high, strict = step
+                self.between.setdefault((low, high), {})[number] = strict
+                if high in lower:
+                    self.onwards.setdefault(low, {})[high] = None
+
+    def drop_if_implied(self, number: int) -> bool:
+        step = self.steps[number]
+        if step is None:
+            return False
+        low, high, strict = step
+        del self.between[low, high][number]
+        if self._reaches(low, high, strict):
+            return True
+        self.between[low, high][number] = strict
         return False
-    low, high, strict = asked
-    steps = [step for other in others if (step := _ascending(other)) is not None]
-    reached = {(low, False)}
-    grows = True
-    while grows:
-        further = {(y, over or less) for x, y, less in steps for at, over in reached if at == x}
-        grows = not further <= reached
-        reached |= further
-    return (high, True) in reached or (not strict and (high, False) in reached)
+
+    def _reaches(self, low: int, high: int, strict: bool) -> bool:
+        """Whether steps lead from `low` to `high`, one of them strict if that is asked."""
+        reached, pending, left = {(low, False)}, [(low, False)], MOST_STEPS
+        while pending and left > 0:
+            at, over = pending.pop()
+            last = self.between.get((at, high), {}).values()
+            if last and (over or not strict or any(last)):
+                return True
+            for further in self.onwards.get(at, ()):
+                left -= 1
+                kinds = self.between[at, further].values()
+                # The strict one leads wherever the other does.
+                beyond = (further, over or any(kinds))
+                if kinds and beyond not in reached:
+                    reached.add(beyond)
+                    pending.append(beyond)
+                if left <= 0:
+                    break
+        return False
 
 
 def _ascending(j: Conjunct) -> tuple[Expr, Expr, bool] | None:

@@ -223,17 +223,18 @@ class LazyChainPlan:
     def _component(self, c: Component, known: Sequence[str]) -> Component:
         mine = [j for j in self.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
         whole = tuple(j for j in mine if c.variable in j.whole)
-        c = replace(c, take=tuple(j for j in mine if j not in whole), whole=whole)
+        c = replace(c, take=tuple(j for j in mine if c.variable not in j.whole), whole=whole)
         return self.leaving_implied(c, [u for u in known if u != c.variable])
 
     def leaving_implied(self, c: Component, bound: Sequence[str]) -> Component:
         """The component without the conjuncts that follow from others, or from what holds of the events `bound`."""
         # What the first event alone decides is tested once for each of those, if it can be: that costs least.
         first = {*bound[:1], c.variable} if c.variable in self.kept else set()
-        once = [j for j in c.take if set(j.variables) <= first]
+        once = [j for j in c.take if first.issuperset(j.variables)]
         before = [j for j in self.conjuncts if set(j.variables) <= set(bound)]
-        needed = without_implied([j for j in c.take if j not in once], [*before, *once])
-        return replace(c, take=tuple(j for j in c.take if j in once or j in needed))
+        needed = without_implied([j for j in c.take if not first.issuperset(j.variables)], [*before, *once])
+        left = {*map(id, once), *map(id, needed)}
+        return replace(c, take=tuple(j for j in c.take if id(j) in left))
 
     def _key(self, c: Component, known: Sequence[str]) -> Key | None:
         """The first equality with an event bound before; the partition, if there is one, is indexed anyway."""

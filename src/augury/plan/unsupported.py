@@ -14,3 +14,5 @@ class Unsupported:
     family: str
     reason: str
     span: Span | None = None
+    too_large: bool = False
+    """Whether a smaller query of the same kind would be supported."""

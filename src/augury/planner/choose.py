@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from augury.errors import UnsupportedPlan, names
+from augury.errors import Diagnostic, QueryError, UnsupportedPlan, names
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.plan import (
@@ -84,6 +84,8 @@ def choose(
         possible["eager-nfa"] = replace(eager, merge=False, unmerged="merge=False was asked for")
     costs = {name: _cost(plan, hints, compressed) for name, plan in possible.items()}
     chosen = family or _cheapest(possible, costs, hints, live)
+    if family is None and chosen == "reference":
+        _check_size(query, built)
     if chosen not in possible:
         reason = built[chosen]
         assert isinstance(reason, Unsupported)
@@ -97,6 +99,16 @@ def choose(
             why = f"`{chosen}` was asked for" if family else _why_not(name, chosen, costs)
             rivals.append(Dearer(name, why, costs[name]))
     return Choice(possible[chosen], tuple(rivals), costs[chosen])
+
+
+def _check_size(query: BoundQuery, built: Mapping[str, Plan | Unsupported]) -> None:
+    """Refuse a query for which only its size leaves nothing but the reference, which would take too long for it."""
+    reasons = [plan for plan in built.values() if isinstance(plan, Unsupported) and plan.too_large]
+    if reasons:
+        help = "split it into queries that follow one another (RETURN ... INTO), or ask for plan='reference'"
+        span = reasons[0].span or query.pattern.span
+        message = f"this pattern is too large for every plan: {reasons[0].reason}"
+        raise QueryError([Diagnostic("A292", message, span, "too large", help)], query.source)
 
 
 def uses_statistics(query: BoundQuery, family: str | None, builders: Mapping[str, Builder] = BUILDERS) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from augury.ir.branches import AbsentPart, branches
@@ -24,7 +24,7 @@ from augury.ir.predicate import (
 from augury.ir.query import BoundQuery
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
-from augury.plan import Absence, Component, Computed
+from augury.plan import Absence, Component, Computed, Unsupported
 from augury.schema import Kind
 from augury.source import Span
 
@@ -35,9 +35,28 @@ BY_THE_HOST = frozenset({"lower", "upper", "length", "standardise"})
 class Cannot(Exception):
     """Why a query is outside a family."""
 
-    def __init__(self, reason: str, span: Span | None = None) -> None:
+    def __init__(self, reason: str, span: Span | None = None, *, too_large: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.span = reason, span
+        self.reason, self.span, self.too_large = reason, span, too_large
+
+    def of(self, family: str) -> Unsupported:
+        """The reason as a value."""
+        return Unsupported(family, self.reason, self.span, self.too_large)
+
+
+MOST_BLOCKS = 20
+"""Loops that the compiler of CPython takes inside one another."""
+
+AROUND = 2
+"""Loops beside those over the candidates of components: along an index, and over the events of a match."""
+
+
+def check_nesting(count: int, conjuncts: Iterable[Conjunct], span: Span, what: str = "components") -> None:
+    """Refuse more components than a kernel can loop over, each inside the one before."""
+    # A conjunct over every element of lists goes through them inside all other loops.
+    most = MOST_BLOCKS - AROUND - max((len(j.each) for j in conjuncts), default=0)
+    if count > most:
+        raise Cannot(f"{count} {what}, and a kernel can nest the loops of {most}", span, too_large=True)
 
 
 def compiled_conjuncts(query: BoundQuery) -> tuple[list[Conjunct], tuple[Computed, ...]]:
@@ -58,10 +77,11 @@ def component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Con
     mine = [j for j in conjuncts if v in j.variables and set(j.variables) <= set(known)]
     alone = tuple(j for j in mine if j.variables == (v,) and j.one_event)
     whole = tuple(j for j in mine if v in j.whole)
-    take = tuple(j for j in mine if j not in alone and j not in whole)
+    others = {*map(id, alone), *map(id, whole)}
+    take = tuple(j for j in mine if id(j) not in others)
     for j in (*take, *whole):
         for e in walk(j.expr):
-            if isinstance(e, Aggregate) and e.running and (e.variable != v or j in whole):
+            if isinstance(e, Aggregate) and e.running and (e.variable != v or v in j.whole):
                 raise Cannot("a running aggregate of a list that is already complete", e.span)
     low, high = (c.low, c.high) if isinstance(c, Repeat) else (1, 1)
     return Component(v, event_of(c).types, low, high, isinstance(c, Repeat), alone, take, whole)
@@ -72,6 +92,7 @@ def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct
     if len(inside) != 1:
         raise Cannot("a NOT over alternatives that no rule could take apart", part.body.span)
     (body,) = inside
+    check_nesting(len(body.components), conjuncts, part.body.span, "components of a NOT")
     lists = {variable_of(c) for c in body.components if isinstance(c, Repeat)}
     components, names = [], list(known)
     for c in body.components:

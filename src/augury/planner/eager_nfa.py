@@ -21,7 +21,7 @@ def build_eager_nfa(query: BoundQuery) -> EagerNfaPlan | Unsupported:
     try:
         return _build(query)
     except Cannot as e:
-        return Unsupported(FAMILY, e.reason, e.span)
+        return e.of(FAMILY)
 
 
 def _build(query: BoundQuery) -> EagerNfaPlan:

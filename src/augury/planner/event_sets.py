@@ -26,7 +26,7 @@ def build_event_sets(query: BoundQuery) -> EventSetsPlan | Unsupported:
     try:
         return _build(query)
     except Cannot as e:
-        return Unsupported(FAMILY, e.reason, e.span)
+        return e.of(FAMILY)
 
 
 def _build(query: BoundQuery) -> EventSetsPlan:
@@ -48,7 +48,7 @@ def _build(query: BoundQuery) -> EventSetsPlan:
             "alternatives that bind the same variables, of which one may wait for the other", query.pattern.span
         )
     if any(len(b.components) > MOST_VARIABLES for b in found):
-        raise Cannot(f"more than {MOST_VARIABLES} variables")
+        raise Cannot(f"more than {MOST_VARIABLES} variables", query.pattern.span, too_large=True)
     computed: dict[str, Computed] = {}
     plans = []
     for b in found:

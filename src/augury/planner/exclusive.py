@@ -31,8 +31,9 @@ def _constants(conjuncts: Iterable[Conjunct]) -> Iterator[Constant]:
                 yield column, sign, (value,)
             case Compare(sign, Literal(value), Ref(column=column)) if value is not None:
                 yield column, TURNED.get(sign, sign), (value,)
-            case Member(Ref(column=column), items) if all(isinstance(i, Literal) for i in items):
-                yield column, "=", tuple(i.value for i in items if isinstance(i, Literal) and i.value is not None)
+            case Member(Ref(column=column), items, listed) if all(isinstance(i, Literal) for i in items):
+                constants = [i for i in (*items, *listed) if isinstance(i, Literal)]
+                yield column, "=", tuple(i.value for i in constants if i.value is not None)
             case _:
                 pass
 

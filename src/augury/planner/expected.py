@@ -48,7 +48,8 @@ def window_events(query: BoundQuery, statistics: StreamStatistics, names: Collec
     known = [rate for name, rate in statistics.rates.items() if name in names]
     if not known or not sum(known):
         number = query.window.events / len(names) if isinstance(query.window, CountWindow) else ASSUMED_EVENTS
-        return {name: max(FEWEST, number * passing(query, name, statistics)) for name in names}
+        shares = passing(query, statistics)
+        return {name: max(FEWEST, number * shares.get(name, 1.0)) for name in names}
     mean = sum(known) / len(known)
     rates = {name: statistics.rates.get(name, mean) for name in names}
     length = window_length(query, statistics)
@@ -92,12 +93,14 @@ def windows(query: BoundQuery, statistics: StreamStatistics) -> float | None:
     return statistics.ticks / length if statistics.ticks and length else None
 
 
-def passing(query: BoundQuery, variable: str, statistics: StreamStatistics) -> float:
-    """The share of the events of the right type that pass the conditions on one event of `variable` alone."""
-    alone = (
-        c for c in normal_conjuncts(query.conjuncts, query.pattern_order) if c.variables == (variable,) and c.one_event
-    )
-    return math.prod(selectivity(c, statistics) for c in alone)
+def passing(query: BoundQuery, statistics: StreamStatistics) -> dict[str, float]:
+    """By variable the share of the events of the right type that pass the conditions on one event of it alone."""
+    shares: dict[str, float] = {}
+    for c in normal_conjuncts(query.conjuncts, query.pattern_order):
+        if len(c.variables) == 1 and c.one_event:
+            (variable,) = c.variables
+            shares[variable] = shares.get(variable, 1.0) * selectivity(c, statistics)
+    return shares
 
 
 def conjunct_text(c: Conjunct, computed: Iterable[Computed] = ()) -> str:
@@ -117,13 +120,14 @@ def partition_text(query: BoundQuery) -> str:
 
 def selectivity(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Computed] = ()) -> float:
     """The share of candidates for which `c` is true: as known, else as assumed."""
-    known = statistics.selectivities.get(conjunct_text(c, computed))
+    # The text of a long condition takes time: it is not asked for where nothing is known.
+    known = statistics.selectivities.get(conjunct_text(c, computed)) if statistics.selectivities else None
     return assumed_selectivity(c.expr) if known is None else known
 
 
 def bounded(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Computed]) -> float:
     """The share of candidates that leading coefficients do not rule out: as known, else all."""
-    return statistics.bounded.get(conjunct_text(c, computed), 1.0)
+    return statistics.bounded.get(conjunct_text(c, computed), 1.0) if statistics.bounded else 1.0
 
 
 def partition_selectivity(query: BoundQuery, statistics: StreamStatistics) -> float:
@@ -149,8 +153,8 @@ def assumed_selectivity(e: Expr) -> float:
             return 1.0 if value is True else 0.0
         case Compare(operator):
             return ASSUMED_SELECTIVITY[operator]
-        case Member(_, items):
-            return min(1.0, ASSUMED_SELECTIVITY["="] * len(items))
+        case Member(_, items, listed):
+            return min(1.0, ASSUMED_SELECTIVITY["="] * (len(items) + len(listed)))
         case IsNull():
             return ASSUMED_SELECTIVITY["IS NULL"]
         case Not(operand):

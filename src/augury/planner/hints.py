@@ -100,7 +100,9 @@ def resolve(
         if v.name in stated.rates:
             rates[v.name] = tick * stated.rates[v.name]
         elif v.types and stated.rates.keys() >= set(v.types):
-            rates[v.name] = tick * sum(stated.rates[t] for t in set(v.types)) * passing(rewritten, v.name, known)
+            rates[v.name] = (
+                tick * sum(stated.rates[t] for t in set(v.types)) * passing(rewritten, known).get(v.name, 1.0)
+            )
     if not rates and not selectivities:
         return known
     rest = "" if known.source == ASSUMED else f", the rest {known.source}"

@@ -11,7 +11,7 @@ from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
-from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.components import Cannot, absence, check_nesting, compiled_conjuncts, component
 from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
@@ -19,13 +19,16 @@ from augury.planner.searches import with_searches
 
 FAMILY = "lazy-chain"
 
+MOST_BRANCHES = 64
+"""Alternatives that have chains: each function of theirs takes the buffers of all, so that code grows as the square."""
+
 
 def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsupported:
     """One chain for each branch, in the cheapest order; Unsupported for strategies that consume events one by one."""
     try:
         plan = _build(query, hints)
     except Cannot as e:
-        return Unsupported(FAMILY, e.reason, e.span)
+        return e.of(FAMILY)
     if hints.order is None:
         plan = plan.in_order(reorder(plan, {}))
     else:
@@ -64,6 +67,11 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
         raise Cannot("a chain finds all matches, and does not know the chains of OUTPUT COVER")
     conjuncts, computed = compiled_conjuncts(query)
     found = [b for b in branches(query.pattern) if b.components]
+    if len(found) > MOST_BRANCHES:
+        raise Cannot(
+            f"{len(found)} alternatives, and chains are for {MOST_BRANCHES}", query.pattern.span, too_large=True
+        )
+    check_nesting(max((len(b.components) for b in found), default=0), conjuncts, query.pattern.span)
     plans = tuple(_branch(b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):

@@ -12,7 +12,7 @@ from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, w
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import LinkedPlan, Unsupported
-from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.components import Cannot, absence, check_nesting, compiled_conjuncts, component
 from augury.planner.exclusive import exclusive
 
 FAMILY = "linked"
@@ -25,7 +25,7 @@ def build_linked(query: BoundQuery) -> LinkedPlan | Unsupported:
     try:
         return _build(query)
     except Cannot as e:
-        return Unsupported(FAMILY, e.reason, e.span)
+        return e.of(FAMILY)
 
 
 def _build(query: BoundQuery) -> LinkedPlan:
@@ -38,6 +38,7 @@ def _build(query: BoundQuery) -> LinkedPlan:
     branch = _sequence(query)
     conjuncts, computed = compiled_conjuncts(query)
     ordered = branch.in_sequence
+    check_nesting(len(ordered), conjuncts, query.pattern.span)
     # What reads no event at all is tested with each: then no event is relevant, and nothing has a chain.
     constant = tuple(j for j in conjuncts if not j.variables)
     components = tuple(component(c, [variable_of(c)], conjuncts) for c in ordered)

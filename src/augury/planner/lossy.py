@@ -34,7 +34,7 @@ def build_lossy(query: BoundQuery, loss: LossModel | None = None) -> LossyPlan |
     try:
         return _build(query, check_model(query, loss), query.threshold)
     except Cannot as e:
-        return Unsupported(FAMILY, e.reason, e.span)
+        return e.of(FAMILY)
 
 
 def _build(query: BoundQuery, model: LossModel, threshold: float) -> LossyPlan:

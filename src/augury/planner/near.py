@@ -19,8 +19,9 @@ def near_pairs(conjuncts: Sequence[Conjunct]) -> list[bool]:
     which takes two comparisons.
     """
     ascending = [_ascending(j) for j in conjuncts]
+    known = set(ascending)
     return [
-        _lists_near(j) or (pair is not None and (pair[1], pair[0], pair[2]) in ascending)
+        _lists_near(j) or (pair is not None and (pair[1], pair[0], pair[2]) in known)
         for j, pair in zip(conjuncts, ascending, strict=True)
     ]
 

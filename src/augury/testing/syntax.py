@@ -39,6 +39,7 @@ from augury.ir.syntax import (
 from augury.ir.terms import Operator, OutputMode, Strategy
 from augury.ir.text import RESERVED
 from augury.schema import INT_MAX, INT_MIN
+from augury.testing.ugly import ugly_names
 
 _ORDINARY = (
     "a",
@@ -70,13 +71,12 @@ _AWKWARD = (
     "--",
     "is\u0301",
     "a²",
-    "\n",
 )
 
 
 def names() -> SearchStrategy[str]:
     """Names of variables, types, attributes and parameters; some of them need backquotes."""
-    return st.sampled_from(_ORDINARY) | st.sampled_from(_AWKWARD) | st.text(min_size=1, max_size=6)
+    return st.sampled_from(_ORDINARY) | st.sampled_from(_AWKWARD) | ugly_names()
 
 
 def parts(max_leaves: int = 8) -> SearchStrategy[Part]:

@@ -86,8 +86,10 @@ def expression(e: Expr) -> Column | None:
         case Not(operand):
             inner = expression(operand)
             return None if inner is None else ~inner
-        case Member(operand, items):
-            return joined(or_, (_compare("=", expression(operand), expression(item)) for item in items))
+        case Member(operand, items, listed):
+            # One comparison for each of many values would be a plan as deep as they are many.
+            among = [_among(operand, listed)] if listed else []
+            return joined(or_, [*among, *(_compare("=", expression(operand), expression(item)) for item in items)])
         case IsNull(operand):
             inner = expression(operand)
             return None if inner is None else inner.isNull()
@@ -96,6 +98,14 @@ def expression(e: Expr) -> Column | None:
             return None
         case _:
             assert_never(e)
+
+
+def _among(operand: Expr, listed: tuple[Literal, ...]) -> Column | None:
+    """Whether a value is one of those listed; a null among them leaves unknown what is not found, as it should."""
+    value = expression(operand)
+    if value is None or not all(item.type.kind is operand.type.kind or item.value is None for item in listed):
+        return None
+    return value.isin(*(item.value for item in listed))
 
 
 def joined(join: Callable[[T, T], T], parts: Iterable[T | None]) -> T | None:

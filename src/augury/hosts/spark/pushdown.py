@@ -74,8 +74,9 @@ def expression(e: Expr) -> pc.Expression | None:
         case Not(operand):
             inner = expression(operand)
             return None if inner is None else ~inner
-        case Member(operand, items):
-            return _member(operand, items)
+        case Member(operand, items, listed):
+            among = [_among(operand, listed)] if listed else []
+            return joined(or_, [*among, *([_member(operand, items)] if items else [])])
         case IsNull(Ref(default=None, type=type) as operand) if type.kind in _COMPARED:
             value = _value(operand)
             return None if value is None else value.is_null(nan_is_null=True)
@@ -93,6 +94,14 @@ def _value(e: Expr) -> pc.Expression | None:
             return pc.scalar(pa.scalar(value, _COMPARED[type.kind]))
         case _:
             return None
+
+
+def _among(operand: Expr, listed: tuple[Literal, ...]) -> pc.Expression | None:
+    value = _value(operand)
+    known = [item.value for item in listed if item.value is not None]
+    if value is None or len(known) < len(listed) or any(i.type.kind is not operand.type.kind for i in listed):
+        return None
+    return value.isin(pa.array(known, _COMPARED[operand.type.kind]))
 
 
 def _member(operand: Expr, items: tuple[Expr, ...]) -> pc.Expression | None:

@@ -1,0 +1,205 @@
+"""Large queries: the work from their text to the source of their kernels grows with their size, not its square."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import augury
+
+COLUMNS = pa.schema(
+    [("ts", pa.int64()), ("type", pa.string()), ("name", pa.string()), ("x", pa.float64()), ("k", pa.int64())]
+)
+
+
+def alternatives(n: int) -> str:
+    return f"PATTERN SEQ(S s, OR({', '.join(f'T{i} a{i}' for i in range(n))})) WHERE s.x > 1 WITHIN 1 hour"
+
+
+def alternatives_in_order(n: int) -> str:
+    return alternatives(n).replace("WHERE s.x > 1", "WHERE skip_till_next_match { s.x > 1 }")
+
+
+def types(n: int) -> str:
+    return f"PATTERN SEQ(S s, {'|'.join(f'T{i}' for i in range(n))} a) WHERE s.x > 1 WITHIN 1 hour"
+
+
+def integers(n: int) -> str:
+    return f"PATTERN SEQ(A a, B b) WHERE a.k IN ({', '.join(str(7 * i) for i in range(n))}) WITHIN 1 hour"
+
+
+def strings(n: int) -> str:
+    names = ", ".join(f"'n{i}'" for i in range(n))
+    return f"PATTERN SEQ(A a, B b) WHERE skip_till_next_match {{ b.name NOT IN ({names}) }} WITHIN 1 hour"
+
+
+def conjuncts(n: int) -> str:
+    return f"PATTERN SEQ(A a, B b) WHERE {' AND '.join(f'a.x + {i} > b.x' for i in range(n))} WITHIN 1 hour"
+
+
+def conjuncts_in_order(n: int) -> str:
+    tests = " AND ".join(f"a.x + {i} != b.x AND a.k != {i}" for i in range(n))
+    return f"PATTERN SEQ(A a, B b) WHERE skip_till_next_match {{ {tests} }} WITHIN 1 hour"
+
+
+def disjuncts(n: int) -> str:
+    return f"PATTERN SEQ(A a, B b) WHERE {' OR '.join(f'a.x = {i}' for i in range(n))} WITHIN 1 hour"
+
+
+def program(n: int) -> str:
+    return ";\n".join(f"PATTERN SEQ(A a, B b) WHERE a.x > {i} WITHIN 1 hour" for i in range(n))
+
+
+SHAPES: dict[Callable[[int], str], tuple[int, int]] = {
+    alternatives: (80, 500),
+    alternatives_in_order: (20, 500),
+    types: (40, 500),
+    integers: (200, 100_000),
+    strings: (200, 100_000),
+    conjuncts: (20, 3_000),
+    conjuncts_in_order: (20, 1_500),
+    disjuncts: (40, 3_000),
+    program: (4, 500),
+}
+"""Queries by size, with one that is counted and the one that is promised."""
+
+
+def steps(action: Callable[[], Any]) -> int:
+    """Lines of Python that are run, each round of a loop by itself."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    # What is called when garbage is collected is no work of ours.
+    gc.disable()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+        gc.enable()
+    return count
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_the_work_grows_with_the_size(shape: Callable[[int], str]) -> None:
+    n, _ = SHAPES[shape]
+    augury.compile(shape(n), COLUMNS)
+    some, twice, more = (steps(lambda size=size: augury.compile(shape(size), COLUMNS)) for size in (n, 2 * n, 3 * n))  # type: ignore[misc]
+    # With a square in it, the second difference would be as large as the first.
+    assert more - twice < 1.15 * (twice - some), (some, twice, more)
+
+
+def test_columns_that_are_not_read_cost_little() -> None:
+    def compiled(n: int) -> Any:
+        columns = [*COLUMNS, *(pa.field(f"column {i}", pa.float64()) for i in range(n))]
+        return augury.compile("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 1 hour", pa.schema(columns))
+
+    compiled(100)
+    some, twice, more = (steps(lambda n=n: compiled(n)) for n in (100, 200, 300))  # type: ignore[misc]
+    assert more - twice < 1.15 * (twice - some), (some, twice, more)
+
+
+def test_values_of_a_long_list_are_no_text() -> None:
+    def source(n: int) -> str:
+        return augury.explain(integers(n), COLUMNS, stage="kernel").replace(integers(n)[:150], "")
+
+    assert abs(len(source(20_000)) - len(source(100))) < 2_000
+    assert "in_set(int_sets, 0, 100, " in source(100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_what_is_promised_compiles(shape: Callable[[int], str]) -> None:
+    _, n = SHAPES[shape]
+    compiled = augury.compile(shape(n), COLUMNS)
+    assert all(query.kernel is not None for query in compiled.queries)
+
+
+# -- long lists mean what short ones do --------------------------------------------------------------------------------
+
+LISTS = (
+    "b.k {} (3, 5, {more})",
+    "b.k {} (3.0, 2.5, {more})",
+    "b.k {} (3, 2.5, a.k, {more})",
+    "b.x {} (3, 2.5, {more})",
+    "b.x {} (a.x, {more})",
+    "b.name {} ('n1', a.name, {names})",
+    "b.name {} ('n1', {names})",
+)
+
+
+@pytest.mark.parametrize("word", ["IN", "NOT IN"])
+@pytest.mark.parametrize("condition", LISTS)
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain"])
+def test_sets_agree_with_the_reference(plan: str, condition: str, word: str) -> None:
+    n = 40
+    events = pa.table(
+        {
+            "ts": list(range(n)),
+            "type": ["A" if i % 5 == 0 else "B" for i in range(n)],
+            "name": [None if i % 7 == 0 else f"n{i % 6}" for i in range(n)],
+            "x": pa.array([None if i % 9 == 0 else i / 2 for i in range(n)], pa.float64()),
+            "k": pa.array([None if i % 8 == 0 else i % 7 for i in range(n)], pa.int64()),
+        }
+    )
+    more, names = ", ".join(map(str, range(100, 130))), ", ".join(f"'m{i}'" for i in range(30))
+    test = condition.format(word, more=more, names=names)
+    query = f"PATTERN SEQ(A a, B b) WHERE skip_till_any_match {{ {test} AND a.ts < b.ts }} WITHIN 6 seconds"
+    found = augury.match(events, query, plan=plan, jit=False).to_arrow()
+    assert found.equals(augury.match(events, query, plan="reference").to_arrow())
+
+
+# -- more components than loops nest -----------------------------------------------------------------------------------
+
+
+def sequence(n: int, operator: str = "SEQ") -> str:
+    return f"PATTERN {operator}({', '.join(f'T{i} a{i}' for i in range(n))})"
+
+
+def events(n: int) -> pa.Table:
+    return pa.table({"ts": list(range(n)), "type": [f"T{i}" for i in range(n)], "x": [0.0] * n})
+
+
+@pytest.mark.parametrize("n", [18, 19, 24, 60])
+def test_a_long_sequence_runs_as_an_automaton(n: int) -> None:
+    found = augury.match(events(n), f"{sequence(n)} WITHIN 1 hour", jit=False)
+    assert len(found) == 1
+    plan = augury.explain(found).splitlines()[0]
+    assert plan == ("plan  lazy-chain" if n == 18 else "plan  eager-nfa")
+
+
+@pytest.mark.parametrize(
+    "query", [f"{sequence(18)} WITHIN 1 hour OUTPUT COVER", f"{sequence(18, 'AND')} WITHIN 1 hour"]
+)
+def test_what_loops_can_nest_runs(query: str) -> None:
+    assert len(augury.match(events(18), query, jit=False)) == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"{sequence(24)} WITHIN 1 hour OUTPUT COVER",
+        f"{sequence(24, 'AND')} WITHIN 1 hour",
+        f"PATTERN SEQ(A a, NOT({sequence(24).removeprefix('PATTERN ')}), B b) WITHIN 1 hour",
+    ],
+)
+def test_what_they_cannot_is_refused_before_anything_is_generated(query: str) -> None:
+    with pytest.raises(augury.QueryError) as caught:
+        augury.compile(query, COLUMNS)
+    assert [d.code for d in caught.value.diagnostics] == ["A292"]
+
+
+def test_a_plan_that_is_asked_for_says_why_it_cannot() -> None:
+    with pytest.raises(augury.UnsupportedPlan, match="24 components, and a kernel can nest the loops of 18"):
+        augury.compile(sequence(24), COLUMNS, plan="lazy-chain")
