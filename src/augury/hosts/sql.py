@@ -17,6 +17,7 @@ from augury.hosts.values import to_python
 from augury.ir.row_pattern import BoundRowPattern, Order
 from augury.reference.row_pattern.output import match_rows
 from augury.reference.row_pattern.search import Budget
+from augury.reference.row_pattern.values import python_values
 from augury.source import Source
 
 if TYPE_CHECKING:
@@ -81,9 +82,10 @@ def sql(
 ) -> SqlResult:
     """The rows of a SQL query with MATCH_RECOGNIZE in it, over tables given by name.
 
-    A table is an Arrow table, a pandas or polars frame, a path to Parquet, CSV, JSON lines or Arrow files, or an iterable
-    of dicts. Any number of MATCH_RECOGNIZE relations may stand wherever a table may; what surrounds them runs in DuckDB,
-    which sees these tables and nothing else. A search that takes more than `max_steps` steps at one row is an error.
+    A table is an Arrow table, a pandas or polars frame, a path to Parquet, CSV, JSON lines or Arrow files, or an
+    iterable of dicts. Any number of MATCH_RECOGNIZE relations may stand wherever a table may; what surrounds them runs
+    in DuckDB, which sees these tables and nothing else. `query` is the text, or a `Path` to a file that holds it. A
+    search that takes more than `max_steps` steps at one row is an error.
 
     >>> ticks = [{"day": 1, "price": 9}, {"day": 2, "price": 7}, {"day": 3, "price": 8}]
     >>> sql('''SELECT * FROM ticks MATCH_RECOGNIZE (
@@ -107,7 +109,7 @@ def run_sql(
         raise HostError("A793", f"max_steps is a positive integer, not {max_steps!r}")
     try:
         from augury.hosts.duck import Duck
-        from augury.match_recognize.reader import read_statement
+        from augury.match_recognize.reader import duckdb_sql, read_statement
     except ModuleNotFoundError as e:
         if e.name not in ("duckdb", "sqlglot"):
             raise
@@ -119,8 +121,6 @@ def run_sql(
     with Duck(given) as duck:
         while nodes := statement.row_patterns():
             _evaluate(statement, nodes[0], given, duck, max_steps)
-        from augury.match_recognize.reader import duckdb_sql
-
         return duck.query(duckdb_sql(statement.tree, duck.functions))
 
 
@@ -144,8 +144,6 @@ def _evaluate(
 
     def answer(number: int) -> tuple[list[Any], pa.DataType]:
         found = duck.query(subquery_sql(node, clause.queries[number], duck.functions))
-        from augury.reference.row_pattern.values import python_values
-
         return python_values(found.column(0)), found.schema.field(0).type
 
     bound = bind_clause(clause, table.schema, visible, statement.source, answer)
@@ -216,18 +214,22 @@ def _keys(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _sorted_rows(table: pa.Table, order: tuple[Order, ...]) -> pa.Array:
-    """Row numbers in order; a stable sort by the last column first keeps ties as they came."""
-    rows = pa.array(range(table.num_rows), pa.int64())
-    for item in reversed(order):
+    """Row numbers in the order of the columns; ties stay as they came. NaN is greater than every number."""
+    keys: dict[str, Any] = {}
+    directions: list[tuple[str, str]] = []
+
+    def add(column: Any, descending: bool) -> None:
+        name = str(len(keys))
+        keys[name] = column
+        directions.append((name, "descending" if descending else "ascending"))
+
+    for item in order:
         column = table.column(item.column)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        ranks = pc.rank(
-            column.take(rows).combine_chunks(),
-            sort_keys="descending" if item.descending else "ascending",
-            null_placement="at_start" if item.nulls_first else "at_end",
-            tiebreaker="dense",
-        )
-        numbered = pa.table({"rank": ranks, "position": pa.array(range(len(ranks)), pa.int64())})
-        rows = rows.take(pc.sort_indices(numbered, [("rank", "ascending"), ("position", "ascending")]))
-    return rows
+        add(pc.is_null(column), item.nulls_first)
+        if pa.types.is_floating(column.type):
+            add(pc.is_nan(column), item.descending)
+        add(column, item.descending)
+    add(pa.array(range(table.num_rows), pa.int64()), False)
+    return pc.sort_indices(pa.table(keys), sort_keys=directions)

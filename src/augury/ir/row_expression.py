@@ -15,9 +15,9 @@ from augury.source import Span, span_field
 class Navigation:
     """Which row a value is read from.
 
-    Among the rows mapped to one of `variables` (None: to any), the one `offset` rows after the first, or before the last;
-    then `shift` rows on in the partition. With `running` only rows up to the current one count. Where there is no such
-    row, the value is null.
+    Among the rows mapped to one of `variables` (None: to any), the one `offset` rows after the first, or before the
+    last; then `shift` rows on in the partition. With `running` only rows up to the current one count. Where there is no
+    such row, the value is null.
 
     >>> Navigation(frozenset({"A"}), last=False, offset=1)
     Navigation(variables=frozenset({'A'}), last=False, offset=1, running=True, shift=0)
@@ -51,10 +51,7 @@ class ColumnValue:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """The name of the variable that a row is mapped to; `at` as in `ColumnValue`.
-
-    Inside an aggregate `variables` restricts it to rows of these variables.
-    """
+    """The name of the variable that a row is mapped to; `at` as in `ColumnValue`."""
 
     at: Navigation | None
     type: pa.DataType

@@ -120,9 +120,7 @@ class Exclusion:
         return f"{{- {self.body} -}}"
 
 
-RowPattern: TypeAlias = (
-    Variable | Concatenation | Alternation | Permutation | Quantified | Empty | Anchor | Exclusion
-)
+RowPattern: TypeAlias = Variable | Concatenation | Alternation | Permutation | Quantified | Empty | Anchor | Exclusion
 
 
 def quoted(name: str) -> str:

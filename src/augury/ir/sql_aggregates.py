@@ -18,8 +18,8 @@ from augury.ir.sql_types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
-    NUMERIC,
     MOST_DIGITS,
+    NUMERIC,
     Family,
     family,
     plain,
@@ -248,12 +248,8 @@ AGGREGATES: dict[str, AggregateFunction] = {
     "bool_and": _logical(is_and=True),
     "every": _logical(is_and=True),
     "bool_or": _logical(is_and=False),
-    "arbitrary": AggregateFunction(
-        1, _plain_first, None, _arbitrary, lambda state, types, out, limit: state
-    ),
-    "any_value": AggregateFunction(
-        1, _plain_first, None, _arbitrary, lambda state, types, out, limit: state
-    ),
+    "arbitrary": AggregateFunction(1, _plain_first, None, _arbitrary, lambda state, types, out, limit: state),
+    "any_value": AggregateFunction(1, _plain_first, None, _arbitrary, lambda state, types, out, limit: state),
 }
 """Aggregates by their names in lower case."""
 

@@ -259,11 +259,11 @@ def comparable(value: Any, type: pa.DataType, both: pa.DataType) -> Any:
             return value
 
 
-def _comparison(operator: Callable[[Any, Any], bool]) -> Callable[[Sequence[Any], Types, pa.DataType], Any]:
+def _comparison(operator: Callable[[Any, Any], object]) -> Callable[[Sequence[Any], Types, pa.DataType], Any]:
     def apply(values: Sequence[Any], types: Types, out: pa.DataType) -> bool:
         both = common(types[0], types[1])
         assert both is not None
-        return operator(comparable(values[0], types[0], both), comparable(values[1], types[1], both))
+        return bool(operator(comparable(values[0], types[0], both), comparable(values[1], types[1], both)))
 
     return apply
 
@@ -341,7 +341,7 @@ def castable(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether CAST takes values from one type to the other."""
     a, b = family(source), family(target)
     if Family.OTHER in (a, b):
-        return source == target
+        return bool(source == target)
     if a is Family.LIST and b is Family.LIST:
         return castable(source.value_type, target.value_type)
     if Family.LIST in (a, b):
@@ -750,9 +750,7 @@ def _array_type(types: Types) -> pa.DataType:
 
 
 def _array(values: Sequence[Any], types: Types, out: pa.DataType) -> list[Any]:
-    return [
-        None if v is None else convert(v, t, out.value_type) for v, t in zip(values, types, strict=True)
-    ]
+    return [None if v is None else convert(v, t, out.value_type) for v, t in zip(values, types, strict=True)]
 
 
 FUNCTIONS: dict[str, ScalarFunction] = {
@@ -793,9 +791,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "array": ScalarFunction(0, None, _array_type, _array, sees_nulls=True),
     "subscript": ScalarFunction(2, 2, _item_type, _subscript),
     "element_at": ScalarFunction(2, 2, _item_type, _element_at),
-    "cardinality": ScalarFunction(
-        1, 1, _always(BIGINT, Family.LIST), lambda values, types, out: len(values[0])
-    ),
+    "cardinality": ScalarFunction(1, 1, _always(BIGINT, Family.LIST), lambda values, types, out: len(values[0])),
     "contains": ScalarFunction(2, 2, _contains_type, _contains),
     "lower": _text(str.lower),
     "upper": _text(str.upper),
@@ -815,9 +811,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "ceil": ScalarFunction(1, 1, _first(*NUMERIC), _whole(math.ceil)),
     "ceiling": ScalarFunction(1, 1, _first(*NUMERIC), _whole(math.ceil)),
     "floor": ScalarFunction(1, 1, _first(*NUMERIC), _whole(math.floor)),
-    "truncate": ScalarFunction(
-        1, 1, _first(*NUMERIC), _whole(lambda v: int(Decimal(v).to_integral_value(ROUND_DOWN)))
-    ),
+    "truncate": ScalarFunction(1, 1, _first(*NUMERIC), _whole(lambda v: int(Decimal(v).to_integral_value(ROUND_DOWN)))),
     "round": ScalarFunction(1, 2, _round_type, _round),
     "sign": ScalarFunction(
         1, 1, _first(*NUMERIC), lambda values, types, out: type(values[0])((values[0] > 0) - (values[0] < 0))

@@ -21,10 +21,10 @@ from augury.ir.row_pattern import (
     parts_of,
 )
 from augury.ir.sql_types import DAY_SECONDS, NUMERIC, TICKS, Family, family, sql_name
-from augury.source import Source, Span
 from augury.match_recognize.scope import Answer, Scope
 from augury.match_recognize.syntax import Clause, Expression, Identifier, Name
 from augury.match_recognize.values import bind_value
+from augury.source import Source, Span
 
 
 def bind_clause(
@@ -101,6 +101,9 @@ def _column(written: Expression, scope: Scope, where: str) -> int:
     if column is None:
         scope.unknown_column(name)
         return 0
+    type = scope.schema.field(column).type
+    if family(type) in (Family.LIST, Family.OTHER):
+        scope.error("A717", f"{where} cannot use `{name.text}`, which is {sql_name(type)}", written.span)
     return column
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from augury.ir.row_pattern import Rows, SkipTo
-from augury.source import Span
 from augury.match_recognize.cursor import Cursor
 from augury.match_recognize.expressions import ExpressionReader
 from augury.match_recognize.pattern_text import read_pattern
 from augury.match_recognize.syntax import Clause, Expression, Identifier, OrderItem
+from augury.source import Span
 
 CLAUSES = ("PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW", "AFTER MATCH", "PATTERN", "SUBSET", "DEFINE")
 
@@ -58,7 +58,6 @@ def read_clause(cursor: Cursor) -> Clause:
 
 def _help() -> str:
     return f"the clauses come in this order: {', '.join(CLAUSES)}"
-
 
 
 def _listed(cursor: Cursor, expressions: ExpressionReader) -> list[Expression]:
@@ -119,7 +118,11 @@ def _skip(cursor: Cursor) -> tuple[SkipTo, Identifier | None]:
     cursor.expect("TO")
     if cursor.accept("NEXT", "ROW"):
         return SkipTo.NEXT_ROW, None
-    if cursor.text() in ("FIRST", "LAST") and cursor.is_name(1) and cursor.text(1) not in ("PATTERN", "INITIAL", "SEEK"):
+    if (
+        cursor.text() in ("FIRST", "LAST")
+        and cursor.is_name(1)
+        and cursor.text(1) not in ("PATTERN", "INITIAL", "SEEK")
+    ):
         to = SkipTo.FIRST if cursor.text() == "FIRST" else SkipTo.LAST
         cursor.advance()
         return to, cursor.identifier("a pattern variable")

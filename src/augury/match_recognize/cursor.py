@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from augury.errors import Diagnostic, QueryError
-from augury.source import Source, Span
 from augury.match_recognize.syntax import Identifier
+from augury.source import Source, Span
 
 if TYPE_CHECKING:
     from sqlglot.parser import Parser

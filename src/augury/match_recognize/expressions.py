@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from augury.ir.sql_functions import FIELDS, BadValue, convert
 from augury.ir.sql_types import BIGINT, BOOLEAN, DAY_SECONDS, DOUBLE, INTEGER, INTERVAL, MONTHS, NULL, VARCHAR
-from augury.source import Span
 from augury.match_recognize.cursor import Cursor
-from augury.match_recognize.syntax import Cast, Expression, FunctionCall, Identifier, Literal, Name, Operator, Star, Subquery
+from augury.match_recognize.syntax import (
+    Cast,
+    Expression,
+    FunctionCall,
+    Identifier,
+    Literal,
+    Name,
+    Operator,
+    Star,
+    Subquery,
+)
+from augury.source import Span
 
 MOST_NESTED = 60
 """Expressions inside expressions; each takes a dozen Python frames to read."""
@@ -54,7 +63,7 @@ class ExpressionReader:
     def _conjunction(self) -> Expression:
         return self._chain("AND", self._negation)
 
-    def _chain(self, word: str, read: Any) -> Expression:
+    def _chain(self, word: str, read: Callable[[], Expression]) -> Expression:
         operands = [read()]
         while self.cursor.accept(word):
             operands.append(read())
@@ -116,7 +125,10 @@ class ExpressionReader:
             low = self._sum()
             cursor.expect("AND")
             high = self._sum()
-            both = (Operator(">=", (left, low), left.span | low.span), Operator("<=", (left, high), left.span | high.span))
+            both = (
+                Operator(">=", (left, low), left.span | low.span),
+                Operator("<=", (left, high), left.span | high.span),
+            )
             return Operator("and", both, left.span | high.span)
         if cursor.accept("LIKE"):
             pattern = self._sum()
@@ -333,9 +345,13 @@ class ExpressionReader:
             unit = cursor.identifier("a unit of time such as HOUR").text
         span = span | cursor.last_span
         unit = unit.upper().rstrip("S") if unit.upper() not in UNIT_MICROS else unit.upper()
-        if not re.fullmatch(r"[+-]?\d{1,18}(\.\d{1,9})?", text) or (unit not in UNIT_MICROS and unit not in UNIT_MONTHS):
+        if not re.fullmatch(r"[+-]?\d{1,18}(\.\d{1,9})?", text) or (
+            unit not in UNIT_MICROS and unit not in UNIT_MONTHS
+        ):
             known = ", ".join([*UNIT_MICROS, *UNIT_MONTHS])
-            raise cursor.error("A731", "this interval cannot be read", span, "", f"INTERVAL '2' HOUR; units are {known}")
+            raise cursor.error(
+                "A731", "this interval cannot be read", span, "", f"INTERVAL '2' HOUR; units are {known}"
+            )
         if unit in UNIT_MONTHS:
             return Literal(sign * int(Decimal(text) * UNIT_MONTHS[unit]), MONTHS, span)
         return Literal(sign * int(Decimal(text) * UNIT_MICROS[unit]), INTERVAL, span)
@@ -352,7 +368,9 @@ class ExpressionReader:
         try:
             return Literal(convert(text, VARCHAR, type), type, span)
         except BadValue as e:
-            raise cursor.error("A731", f"{e}", span, "", f"{word} '2026-03-14{'' if word == 'DATE' else ' 09:00:00'}'") from e
+            raise cursor.error(
+                "A731", f"{e}", span, "", f"{word} '2026-03-14{'' if word == 'DATE' else ' 09:00:00'}'"
+            ) from e
 
     def _name(self) -> Expression:
         cursor = self.cursor

@@ -116,7 +116,11 @@ def _concatenation(reader: _Reader) -> RowPattern:
         parts.append(part)
     if not parts:
         token = reader.peek()
-        message = "a row pattern is missing here" if token.kind == "end" else f"a row pattern is missing before `{token.text}`"
+        message = (
+            "a row pattern is missing here"
+            if token.kind == "end"
+            else f"a row pattern is missing before `{token.text}`"
+        )
         raise reader.error("A703", message, token.span, "", "write `()` for the pattern that maps no row")
     if len(parts) == 1:
         return parts[0]
@@ -141,7 +145,9 @@ def _quantified(reader: _Reader) -> RowPattern | None:
     last = reader.take() if reluctant else reader.tokens[reader.at - 1]
     span = body.span | last.span
     if most is not None and most < 1:
-        raise reader.error("A705", "the upper bound of a quantifier is at least 1", sign.span | last.span, f"it is {most}")
+        raise reader.error(
+            "A705", "the upper bound of a quantifier is at least 1", sign.span | last.span, f"it is {most}"
+        )
     if most is not None and least > most:
         place = sign.span | last.span
         raise reader.error("A705", f"the lower bound {least} is greater than the upper bound {most}", place)
@@ -157,7 +163,9 @@ def _bounds(reader: _Reader, opened: Token) -> tuple[int, int | None]:
     if not reader.next_is(","):
         reader.expect("}", opened)
         if least is None:
-            raise reader.error("A703", "a quantifier in braces has a bound", opened.span, "", "such as {2}, {2,} or {,5}")
+            raise reader.error(
+                "A703", "a quantifier in braces has a bound", opened.span, "", "such as {2}, {2,} or {,5}"
+            )
         return least, least
     reader.take()
     most = _bound(reader)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlglot import Dialect, ErrorLevel, exp
+from sqlglot import Dialect, ErrorLevel, Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError, UnsupportedError
 from sqlglot.parser import Parser
-from sqlglot.tokens import Token, TokenType
 
 from augury.errors import Diagnostic, HostError, QueryError, suggestion
-from augury.source import Source, Span
 from augury.match_recognize.clause import read_clause
-from augury.match_recognize.cursor import Cursor
+from augury.match_recognize.cursor import VALUES, Cursor
 from augury.match_recognize.syntax import Clause
+from augury.source import Source, Span
 
 WHOLE_TEXT = 1_000_000_000
 """Characters of context in an error of sqlglot: all of them, so that their number is the place."""
@@ -24,7 +23,7 @@ WHOLE_TEXT = 1_000_000_000
 class RowPatternTable(exp.Expression):
     """A table factor with a MATCH_RECOGNIZE clause: `this` is its input."""
 
-    arg_types = {"this": True, "clause": True, "alias": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "clause": True, "alias": False}
 
 
 class _Reading:
@@ -33,7 +32,7 @@ class _Reading:
     source: Source
 
     def _parse_table(self, *args: Any, **options: Any) -> exp.Expression | None:
-        table = super()._parse_table(*args, **options)  # type: ignore[misc]
+        table: exp.Expression | None = super()._parse_table(*args, **options)  # type: ignore[misc]
         while table is not None and self._curr.token_type is TokenType.MATCH_RECOGNIZE:  # type: ignore[attr-defined]
             clause = read_clause(Cursor(self, self.source))  # type: ignore[arg-type]
             alias = self._parse_table_alias()  # type: ignore[attr-defined]
@@ -117,9 +116,8 @@ def _parser(dialect: Dialect, source: Source) -> Parser:
 def _marked(tokens: list[Token]) -> list[Token]:
     """Dialects without row patterns take MATCH_RECOGNIZE for a name."""
     for token in tokens:
-        if token.text.upper() == "MATCH_RECOGNIZE" and token.token_type is not TokenType.IDENTIFIER:
-            if token.token_type is not TokenType.STRING:
-                token.token_type = TokenType.MATCH_RECOGNIZE
+        if token.text.upper() == "MATCH_RECOGNIZE" and token.token_type not in VALUES:
+            token.token_type = TokenType.MATCH_RECOGNIZE
     return tokens
 
 
@@ -134,7 +132,7 @@ def _unreadable(error: ParseError, source: Source) -> QueryError:
 
 
 def input_of(node: RowPatternTable) -> tuple[str | None, str]:
-    """The name of the table that a clause reads, if it is no more than that, and what its columns may be prefixed with."""
+    """The table that a clause reads, if its input is no more than that, and what its columns may be prefixed with."""
     table = node.this
     alias = table.args.get("alias")
     name = table.alias_or_name
@@ -196,7 +194,9 @@ def replace(node: RowPatternTable, table: str, columns: Sequence[str]) -> None:
     """Put a table in the place of a row pattern; its columns take the names that the alias gives them."""
     alias = node.args.get("alias")
     name = exp.to_identifier(table, quoted=True) if alias is None else alias.this
-    renamed = [exp.to_identifier(c, quoted=True) for c in columns] if alias is None or not alias.columns else alias.columns
+    renamed = (
+        [exp.to_identifier(c, quoted=True) for c in columns] if alias is None or not alias.columns else alias.columns
+    )
     factor = exp.Table(this=exp.to_identifier(table, quoted=True), alias=exp.TableAlias(this=name, columns=renamed))
     node.replace(factor)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from augury.errors import Diagnostic, names, suggestion
-from augury.source import Source, Span
 from augury.match_recognize.syntax import Identifier
+from augury.source import Source, Span
 
 Answer = tuple[list[Any], pa.DataType]
 """The values and the type of the one column that a subquery gives."""

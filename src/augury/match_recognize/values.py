@@ -21,17 +21,24 @@ from augury.ir.row_expression import (
 from augury.ir.sql_aggregates import AGGREGATES
 from augury.ir.sql_functions import FUNCTIONS, castable
 from augury.ir.sql_types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, Family, common, family, plain, sql_name
-from augury.source import Span
 from augury.match_recognize.scope import Scope
-from augury.match_recognize.syntax import Cast, Expression, FunctionCall, Identifier, Literal, Name, Operator, Star, Subquery
+from augury.match_recognize.syntax import (
+    Cast,
+    Expression,
+    FunctionCall,
+    Identifier,
+    Literal,
+    Name,
+    Operator,
+    Star,
+    Subquery,
+)
+from augury.source import Span
 
 PHYSICAL, LOGICAL, CLASSIFIER, MATCH_NUMBER = ("PREV", "NEXT"), ("FIRST", "LAST"), "CLASSIFIER", "MATCH_NUMBER"
 NAVIGATION = (*PHYSICAL, *LOGICAL)
-OPERATORS = frozenset(
-    ["negate", "in", "is null", "is true", "is false", "is distinct from", "like", "case", "array", "subscript"]
-    + ["+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "||"]
-)
-"""Entries of FUNCTIONS that are not called by their name."""
+OPERATORS = frozenset({"negate", "in", "like", "case", "array", "subscript", "and", "or", "not"})
+"""Entries of FUNCTIONS that are words but not called by their name."""
 
 FARTHEST = 2**31 - 1
 """Rows that PREV, NEXT, FIRST and LAST can go."""
@@ -41,8 +48,9 @@ FARTHEST = 2**31 - 1
 class Place:
     """Where an expression stands.
 
-    `define` is whether it is a condition. Inside FIRST, LAST, PREV or NEXT, `navigation` says from which row its columns
-    are read, apart from the variable; inside an aggregate, `aggregate` is its name. `call` is the innermost of them.
+    `define` is whether it is a condition. Inside FIRST, LAST, PREV or NEXT, `navigation` says from which row its
+    columns are read, apart from the variable; inside an aggregate, `aggregate` is its name. `call` is the innermost of
+    them.
     """
 
     define: bool
@@ -362,9 +370,11 @@ def _of_row(expression: RowExpression) -> RowExpression:
 
 def _scalar(name: str, call: FunctionCall, scope: Scope, place: Place) -> RowExpression:
     _plain_call(call, scope, name)
-    function = None if name in OPERATORS or " " in name else FUNCTIONS.get(name)
+    function = None if name in OPERATORS or not name.isidentifier() else FUNCTIONS.get(name)
     if function is None:
-        known = [n for n in (*FUNCTIONS, *AGGREGATES, *map(str.lower, NAVIGATION)) if n.replace("_", "").isalnum()]
+        known = [
+            n for n in (*FUNCTIONS, *AGGREGATES, *map(str.lower, NAVIGATION)) if n.isidentifier() and n not in OPERATORS
+        ]
         help = suggestion(name, known)
         if call.name.quoted and call.name.text.upper() in (*NAVIGATION, CLASSIFIER, MATCH_NUMBER):
             help = f"write {call.name.text.upper()} without quotes"

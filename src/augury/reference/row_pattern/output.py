@@ -105,8 +105,6 @@ def _next_candidate(bound: BoundRowPattern, mapping: Mapping) -> int:
 def _table(bound: BoundRowPattern, partition: pa.Table, written: _Written) -> pa.Table:
     rows = pa.array(written.rows, pa.int64())
     leading = [partition.column(c).take(rows) for c in bound.leading_columns]
-    measures = [
-        arrow_values(values, m.value.type) for m, values in zip(bound.measures, written.measures, strict=True)
-    ]
+    measures = [arrow_values(values, m.value.type) for m, values in zip(bound.measures, written.measures, strict=True)]
     trailing = [partition.column(c).take(rows) for c in bound.trailing_columns]
     return pa.table([*leading, *measures, *trailing], schema=bound.output_schema)

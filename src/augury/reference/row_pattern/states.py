@@ -1,7 +1,7 @@
 """A row pattern as states: what is still to be matched at some point of the search.
 
-States are made when the search first reaches them, so that a bound of a million rounds or a permutation of ten parts costs
-no more than what is looked at.
+States are made when the search first reaches them, so that a bound of a million rounds or a permutation of ten parts
+costs no more than what is looked at.
 """
 
 from __future__ import annotations
@@ -144,10 +144,10 @@ class States:
     def _options(self, state: _Unmade) -> tuple[int, ...]:
         pattern, next, excluded, done = state.pattern, state.next, state.excluded, state.done
         match pattern, done:
-            case Permutation(parts), tuple(left):
+            case Permutation(), tuple(left):
                 # The first part, then any order of the others: no order is written out before it is tried.
                 return tuple(self._part(pattern, k, left, next, excluded) for k in left)
-            case Permutation(parts), int():
+            case Permutation(), int():
                 return self._orders(pattern, next, excluded)
             case Quantified(), int():
                 if state.kind == "round":
@@ -166,7 +166,7 @@ class States:
         return self._after(pattern.parts[chosen], following, excluded)
 
     def _orders(self, pattern: Permutation, next: int, excluded: bool) -> tuple[int, ...]:
-        """Every order in turn: where a part can be matched in several ways, an earlier order goes before all of them."""
+        """Every order in turn: an earlier order goes before a later one, whichever way its parts are matched."""
         out = []
         for order in permutations(pattern.parts):
             following = next

@@ -27,7 +27,8 @@ from augury.source import Source
 def python_values(column: pa.ChunkedArray) -> list[Any]:
     """The values of a column as `sql_functions` computes with them: times as ticks, the rest as Python has them."""
     type = plain(column.type)
-    return [from_python for from_python in column.cast(_ticked(type)).to_pylist()]
+    values: list[Any] = column.cast(_ticked(type)).to_pylist()
+    return values
 
 
 def _ticked(type: pa.DataType) -> pa.DataType:
