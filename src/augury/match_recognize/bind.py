@@ -39,7 +39,10 @@ def bind_clause(
     for name in schema.names:
         if lowered.count(name.lower()) > 1:
             message = f"the input has two columns named `{name.lower()}`"
-            raise QueryError([Diagnostic("A714", message, word, "", "names differ in more than case")], source)
+            raise QueryError(
+                [Diagnostic("A714", message, word, "", "rename one of them; names differ in more than their case")],
+                source,
+            )
     primary = tuple(dict.fromkeys(p.name for p in parts_of(clause.pattern) if isinstance(p, Variable)))
     scope = Scope(schema, table, primary, answer, source)
     _subsets(clause, scope)

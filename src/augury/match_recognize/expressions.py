@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -255,8 +256,7 @@ class ExpressionReader:
         if cursor.text() in ("SELECT", "WITH", "VALUES"):
             return Subquery(self._query(opened), "value", None, opened | cursor.last_span)
         out = self.expression()
-        cursor.expect(")")
-        return out
+        return replace(out, span=opened | cursor.expect(")"))
 
     def _query(self, opened: Span) -> int:
         """A query up to its closing parenthesis, read by sqlglot."""

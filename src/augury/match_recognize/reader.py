@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -126,7 +127,9 @@ def _unreadable(error: ParseError, source: Source) -> QueryError:
     start = len(first.get("start_context") or "")
     word = first.get("highlight") or ""
     message = str(first.get("description") or error).rstrip(".")
-    if message.startswith("Invalid expression / Unexpected token"):
+    message = re.sub(r"<Token .*>", f"`{word}`", message, flags=re.DOTALL)
+    message = message[:1].lower() + message[1:]
+    if message.startswith("invalid expression / Unexpected token"):
         message = f"`{word}` is not expected here" if word else "the statement ends too early"
     return QueryError([Diagnostic("A701", message, Span(start, start + max(1, len(word))), "here")], source)
 

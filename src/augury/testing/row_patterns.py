@@ -26,7 +26,7 @@ from augury.match_recognize.reader import clause_of, read_statement
 from augury.source import Source
 
 Condition = Callable[[Sequence[Any], Sequence[str], int], bool | None]
-"""Whether the last of the variables holds: told the values of the match's rows, their variables, and the rows before."""
+"""Whether the last of the variables holds, given all values, the variables so far and the row the match starts at."""
 
 
 def row_patterns(
