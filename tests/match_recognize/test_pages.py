@@ -70,7 +70,8 @@ def test_table(line: dict[str, str]) -> None:
     define = ", ".join(f"{v} AS {c}" for v, c in (mentioned or {"X": "true"}).items())
     clause = (
         "ORDER BY place MEASURES MATCH_NUMBER() AS n, CLASSIFIER() AS who "
-        f"{line.get('rows per match', 'ALL ROWS PER MATCH')} AFTER MATCH {line.get('after match', 'SKIP PAST LAST ROW')} "
+        f"{line.get('rows per match', 'ALL ROWS PER MATCH')} "
+        f"AFTER MATCH {line.get('after match', 'SKIP PAST LAST ROW')} "
         f"PATTERN ({pattern}) DEFINE {define}"
     )
     found: dict[Any, tuple[int, str]] = {}

@@ -142,9 +142,9 @@ def _evaluate(
         raise HostError("A796", f"there is no table `{name}`", help or f"give it by name: sql(..., {name}=...)")
     table = duck.query(input_sql(node, duck.functions)) if name is None else given[name.lower()]
 
-    def answer(number: int) -> tuple[list[Any], pa.DataType]:
+    def answer(number: int) -> tuple[list[Any], pa.DataType, int]:
         found = duck.query(subquery_sql(node, clause.queries[number], duck.functions))
-        return python_values(found.column(0)), found.schema.field(0).type
+        return python_values(found.column(0)), found.schema.field(0).type, found.num_columns
 
     bound = bind_clause(clause, table.schema, visible, statement.source, answer)
     result = evaluate(bound, table, max_steps)

@@ -12,8 +12,8 @@ from augury.errors import Diagnostic, names, suggestion
 from augury.match_recognize.syntax import Identifier
 from augury.source import Source, Span
 
-Answer = tuple[list[Any], pa.DataType]
-"""The values and the type of the one column that a subquery gives."""
+Answer = tuple[list[Any], pa.DataType, int]
+"""The values and the type of the first column that a subquery gives, and how many columns there are."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from augury.errors import suggestion
+from augury.errors import HostError, suggestion
 from augury.ir.row_expression import (
     Aggregate,
     Classifier,
@@ -253,18 +253,20 @@ def _inside(written: Expression) -> list[Expression]:
 
 def _one_variable(written: Expression, call: str, scope: Scope, *, need: bool) -> frozenset[str] | None:
     """The variables that all columns and classifiers of an argument speak of, which must be the same ones."""
-    found: dict[frozenset[str] | None, Span] = {}
+    found: dict[str | None, tuple[Span, frozenset[str] | None]] = {}
     for node in _inside(written):
+        named: Identifier | None = None
         match node:
             case Name(parts):
-                found.setdefault(scope.variables(parts[0]) if len(parts) > 1 else None, node.span)
+                named = parts[0] if len(parts) > 1 else None
             case FunctionCall(_, arguments) if _is_classifier(node):
                 named = arguments[0].parts[0] if arguments and isinstance(arguments[0], Name) else None
-                found.setdefault(None if named is None else scope.variables(named), node.span)
             case _:
-                pass
+                continue
+        name, variables = (None, None) if named is None else (named.variable, scope.variables(named))
+        found.setdefault(name, (node.span, variables))
     if len(found) > 1:
-        spans = sorted(found.values())
+        spans = sorted(span for span, _ in found.values())
         message = f"all columns and classifiers inside {call} speak of the same variable"
         scope.error("A725", message, spans[-1], "another variable than before", "use one variable, or a SUBSET of both")
         raise _Wrong
@@ -272,7 +274,7 @@ def _one_variable(written: Expression, call: str, scope: Scope, *, need: bool) -
         message = f"{call} needs a column or CLASSIFIER() in its first argument"
         scope.error("A725", message, written.span, "speaks of no row", f"such as {call}(A.x)")
         raise _Wrong
-    return next(iter(found), None)
+    return next((variables for _, variables in found.values()), None)
 
 
 def _offset(word: str, call: FunctionCall, scope: Scope) -> int:
@@ -433,7 +435,16 @@ def _subquery(query: Subquery, scope: Scope, place: Place) -> RowExpression:
     if query.operand is not None:
         _no_pattern_functions(query.operand, scope)
         operand = _bind(query.operand, scope, place)
-    values, type = scope.answer(query.number)
+    try:
+        values, type, columns = scope.answer(query.number)
+    except HostError as e:
+        help = "a subquery sees tables and WITH, not the rows of the match"
+        scope.error("A729", f"the subquery cannot be run: {e.message.splitlines()[0]}", query.span, "", help)
+        raise _Wrong from e
+    if query.kind != "exists" and columns != 1:
+        message = f"the subquery gives {columns} columns where one is needed"
+        scope.error("A709", message, query.span, "", "select one column")
+        raise _Wrong
     match query.kind:
         case "exists":
             return Constant(bool(values), BOOLEAN, query.span)
@@ -458,6 +469,11 @@ def _subquery(query: Subquery, scope: Scope, place: Place) -> RowExpression:
 def _no_pattern_functions(written: Expression, scope: Scope) -> None:
     """IN with a subquery is decided row by row before matching, so its left side cannot look at the match."""
     for node in _inside(written):
+        if isinstance(node, Name) and len(node.parts) > 1 and scope.variables(node.parts[0]) is not None:
+            message = "a variable's column cannot stand on the left of IN with a subquery"
+            help = f"put the test inside a navigation: LAST({node.parts[-1].text} IN (SELECT ...))"
+            scope.error("A726", message, node.span, "not allowed here", help)
+            raise _Wrong
         if isinstance(node, FunctionCall):
             word = node.name.text.upper()
             special = not node.name.quoted and word in (*NAVIGATION, CLASSIFIER, MATCH_NUMBER)

@@ -166,7 +166,7 @@ def bound_clause(clause: str, schema: pa.Schema) -> BoundRowPattern:
     statement = read_statement(Source(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"), "trino")
     (node,) = statement.row_patterns()
 
-    def answer(number: int) -> tuple[list[Any], pa.DataType]:
+    def answer(number: int) -> tuple[list[Any], pa.DataType, int]:
         raise AssertionError("no subqueries")
 
     return bind_clause(clause_of(node), schema, "t", statement.source, answer)
