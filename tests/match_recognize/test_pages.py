@@ -18,7 +18,7 @@ from augury.testing.row_patterns import rows_of
 PAGES = Path(__file__).parents[2] / "docs" / "language" / "match-recognize"
 TABLE = re.compile(r"^\| *pattern .*\n\|[-|]+\n(?:\|.*\n)+", re.MULTILINE)
 CSV = re.compile(r"```csv (\w+)\n(.*?)```", re.DOTALL)
-QUERY = re.compile(r"```sql\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
+QUERY = re.compile(r"```(sql|augury \w+)\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
 CONDITIONS = {"A": "letter = 'a'", "B": "letter = 'b'", "C": "letter = 'c'", "X": "true", "Y": "true"}
 
 
@@ -36,8 +36,8 @@ def queries() -> Iterator[Any]:
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         tables = {name: read_csv(body.encode(), name) for name, body in CSV.findall(text)}
-        for number, (query, expected) in enumerate(QUERY.findall(text), start=1):
-            yield pytest.param(query, expected, tables, id=f"{page.stem}-{number}")
+        for number, (language, query, expected) in enumerate(QUERY.findall(text), start=1):
+            yield pytest.param(language, query, expected, tables, id=f"{page.stem}-{number}")
 
 
 def test_there_are_tables_and_queries() -> None:
@@ -82,10 +82,13 @@ def test_table(line: dict[str, str]) -> None:
     assert (" ".join(f"{first}:{who}" for first, who in found.values()) or "none") == line["matches"]
 
 
-@pytest.mark.parametrize("query, expected, tables", list(queries()))
-def test_query(query: str, expected: str, tables: dict[str, pa.Table]) -> None:
+@pytest.mark.parametrize("language, query, expected, tables", list(queries()))
+def test_query(language: str, query: str, expected: str, tables: dict[str, pa.Table]) -> None:
     try:
-        said = repr(augury.sql(query.rstrip("\n"), **tables))
+        if language == "sql":
+            said = repr(augury.sql(query.rstrip("\n"), **tables))
+        else:
+            said = repr(augury.match(tables[language.split()[1]], query))
     except AuguryError as e:
         said = str(e)
     assert said.rstrip("\n") == expected.rstrip("\n")
