@@ -21,6 +21,7 @@ from augury.hosts.calibration import Calibration, Decile, calibration
 from augury.hosts.local import event_schema, make_options, match, match_all, query_source
 from augury.hosts.matcher import Matcher
 from augury.hosts.matches import Match, Matches
+from augury.hosts.sql import SqlResult, sql
 from augury.ir import syntax
 from augury.lang import parse as _parse
 from augury.loss import Empirical, Exponential, Gamma, LossModel, Normal, Uniform
@@ -54,6 +55,7 @@ __all__ = [
     "Matches",
     "Normal",
     "QueryError",
+    "SqlResult",
     "TooManyMatches",
     "Uniform",
     "UnsupportedPlan",
@@ -64,6 +66,7 @@ __all__ = [
     "match",
     "match_all",
     "parse",
+    "sql",
 ]
 
 

@@ -19,6 +19,7 @@ from rich.progress import Progress
 import augury
 from augury.cli.arguments import (
     Roles,
+    named_files,
     not_both_stdin,
     order_columns,
     parameter_values,
@@ -34,6 +35,7 @@ from augury.explain.text import explain_program
 from augury.hosts.local import event_schema, make_options, run, type_warnings, types_of
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import arrive, in_order
+from augury.hosts.sql import run_sql
 from augury.hosts.statistics import measure
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
@@ -238,6 +240,37 @@ def explain_command(
         )
         program = _compile(source, table, options, roles)
         typer.echo(explain_program(program, stage or Stage.PLAN))
+
+
+@app.command("sql")
+def sql_command(
+    query: Annotated[
+        str, typer.Argument(metavar="FILE", help="A file with one SELECT, the text itself, or - for stdin.")
+    ],
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", metavar="NAME=FILE", help="A table of the query: Parquet, CSV, JSON lines or Arrow."),
+    ] = None,
+    dialect: Annotated[
+        str, typer.Option("--dialect", help="The SQL dialect, such as trino, snowflake or oracle.")
+    ] = "trino",
+    output: Annotated[
+        Format | None, typer.Option("--output", help="Default: table on a terminal, else jsonl, or as --out ends.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of standard output.")] = None,
+) -> None:
+    """Print the rows of a SQL query with MATCH_RECOGNIZE in it."""
+    format = output or _default_format(out)
+    if format is Format.PARQUET and out is None:
+        raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
+    tables = named_files(table or [])
+    with _reporting():
+        rows = run_sql(read_query(query), tables, dialect=dialect)
+        if out is None:
+            write_text(rows, format, sys.stdout, "row")
+            sys.stdout.flush()
+        else:
+            write_file(rows, format, out, "row")
 
 
 @app.command("run")

@@ -55,6 +55,19 @@ def read_input(events: str, time: str) -> pa.Table:
     return read_events(read_json(data, "stdin") if is_json else read_csv(data, "stdin"), time)
 
 
+def named_files(stated: list[str]) -> dict[str, Path]:
+    """The tables that `NAME=FILE` options name."""
+    out: dict[str, Path] = {}
+    for text in stated:
+        name, equals, path = text.partition("=")
+        if not equals or not name or not path:
+            raise typer.BadParameter(f"`{text}` is not NAME=FILE", param_hint="--table")
+        if name in out:
+            raise typer.BadParameter(f"`{name}` is given twice", param_hint="--table")
+        out[name] = Path(path)
+    return out
+
+
 def read_loss(path: Path) -> LossModel:
     """The loss model that a JSON file states."""
     try:

@@ -29,20 +29,20 @@ class Format(StrEnum):
     TABLE = "table"
 
 
-def write_file(table: pa.Table, format: Format, path: Path) -> None:
-    """Write matches to a file."""
+def write_file(table: pa.Table, format: Format, path: Path, noun: str = "match") -> None:
+    """Write matches, or rows of another `noun`, to a file."""
     try:
         if format is Format.PARQUET:
             pa.parquet.write_table(table, path)
             return
         with path.open("w", encoding="utf-8", newline="") as file:
-            write_text(table, format, file)
+            write_text(table, format, file, noun)
     except OSError as e:
         raise HostError("A562", f"`{path}` cannot be written: {e.strerror or e}") from e
 
 
-def write_text(table: pa.Table, format: Format, file: TextIO) -> None:
-    """Write matches as text."""
+def write_text(table: pa.Table, format: Format, file: TextIO, noun: str = "match") -> None:
+    """Write matches, or rows of another `noun`, as text."""
     match format:
         case Format.JSONL:
             for row in _records(table):
@@ -53,7 +53,7 @@ def write_text(table: pa.Table, format: Format, file: TextIO) -> None:
             writer.writerow(flat)
             writer.writerows(zip(*([_field(v) for v in column] for column in flat.values()), strict=True))
         case Format.TABLE:
-            file.write(_table_text(table) + "\n")
+            file.write(_table_text(table, noun) + "\n")
         case Format.PARQUET:
             raise AssertionError("Parquet is not text")
         case _:
@@ -90,8 +90,9 @@ def _field(value: Any) -> Any:
             return value
 
 
-def _table_text(table: pa.Table) -> str:
-    count = "1 match" if table.num_rows == 1 else f"{table.num_rows} matches"
+def _table_text(table: pa.Table, noun: str) -> str:
+    plural = "es" if noun == "match" else "s"
+    count = f"1 {noun}" if table.num_rows == 1 else f"{table.num_rows} {noun}{plural}"
     if not table.num_rows:
         return count
     columns = [[cell(v, WIDEST) for v in to_python(column.combine_chunks())] for column in table.columns]

@@ -1,0 +1,78 @@
+"""DuckDB as the engine around row patterns, locked so that a query sees the given tables and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import pyarrow as pa
+
+from augury.errors import HostError
+
+DIVIDE = "augury_divide"
+"""Division of SQL: of integers an integer, of anything else what DuckDB divides."""
+
+CONFIGURATION = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+PREPARATION = (
+    f"CREATE MACRO {DIVIDE}(a INTEGER, b INTEGER) AS a // b, (a BIGINT, b BIGINT) AS a // b, "
+    "(a HUGEINT, b HUGEINT) AS a // b, (a DOUBLE, b DOUBLE) AS a / b, (a INTERVAL, b DOUBLE) AS a / b",
+    "SET preserve_insertion_order = true",
+)
+
+LOCK = ("SET enable_external_access = false", "SET lock_configuration = true")
+
+
+class Duck:
+    """A database in memory that holds the given tables, without access to files, the network or extensions."""
+
+    functions = (DIVIDE,)
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        self._connection = duckdb.connect(":memory:", config=dict(CONFIGURATION))
+        self._results = 0
+        for statement in PREPARATION:
+            self._connection.execute(statement)
+        zones = {f.type.tz for t in tables.values() for f in t.schema if pa.types.is_timestamp(f.type)} - {None}
+        # Times keep their zone as long as all have the same; DuckDB knows only that of the session.
+        self._connection.execute("SET TimeZone = ?", [zones.pop() if len(zones) == 1 else "UTC"])
+        for statement in LOCK:
+            self._connection.execute(statement)
+        for name, table in tables.items():
+            self._register(name, table)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def register(self, table: pa.Table, columns: int) -> str:
+        """Add the rows of a row pattern; its name is one that no query can guess to be taken."""
+        self._results += 1
+        name = f"augury row pattern {self._results}"
+        self._register(name, table.rename_columns([f"column {k}" for k in range(columns)]))
+        return name
+
+    def query(self, text: str) -> pa.Table:
+        """The rows of a query."""
+        try:
+            relation = self._connection.sql(text)
+            return relation.to_arrow_table()
+        except duckdb.Error as e:
+            raise HostError("A792", f"DuckDB cannot run what surrounds the row patterns: {e}") from e
+
+    def _register(self, name: str, table: pa.Table) -> None:
+        try:
+            self._connection.register(name, table)
+        except duckdb.Error as e:
+            raise HostError("A797", f"DuckDB cannot read the table `{name}`: {e}") from e
