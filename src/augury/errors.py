@@ -85,7 +85,7 @@ class HostError(AuguryError):
         return type(self), (self.code, self.message, self.help)
 
 
-class UnsupportedPlan(AuguryError):
+class UnsupportedPlan(HostError):
     """The plan that was asked for cannot run this query."""
 
 

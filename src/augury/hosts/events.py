@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.arguments import text
 from augury.errors import HostError, names
 from augury.hosts.files import read_path, unreadable
 from augury.hosts.rows import mixed_types, rows_to_table, too_large
@@ -31,6 +32,7 @@ def read_events(events: Events, time: str) -> pa.Table:
     >>> read_events([{"ts": "2026-03-14T09:00:00"}], "ts").schema.field("ts").type
     TimestampType(timestamp[us])
     """
+    time = text("time", time, wanted="the name of a column")
     table = _table(events)
     for i, field in enumerate(table.schema):
         if pa.types.is_string_view(field.type):

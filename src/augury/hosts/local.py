@@ -6,17 +6,18 @@ import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from augury import arguments
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryWarning, HostError, TooManyMatches, suggestion
-from augury.hosts.events import Events, engine_schema, read_events
+from augury.hosts.events import Events, read_events
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order, ties
+from augury.hosts.schemas import event_schema
 from augury.hosts.stages import Found, stages, step
 from augury.hosts.statistics import measure
 from augury.ir.pattern import components, event_of
@@ -236,31 +237,23 @@ def make_options(
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> Options:
     """The options of a call, checked."""
-    limits = {"max_matches": max_matches, "max_partial_matches": max_partial_matches, "max_runs": max_runs}
-    for name, limit in limits.items():
-        if limit < 1:
-            raise HostError("A522", f"{name} is a positive integer, not {limit!r}")
     return Options(
-        plan=plan,
-        order=None if order is None else _order(order),
-        negation=negation,
+        plan=arguments.optional_text("plan", plan, wanted="the name of a plan"),
+        order=None if order is None else arguments.texts("order", order, "the name of a variable"),
+        negation=arguments.optional_text("negation", negation),
         statistics=_statistics(statistics),
-        parameters=dict(parameters or {}),
-        functions=dict(functions or {}),
-        loss=loss,
-        max_matches=max_matches,
-        max_partial_matches=max_partial_matches,
-        max_runs=max_runs,
-        jit=jit,
-        cache_dir=None if cache_dir is None else Path(cache_dir),
-        merge=merge,
-        counters=counters,
-        compressed=compressed,
+        parameters=arguments.mapping("parameters", parameters, "a dict of values by name"),
+        functions=arguments.callables("functions", functions),
+        loss=arguments.optional("loss", loss, LossModel, "a LossModel"),
+        max_matches=arguments.limit("max_matches", max_matches),
+        max_partial_matches=arguments.limit("max_partial_matches", max_partial_matches),
+        max_runs=arguments.limit("max_runs", max_runs),
+        jit=arguments.optional_flag("jit", jit),
+        cache_dir=arguments.optional_path("cache_dir", cache_dir),
+        merge=arguments.flag("merge", merge),
+        counters=arguments.flag("counters", counters),
+        compressed=arguments.flag("compressed", compressed),
     )
-
-
-def _order(order: Iterable[str]) -> tuple[str, ...]:
-    return (order,) if isinstance(order, str) else tuple(order)
 
 
 def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statistics | None:
@@ -270,22 +263,18 @@ def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statisti
 def query_source(query: str | os.PathLike[str]) -> Source:
     """The query text; a path names the file that holds it."""
     if isinstance(query, str):
+        if not arguments.encodable(query):
+            raise HostError("A561", "the query of the call cannot be read: it holds a lone surrogate, which is no text")
         return Source(query)
-    path = Path(query)
+    if not isinstance(query, os.PathLike):
+        raise arguments.unusable("query", "the text of a query, or a Path to a file that holds it", query)
+    path = arguments.path("query", query)
     try:
         return Source(path.read_text(encoding="utf-8-sig"), path.name)
     except FileNotFoundError:
         raise HostError("A560", f"there is no query file `{path}`") from None
-    except (OSError, UnicodeDecodeError) as e:
+    except (OSError, ValueError) as e:
         raise HostError("A561", f"the query of `{path}` cannot be read: {e}") from e
-
-
-def event_schema(
-    arrow: pa.Schema, time: str, type: str | None, order_by: str | Iterable[str] | None, time_unit: str
-) -> EventSchema:
-    """What the engine knows of events with these Arrow columns."""
-    order = (order_by,) if isinstance(order_by, str) else order_by
-    return EventSchema.from_arrow(engine_schema(arrow, type), time=time, type=type, order_by=order, time_unit=time_unit)
 
 
 def tie_warnings(program: CompiledProgram, tied: int, schema: EventSchema) -> tuple[str, ...]:
