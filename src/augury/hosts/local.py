@@ -14,7 +14,7 @@ import pyarrow as pa
 from augury import arguments
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryWarning, HostError, TooManyMatches, suggestion
-from augury.hosts.events import Events, read_events
+from augury.hosts.events import Events, is_text, read_events
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order, ties
 from augury.hosts.schemas import event_schema
@@ -294,7 +294,10 @@ def types_of(table: pa.Table, schema: EventSchema) -> frozenset[str]:
     """The type names that occur."""
     if schema.type is None:
         return frozenset()
-    values = table[schema.type].unique().cast(pa.string()).to_pylist()
+    column = table[schema.type]
+    values = (
+        column.unique().cast(pa.string()) if is_text(column.type) else column.cast(pa.string()).unique()
+    ).to_pylist()
     return frozenset(v for v in values if v is not None)
 
 

@@ -16,7 +16,7 @@ from augury.compiler import CompiledQuery
 from augury.hosts.columns import match_columns, return_columns, times, variable_column
 from augury.hosts.render import cell, html_table, text_table
 from augury.hosts.reorder import Arrivals
-from augury.hosts.values import to_python
+from augury.hosts.values import to_python, to_shown
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
@@ -194,8 +194,11 @@ class Matches(Sequence[Match]):
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """`to_arrow` as one dict a match."""
+        return self._rows(to_python)
+
+    def _rows(self, convert: Callable[[pa.Array], list[Any]]) -> list[dict[str, Any]]:
         table = self.to_arrow()
-        columns = [to_python(table[name].combine_chunks()) for name in table.column_names]
+        columns = [convert(table[name].combine_chunks()) for name in table.column_names]
         return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
@@ -203,7 +206,7 @@ class Matches(Sequence[Match]):
         if len(self) > SHOWN:
             title += f", the first {SHOWN}:"
         head = self[:SHOWN]
-        rows = [[cell(v) for v in row.values()] for row in head.to_pylist()]
+        rows = [[cell(v) for v in row.values()] for row in head._rows(to_shown)]
         return title, head.to_arrow().column_names, rows
 
     def __repr__(self) -> str:

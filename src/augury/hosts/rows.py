@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from augury.arguments import encodable, shown
 from augury.errors import HostError
 from augury.schema import INT_MAX, INT_MIN
 
@@ -37,7 +38,7 @@ def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _positio
             )
         for name, value in row.items():
             if not isinstance(name, str):
-                raise not_an_event(f"{place(count)} has the key {name!r}: column names are strings")
+                raise not_an_event(f"{place(count)} has the key {shown(name)}: column names are strings")
             column = columns.get(name)
             if column is None:
                 column = columns[name] = []
@@ -48,6 +49,9 @@ def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _positio
     if count and not columns:
         raise not_an_event(f"none of the {count} events has any column", "an event has a time at least")
     arrays = {name: _array(name, v + [None] * (count - len(v)), place) for name, v in columns.items()}
+    odd = next((name for name in arrays if not encodable(name)), None)
+    if odd is not None:
+        raise not_an_event(f"the key {odd!a} holds a lone surrogate, which is no text")
     return pa.table(arrays)
 
 
@@ -104,7 +108,7 @@ def _array(name: str, values: list[Any], place: Callable[[int], str]) -> pa.Arra
                 raise too_large(name, place(row), value)
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as e:
+    except (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError, RecursionError) as e:
         raise mixed_types(f"column `{name}` cannot be read as values of one type: {e}") from e
 
 

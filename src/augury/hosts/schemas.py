@@ -12,6 +12,7 @@ from augury.arguments import optional_text, unusable
 from augury.compiler import Measure
 from augury.errors import HostError
 from augury.hosts.events import Events, engine_schema, is_text, read_events
+from augury.hosts.readable import readable_schema
 from augury.hosts.reorder import arrive, in_order
 from augury.hosts.statistics import measure
 from augury.ir.query import BoundQuery
@@ -57,6 +58,7 @@ def known_columns(
         # Its events are for whoever matches them later.
         given = given.schema
     if isinstance(given, pa.Schema):
+        given = readable_schema(given)
         if isinstance(time, str) and given.names.count(time) == 1 and is_text(given.field(time).type):
             raise HostError(
                 "A515",
