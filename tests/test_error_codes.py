@@ -19,7 +19,7 @@ def raised() -> Iterator[tuple[str, str]]:
     for file in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
-                case ast.Call(ast.Name("HostError" | "UnsupportedPlan"), [ast.Constant(str(code)), message, *_]):
+                case ast.Call(ast.Name("HostError" | "UnsupportedPlan" | "FunctionFailed"), [ast.Constant(str(code)), message, *_]):
                     yield code, beginning(message)
 
 
