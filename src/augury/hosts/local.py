@@ -178,7 +178,7 @@ def run(
     program = compile_program(source, schema, options, measure=lambda query: measure(sort(), query))
     chain = stages(program, table.schema, options)
     events = sort()
-    notes = (*tie_warnings(program, ties(events, schema), schema), *type_warnings(program, types_of(table, schema)))
+    notes = (*tie_warnings(program, events, schema), *type_warnings(program, types_of(table, schema)))
     collected: list[list[Found]] = [[] for _ in program.queries]
     next_derived = len(events)
     done = 0
@@ -277,10 +277,25 @@ def query_source(query: str | os.PathLike[str]) -> Source:
         raise HostError("A561", f"the query of `{path}` cannot be read: {e}") from e
 
 
-def tie_warnings(program: CompiledProgram, tied: int, schema: EventSchema) -> tuple[str, ...]:
-    """What to say when concurrent events meet a strategy that consumes events one by one."""
-    strategies = {q.bound.strategy for q in program.queries} - {Strategy.SKIP_TILL_ANY_MATCH}
-    if not tied or not strategies:
+def tie_warnings(program: CompiledProgram, events: Arrivals, schema: EventSchema) -> tuple[str, ...]:
+    """What to say when concurrent events, which are in order here, meet a strategy that consumes events one by one.
+
+    Events of different partitions are none of each other's business, unless every event of the stream counts.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    strategies, tied = set(), 0
+    for query in program.queries:
+        strategy = query.bound.strategy
+        if strategy is Strategy.SKIP_TILL_ANY_MATCH:
+            continue
+        apart = () if strategy is Strategy.STRICT_CONTIGUITY else query.rewritten.key
+        key = tuple(name for name in apart if name in schema)
+        if key not in found:
+            found[key] = ties(events, schema, key)
+        if found[key]:
+            strategies.add(strategy)
+            tied = max(tied, found[key])
+    if not tied:
         return ()
     order = "".join(f'"{name}", ' for name in schema.order_by)
     return (

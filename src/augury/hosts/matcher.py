@@ -17,7 +17,7 @@ from augury.errors import AuguryWarning, HostError
 from augury.hosts.events import Events, conform, is_rows, read_events
 from augury.hosts.local import make_options, query_source, tie_warnings, type_warnings, types_of
 from augury.hosts.matches import Matches
-from augury.hosts.reorder import Arrivals, arrive, in_order, release, split_late, ties
+from augury.hosts.reorder import Arrivals, arrive, in_order, release, split_late
 from augury.hosts.schemas import Schema, known_columns
 from augury.hosts.stages import Stage, stages, step
 from augury.hosts.times import delay_ticks, moment_ticks
@@ -61,7 +61,6 @@ class Position:
     next_derived: int = FIRST_DERIVED
     watermark: int = LONG_AGO
     highest: int = LONG_AGO
-    ties: int = 0
     finished: bool = False
     interrupted: bool = False
 
@@ -238,16 +237,15 @@ class Matcher:
         given = self._setting
         ready, held = release(at.held, FOREVER if everything else at.watermark)
         ready = in_order(ready, given.schema)
-        tied = ties(at.last + ready, given.schema)
+        notes = tie_warnings(given.program, at.last + ready, given.schema)
         # Generated code works on its state in place: should this fail halfway, there is no way back.
         in_place = any(stage.query.kernel is not None for stage in at.stages)
         self._position = replace(self._position, interrupted=in_place)
         chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
         last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
-        notes = tie_warnings(given.program, tied, given.schema)
         if at.finished:
             notes += type_warnings(given.program, at.types)
-        self._position = replace(at, stages=chain, held=held, last=last, next_derived=next_derived, ties=at.ties + tied)
+        self._position = replace(at, stages=chain, held=held, last=last, next_derived=next_derived)
         for text in notes:
             python_warnings.warn(text, AuguryWarning, stacklevel=3)
         final = found[-1]
