@@ -10,15 +10,13 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from augury.ir.durations import numpy_nanoseconds
 from augury.ir.predicate import Literal
 from augury.schema import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STRING, UNITS, ColumnType, duration, list_of, timestamp
 from augury.source import Span
 
 _FRACTION = re.compile(r"[.,](\d+)")
 _EPOCH = datetime(1970, 1, 1)
-
-NUMPY_UNITS = {**UNITS, "m": 60 * UNITS["s"], "h": 3_600 * UNITS["s"], "W": 7 * UNITS["D"]}
-"""Nanoseconds in the units of NumPy that have a fixed length."""
 
 
 def coarsest(nanoseconds: int, units: Sequence[str] = ("s", "ms", "us", "ns")) -> tuple[int, str]:
@@ -84,7 +82,8 @@ def parameter_literal(value: object, span: Span) -> Literal | None:
         case np.datetime64() if not np.isnat(value):
             return timestamp_literal(str(value), span)
         case np.timedelta64() if not np.isnat(value):
-            return _numpy_duration(value, span)
+            length = numpy_nanoseconds(value)
+            return None if length is None else duration_literal(length, span)
         case np.bool_():
             return Literal(bool(value), BOOL, span)
         case list() | tuple():
@@ -92,14 +91,6 @@ def parameter_literal(value: object, span: Span) -> Literal | None:
         case _:
             number = _number(value)
             return None if number is None else Literal(number, INT if isinstance(number, int) else FLOAT, span)
-
-
-def _numpy_duration(value: np.timedelta64, span: Span) -> Literal | None:
-    """A duration of NumPy, whose unit may be one that has no fixed length, such as months."""
-    unit, count = np.datetime_data(value.dtype)
-    if unit not in NUMPY_UNITS:
-        return None
-    return duration_literal(int(value.astype(np.int64)) * count * NUMPY_UNITS[unit], span)
 
 
 def _list_literal(values: Sequence[object], span: Span) -> Literal | None:

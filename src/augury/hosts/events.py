@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -24,8 +24,10 @@ Events: TypeAlias = (
 """An Arrow table, batch or reader, a pandas or polars frame, a path, or an iterable of dicts."""
 
 
-def read_events(events: Events, time: str) -> pa.Table:
+def read_events(events: Events, time: str, required: Collection[str | None] = ()) -> pa.Table:
     """The events as they came, in one table; a time column of ISO 8601 strings becomes timestamps.
+
+    Dicts may leave out attributes, but not the time and the columns that are `required`: all of them have one, or none.
 
     A time that is no column of a pandas frame may be a level of its index, named or, as "index", without a name.
 
@@ -36,7 +38,7 @@ def read_events(events: Events, time: str) -> pa.Table:
     TimestampType(timestamp[us])
     """
     time = text("time", time, wanted="the name of a column")
-    table = readable_table(_table(events, time))
+    table = readable_table(_table(events, time, {time, *(name for name in required if name is not None)}))
     if table.schema.names.count(time) == 1 and is_text(table.schema.field(time).type):
         table = table.set_column(table.schema.names.index(time), time, parse_times(table[time], time))
     return table
@@ -49,7 +51,7 @@ def is_rows(events: Events) -> bool:
     )
 
 
-def _table(events: Events, time: str) -> pa.Table:
+def _table(events: Events, time: str, required: Collection[str]) -> pa.Table:
     match events:
         case pa.Table():
             return events
@@ -82,7 +84,7 @@ def _table(events: Events, time: str) -> pa.Table:
     items = list(events)
     if items and all(isinstance(item, pa.RecordBatch | pa.Table) for item in items):
         return _one_schema(items)
-    return rows_to_table(items)
+    return rows_to_table(items, required=required)
 
 
 def _is_frame(events: object, module: str) -> bool:
@@ -209,12 +211,18 @@ def _coded(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(arrow) and codable(arrow))
 
 
-def conform(table: pa.Table, schema: pa.Schema, *, fill: bool = False) -> pa.Table:
-    """`table` with exactly the columns of `schema`, in its order and of its types; `fill` allows missing ones."""
+def conform(
+    table: pa.Table, schema: pa.Schema, *, fill: bool = False, required: Collection[str | None] = ()
+) -> pa.Table:
+    """`table` with exactly the columns of `schema`, in its order and of its types.
+
+    `fill` allows missing ones, save those that are `required`.
+    """
     missing = [n for n in schema.names if n not in table.schema.names]
     extra = [n for n in table.schema.names if n not in schema.names]
-    if extra or (missing and not fill):
-        what = [f"lack {names(missing)}"] if missing and not fill else []
+    lacking = [n for n in missing if not fill or n in required]
+    if extra or lacking:
+        what = [f"lack {names(lacking)}"] if lacking else []
         what += [f"have {names(extra)} besides"] if extra else []
         raise HostError(
             "A540",

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from augury.hosts.files import unreadable
-from augury.hosts.readable import two_columns
+from augury.hosts.readable import two_columns, unreadable_column
 from augury.hosts.rows import mixed_types
 
 INDEX = "index"
@@ -47,10 +47,16 @@ def _levels(frame: Any, time: str) -> dict[str, Any]:
 
 def polars_table(frame: Any) -> pa.Table:
     """The columns of a polars frame; a lazy one is collected."""
+    from polars import Object
     from polars.exceptions import PanicException, PolarsError
 
     try:
-        return (frame.collect() if type(frame).__name__ == "LazyFrame" else frame).to_arrow()
+        collected = frame.collect() if type(frame).__name__ == "LazyFrame" else frame
+        for name, type_ in collected.schema.items():
+            if type_ == Object:
+                # Arrow would be given the addresses of the objects.
+                raise unreadable_column(name, type_, "these are objects of Python")
+        return collected.to_arrow()
     # A panic of polars is no `Exception`.
     except (PanicException, PolarsError, pa.ArrowException, TypeError, ValueError, NotImplementedError) as e:
         raise unreadable("the polars frame", e) from e

@@ -30,7 +30,7 @@ from augury.plan import GivenStatistics, Statistics, StreamStatistics
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
-from augury.schema import EventSchema
+from augury.schema import A_COLUMN, EventSchema
 from augury.source import Source
 
 SLICE = 5_000
@@ -105,7 +105,8 @@ def match(
         compressed=compressed,
         cache_dir=cache_dir,
     )
-    table = read_events(events, time)
+    order_by = order_columns(order_by)
+    table = read_events(events, time, required_columns(type, order_by))
     found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
     return _warned(found)[-1]
 
@@ -152,7 +153,8 @@ def match_all(
         compressed=compressed,
         cache_dir=cache_dir,
     )
-    table = read_events(events, time)
+    order_by = order_columns(order_by)
+    table = read_events(events, time, required_columns(type, order_by))
     found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
     return _warned(found)
 
@@ -254,6 +256,16 @@ def make_options(
         counters=arguments.flag("counters", counters),
         compressed=arguments.flag("compressed", compressed),
     )
+
+
+def required_columns(type: str | None, order_by: tuple[str, ...] | None) -> tuple[str | None, ...]:
+    """The columns beside the time that an event may not leave out."""
+    return (arguments.optional_text("type", type, wanted=A_COLUMN), *(order_by or ()))
+
+
+def order_columns(order_by: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    """The names of the columns that events are ordered by, if they were given."""
+    return None if order_by is None else arguments.texts("order_by", order_by, A_COLUMN)
 
 
 def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statistics | None:

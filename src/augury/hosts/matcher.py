@@ -156,13 +156,19 @@ class Matcher:
         """Push events, any input that `match` takes, and get the matches that have become certain.
 
         Columns may come in another order than in the schema; one missing or too many is an error, except that a column
-        which dicts leave out is null. An error in the events leaves the matcher as it was. So does one while matching
-        with the plan "reference"; with another plan only `restore` goes on after it.
+        which dicts leave out is null, unless it is the time, the type or one that orders the events. An error in the
+        events leaves the matcher as it was. So does one while matching with the plan "reference"; with another plan
+        only `restore` goes on after it.
         """
         self._refuse_to_go_on()
         at, given = self._position, self._setting
-        table = read_events(events, given.schema.time)
-        arrived = arrive(conform(table, given.arrow, fill=is_rows(events)), given.schema, at.next_row)
+        required = (given.schema.type, *given.schema.order_by)
+        table = read_events(events, given.schema.time, required)
+        if not table.num_columns:
+            # Of no events not even the columns are known.
+            table = given.arrow.empty_table()
+        table = conform(table, given.arrow, fill=is_rows(events), required=required)
+        arrived = arrive(table, given.schema, at.next_row)
         in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.delay is None)
         highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
         behind = 0 if given.delay is None else given.delay

@@ -75,6 +75,9 @@ def readable_type(arrow: pa.DataType, column: str) -> pa.DataType:
     """
     types = pa.types
     if isinstance(arrow, pa.BaseExtensionType):
+        if arrow.extension_name == "pandas.period":
+            # Its storage is a number whose meaning depends on the length of the period.
+            raise unreadable_column(column, arrow, "a period is no time", "convert it with to_timestamp()")
         return readable_type(arrow.storage_type, column)
     if types.is_run_end_encoded(arrow):
         return readable_type(arrow.value_type, column)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,12 @@ def _position(row: int) -> str:
     return f"row {row}"
 
 
-def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _position) -> pa.Table:
+def rows_to_table(
+    rows: Iterable[object], place: Callable[[int], str] = _position, required: Collection[str] = ()
+) -> pa.Table:
     """One column for every key, null where a row lacks it; `place` says where a row is, for messages.
+
+    A column that is `required` is one that either every row has or none.
 
     Integers and floats mix to floats; any other mixture of types in a column is an error. No rows at all give a table
     without columns.
@@ -43,11 +47,16 @@ def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _positio
             if column is None:
                 column = columns[name] = []
             if len(column) < count:
+                if name in required:
+                    raise _lacking(name, place(len(column)))
                 column.extend([None] * (count - len(column)))
             column.append(_plain(value))
         count += 1
     if count and not columns:
         raise not_an_event(f"none of the {count} events has any column", "an event has a time at least")
+    for name in required:
+        if name in columns and len(columns[name]) < count:
+            raise _lacking(name, place(len(columns[name])))
     arrays = {name: _array(name, v + [None] * (count - len(v)), place) for name, v in columns.items()}
     odd = next((name for name in arrays if not encodable(name)), None)
     if odd is not None:
@@ -122,6 +131,13 @@ def _float(value: float, name: str, place: str) -> float:
 def not_an_event(message: str, help: str = "") -> HostError:
     """Something that is no mapping from column names to values."""
     return HostError("A532", message, help)
+
+
+def _lacking(name: str, place: str) -> HostError:
+    return not_an_event(
+        f"{place} has no `{name}`, which tells the time, the type or the order of events",
+        "give every event one; attributes may be left out",
+    )
 
 
 def mixed_types(message: str, help: str = "") -> HostError:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from augury.arguments import shown, unusable, whole
 from augury.errors import HostError
 from augury.hosts.events import parse_times
-from augury.ir.durations import duration_nanoseconds
+from augury.ir.durations import duration_nanoseconds, numpy_nanoseconds
 from augury.runtime.batch import time_ticks
 from augury.schema import UNITS, EventSchema
 
@@ -31,12 +31,7 @@ def length_nanoseconds(given: object) -> int | None:
                 return None
             return (given.days * 86_400 + given.seconds) * UNITS["s"] + given.microseconds * UNITS["us"] + beyond
         case np.timedelta64():
-            if np.isnat(given):
-                return None
-            try:
-                return int(pa.scalar(given).cast(pa.duration("ns")).value)
-            except (pa.ArrowException, TypeError, ValueError):
-                return None
+            return numpy_nanoseconds(given)
         case _:
             return None
 
@@ -82,13 +77,14 @@ def moment_ticks(given: object, arrow: pa.DataType, schema: EventSchema) -> int:
                 _same_zone(given.tzinfo is not None, arrow)
             column = pa.array([given], arrow)
         elif isinstance(given, np.datetime64):
-            column = pa.array([given]).cast(arrow)
+            coarse = np.datetime_data(given.dtype)[0] not in UNITS
+            column = pa.array([given.astype("datetime64[s]") if coarse else given]).cast(arrow)
         else:
             number = whole(given)
             if number is None and not isinstance(given, float | np.floating):
                 raise pa.ArrowTypeError("another kind of value")
             column = pa.array([given if number is None else number]).cast(arrow)
-        if numeric == isinstance(given, dt.date | np.datetime64):
+        if numeric == isinstance(given, str | dt.date | np.datetime64):
             raise pa.ArrowTypeError("another kind of value")
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
         raise HostError(

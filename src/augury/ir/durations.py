@@ -6,8 +6,11 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
+
 from augury.ir.text import UNITS
 from augury.schema import INT_MAX
+from augury.schema import UNITS as TICKS
 
 SHORT_UNITS = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "sec": "second", "s": "second"}
 SHORT_UNITS |= {"min": "minute", "h": "hour", "d": "day", "w": "week"}
@@ -15,6 +18,9 @@ SHORT_UNITS |= {"min": "minute", "h": "hour", "d": "day", "w": "week"}
 
 LONGEST_TEXT = 100
 """Characters of a duration; a longer text is none."""
+
+NUMPY_UNITS = {**TICKS, "m": 60 * TICKS["s"], "h": 3_600 * TICKS["s"], "W": 7 * TICKS["D"]}
+"""Nanoseconds in the units of NumPy that have a fixed length."""
 
 _PART = re.compile(r"(\d{1,19}(?:\.\d{1,19})?)\s*([a-z]+)", re.IGNORECASE)
 _WHOLE = re.compile(rf"(?:interval\s+)?{_PART.pattern}(?:(?:\s*,\s*|\s+and\s+|\s*){_PART.pattern})*", re.IGNORECASE)
@@ -49,3 +55,15 @@ def duration_nanoseconds(text: str) -> int | None:
             return None
         total += Fraction(Decimal(number)) * size
     return int(total) if total.denominator == 1 and total <= INT_MAX else None
+
+
+def numpy_nanoseconds(value: np.timedelta64) -> int | None:
+    """The length of a duration of NumPy, or None for one without a fixed length, such as months.
+
+    >>> numpy_nanoseconds(np.timedelta64(2, "m")), numpy_nanoseconds(np.timedelta64(2, "M"))
+    (120000000000, None)
+    """
+    unit, count = np.datetime_data(value.dtype)
+    if np.isnat(value) or unit not in NUMPY_UNITS:
+        return None
+    return int(value.astype(np.int64)) * count * NUMPY_UNITS[unit]
