@@ -12,8 +12,7 @@ import pytest
 import augury
 from augury import AuguryError, HostError, Matcher, Matches
 from augury.cli.output import Format, write_text
-
-from .columns import SIZE, columns
+from tests.door.columns import SIZE, columns
 
 ROLES = {
     "time": ("ts", ["SEQ(A a, B b) WITHIN 1 hour RETURN a.ts AS s, b.ts - a.ts AS d"]),
