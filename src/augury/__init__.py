@@ -18,9 +18,10 @@ from augury.errors import AuguryError, AuguryWarning, HostError, QueryError, Too
 from augury.explain.text import STAGES as _STAGES
 from augury.explain.text import explain_program, explain_text, unknown_stage
 from augury.hosts.calibration import Calibration, Decile, calibration
-from augury.hosts.local import event_schema, make_options, match, match_all, query_source
+from augury.hosts.local import make_options, match, match_all, query_source
 from augury.hosts.matcher import Matcher
 from augury.hosts.matches import Match, Matches
+from augury.hosts.schemas import Schema, known_columns
 from augury.hosts.sql import SqlResult, sql
 from augury.ir import syntax
 from augury.lang import parse as _parse
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
-
-    import pyarrow as pa
 
     from augury.plan import StreamStatistics
 
@@ -77,7 +76,7 @@ def parse(text: str | os.PathLike[str]) -> syntax.Program:
 
 def compile(
     query: str | os.PathLike[str],
-    schema: pa.Schema | EventSchema,
+    schema: Schema,
     *,
     time: str = "ts",
     type: str | None = "type",
@@ -98,8 +97,12 @@ def compile(
     counters: bool = False,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> CompiledProgram:
-    """Take a query through every stage, for events of these columns."""
-    known = schema if isinstance(schema, EventSchema) else event_schema(schema, time, type, order_by, time_unit)
+    """Take a query through every stage, for events of these columns.
+
+    `schema` is an Arrow schema, an `EventSchema`, or events as `match` takes them: then the plan is the one that
+    it would choose for them.
+    """
+    known = known_columns(schema, time, type, order_by, time_unit)
     options = make_options(
         plan=plan,
         order=order,
@@ -116,12 +119,12 @@ def compile(
         counters=counters,
         cache_dir=cache_dir,
     )
-    return compile_program(query_source(query), known, options)
+    return compile_program(query_source(query), known.schema, options, measure=known.measure())
 
 
 def explain(
     query: str | os.PathLike[str] | Matches,
-    schema: pa.Schema | EventSchema | None = None,
+    schema: Schema | None = None,
     *,
     stage: str = "plan",
     time: str = "ts",
@@ -145,21 +148,22 @@ def explain(
 ) -> str:
     """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
 
-    Only the first can be told without a schema. The other arguments are those of `match`. Of matches it tells how they
-    were found: by which plan, and with `counters` how many partial matches there were beside those that were expected.
+    Only the first can be told without a schema, which is what `compile` takes: Arrow's, an `EventSchema`, or events.
+    The other arguments are those of `match`. Of matches it tells how they were found: by which plan, and with
+    `counters` how many partial matches there were beside those that were expected.
 
     >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
     PATTERN   SEQ(A a, B b)
     WITHIN    90 seconds
     """
-    if stage not in _STAGES:
+    if not isinstance(stage, str) or stage not in _STAGES:
         raise unknown_stage(stage)
     if isinstance(query, Matches) and query.compiled is not None:
         return explain_text(query.compiled, stage, query.counters)
     if stage == "syntax" and not isinstance(query, Matches):
         return printable(str(parse(query)))
     if schema is None or isinstance(query, Matches):
-        raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema")
+        raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema, or the events")
     compiled = compile(
         query,
         schema,

@@ -87,7 +87,16 @@ class HostError(AuguryError):
         return type(self), (self.code, self.message, self.help)
 
 
-class UnsupportedPlan(AuguryError):
+class FunctionFailed(HostError):
+    """A registered function raised an exception, which is the cause of this one.
+
+    `position` is that of the event it was called for, in the table it was computed for, where that is known.
+    """
+
+    position: int | None = None
+
+
+class UnsupportedPlan(HostError):
     """The plan that was asked for cannot run this query."""
 
 

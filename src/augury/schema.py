@@ -9,6 +9,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from augury.arguments import optional_text, text, texts, unusable
 from augury.errors import HostError, suggestion
 
 
@@ -34,6 +35,8 @@ UNITS: dict[str, int] = {
     "D": 86_400_000_000_000,
 }
 """Nanoseconds in a tick of each time unit."""
+
+A_COLUMN = "the name of a column"
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 """Integers are 64 bits wide in every evaluator; what does not fit is null."""
@@ -140,7 +143,7 @@ class EventSchema:
         *,
         time: str = "ts",
         type: str | None = "type",
-        order_by: Iterable[str] | None = None,
+        order_by: str | Iterable[str] | None = None,
         time_unit: str = "s",
         types: Iterable[str] | None = None,
     ) -> Self:
@@ -152,6 +155,11 @@ class EventSchema:
         >>> EventSchema.from_arrow(pa.schema([("ts", pa.int64()), ("type", pa.string())])).order_by
         ('ts',)
         """
+        if not isinstance(arrow, pa.Schema):
+            raise unusable("arrow", "an Arrow schema", arrow)
+        time, type = text("time", time, wanted=A_COLUMN), optional_text("type", type, wanted=A_COLUMN)
+        order = (time,) if order_by is None else texts("order_by", order_by, A_COLUMN)
+        time_unit = text("time_unit", time_unit, f"one of {', '.join(UNITS)}")
         columns = tuple(Column(f.name, column_type(f.type)) for f in arrow)
         known = [c.name for c in columns]
         repeated = sorted({n for n in known if known.count(n) > 1})
@@ -167,7 +175,6 @@ class EventSchema:
                     "A503", f"the events have no type column `{type}`", f"give type=...; {suggestion(type, known)}"
                 )
             type = None
-        order = (time,) if order_by is None else tuple(order_by)
         for name in order:
             if name not in known:
                 raise HostError("A504", f"the events have no column `{name}` to order by", suggestion(name, known))
@@ -190,7 +197,10 @@ class EventSchema:
                     f"the time column `{time}` holds values of type {column}",
                     "time is a timestamp, a date, or a number of ticks",
                 )
-        return cls(columns, time, type, order, time_unit, None if types is None else frozenset(types))
+        # A string of type names stands for its letters, as any other iterable for its items.
+        named = [*types] if isinstance(types, str) else types
+        known_types = None if named is None else frozenset(texts("types", named, "a name"))
+        return cls(columns, time, type, order, time_unit, known_types)
 
     def __getitem__(self, name: str) -> ColumnType:
         for column in self.columns:

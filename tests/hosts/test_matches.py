@@ -213,7 +213,7 @@ def test_some_of_the_matches(compressed: bool) -> None:
     assert matches.sample(0).to_arrow().num_rows == 0
     assert matches.count(matches[4]) == 1
     assert sum(table.num_rows for table in matches.to_batches()) == 21
-    with pytest.raises(ValueError, match="a sample of -1 matches"):
+    with pytest.raises(augury.HostError, match="the argument `size` is a number that is not negative, not -1"):
         matches.sample(-1)
 
 

@@ -11,9 +11,10 @@ from augury.bind.types import in_range, nanoseconds_of
 from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
+from augury.ir.durations import duration_nanoseconds
 from augury.ir.query import RESULT_COLUMNS, CountWindow, Returned, TimeWindow, Window
 from augury.ir.terms import OutputMode, Strategy
-from augury.schema import INT, UNITS, Kind, duration, list_of
+from augury.schema import INT, STRING, UNITS, Kind, duration, list_of
 from augury.source import Span
 
 # -- WHERE -------------------------------------------------------------------------------------------------------------
@@ -116,6 +117,10 @@ def _window_parameter(literal: ir.Literal, scope: Scope) -> Window | None:
         return _time_window(nanoseconds_of(literal) // UNITS[scope.schema.time_unit], literal.span, scope)
     if literal.type == INT and isinstance(literal.value, int):
         return _time_window(literal.value, literal.span, scope)
+    if literal.type == STRING:
+        length = duration_nanoseconds(str(literal.value))
+        if length is not None:
+            return _time_window(length // UNITS[scope.schema.time_unit], literal.span, scope)
     _report_window(f"a window cannot be of type {literal.type}", literal.span, scope)
     return None
 
@@ -129,7 +134,7 @@ def _time_window(ticks: int, span: Span, scope: Scope) -> Window | None:
 
 
 def _report_window(message: str, span: Span, scope: Scope) -> None:
-    help = "write WITHIN 5 minutes or WITHIN 100 EVENTS; a parameter is a timedelta or a number of ticks"
+    help = "write WITHIN 5 minutes or WITHIN 100 EVENTS; a parameter is a duration or a number of ticks"
     scope.problems.report("A412", message, span, "window", help)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import assert_never
 
+from augury.arguments import shown
 from augury.bind.aggregates import check_argument, result_type
 from augury.bind.counted import completes, is_over_matches
 from augury.bind.scope import Scope
@@ -133,9 +134,8 @@ def parameter(name: str, span: Span, scope: Scope) -> ir.Literal | None:
             return None
         if literal is None:
             help = "a parameter is a boolean, a number, a string, a timedelta, a datetime or a list of numbers"
-            value = repr(scope.parameters[name])
-            shown = value if len(value) <= 40 else value[:37] + "..."
-            scope.problems.report("A309", f"the parameter `{name}` cannot be {shown}", span, "parameter", help)
+            message = f"the parameter `{name}` cannot be {shown(scope.parameters[name])}"
+            scope.problems.report("A309", message, span, "parameter", help)
         return literal
     if name in scope.variables:
         help = f"write `{name}.attribute`"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augury.bind.scope import Scope
-from augury.bind.values import fits, timestamp_literal
+from augury.bind.values import duration_literal, fits, timestamp_literal
+from augury.ir.durations import duration_nanoseconds
 from augury.ir.predicate import Arithmetic, Compare, Expr, Literal, Negate
 from augury.schema import BOOL, FLOAT, INT, NULL, STRING, UNITS, ColumnType, EventSchema, Kind, duration
 from augury.source import Span
@@ -86,17 +87,24 @@ def comparable(left: Expr, right: Expr, span: Span, scope: Scope) -> tuple[Expr,
 
 
 def _dated(left: Expr, right: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
-    """Read the string constant beside a timestamp as a time."""
-    if left.type.kind is Kind.TIMESTAMP and isinstance(right, Literal) and right.type == STRING:
-        time = _time(right, scope)
+    """Read the string constant beside a timestamp as a time, beside a duration as a duration."""
+    if left.type.kind in _TIMES and isinstance(right, Literal) and right.type == STRING:
+        time = _time(right, left.type.kind, scope)
         return None if time is None else (left, time)
-    if right.type.kind is Kind.TIMESTAMP and isinstance(left, Literal) and left.type == STRING:
-        time = _time(left, scope)
+    if right.type.kind in _TIMES and isinstance(left, Literal) and left.type == STRING:
+        time = _time(left, right.type.kind, scope)
         return None if time is None else (time, right)
     return left, right
 
 
-def _time(text: Literal, scope: Scope) -> Literal | None:
+def _time(text: Literal, kind: Kind, scope: Scope) -> Literal | None:
+    if kind is Kind.DURATION:
+        length = duration_nanoseconds(str(text.value))
+        if length is not None:
+            return duration_literal(length, text.span)
+        message = f"'{text.value}' is not a duration"
+        scope.problems.report("A307", message, text.span, "compared with a duration", "write it as in '10 minutes'")
+        return None
     time = timestamp_literal(str(text.value), text.span)
     if time is None:
         help = "write it as in '2024-05-17' or '2024-05-17T09:30:00'"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from numbers import Integral, Real
 
+import numpy as np
+
+from augury.ir.durations import numpy_nanoseconds
 from augury.ir.predicate import Literal
 from augury.schema import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STRING, UNITS, ColumnType, duration, list_of, timestamp
 from augury.source import Span
@@ -75,8 +78,15 @@ def parameter_literal(value: object, span: Span) -> Literal | None:
             return Literal(str.__str__(value), STRING, span)
         case timedelta():
             return duration_literal(length_of(value), span)
-        case datetime():
+        case date():
             return timestamp_literal(value.isoformat(), span)
+        case np.datetime64() if not np.isnat(value):
+            return timestamp_literal(str(value), span)
+        case np.timedelta64() if not np.isnat(value):
+            length = numpy_nanoseconds(value)
+            return None if length is None else duration_literal(length, span)
+        case np.bool_():
+            return Literal(bool(value), BOOL, span)
         case list() | tuple():
             return _list_literal(value, span)
         case _:

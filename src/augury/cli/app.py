@@ -32,16 +32,13 @@ from augury.cli.output import Format, write_file, write_text
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
-from augury.hosts.local import event_schema, make_options, run, type_warnings, types_of
+from augury.hosts.local import make_options, run, type_warnings, types_of
 from augury.hosts.matches import Matches
-from augury.hosts.reorder import arrive, in_order
+from augury.hosts.schemas import KnownColumns, event_schema
 from augury.hosts.sql import run_sql
-from augury.hosts.statistics import measure
 from augury.ir import syntax
-from augury.ir.query import BoundQuery
 from augury.lang import parse
 from augury.options import Options
-from augury.plan import StreamStatistics
 from augury.source import Source
 
 LONG_INPUT = 20_000
@@ -341,12 +338,8 @@ def _run(source: Source, table: pa.Table, options: Options, roles: Roles) -> Mat
 
 
 def _compile(source: Source, table: pa.Table, options: Options, roles: Roles) -> CompiledProgram:
-    schema = event_schema(table.schema, *roles)
-
-    def measured(query: BoundQuery) -> StreamStatistics:
-        return measure(in_order(arrive(table, schema, 0), schema), query)
-
-    return compile_program(source, schema, options, measure=measured)
+    known = KnownColumns(table.schema, event_schema(table.schema, *roles), table)
+    return compile_program(source, known.schema, options, measure=known.measure())
 
 
 def _summary(queries: list[str]) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from augury.errors import HostError
 from augury.hosts.render import cell, text_table
-from augury.hosts.values import to_json, to_python
+from augury.hosts.values import to_json, to_shown
 
 WIDEST = 80
 """Characters of a table cell that are shown."""
@@ -95,5 +95,5 @@ def _table_text(table: pa.Table, noun: str) -> str:
     count = f"1 {noun}" if table.num_rows == 1 else f"{table.num_rows} {noun}{plural}"
     if not table.num_rows:
         return count
-    columns = [[cell(v, WIDEST) for v in to_python(column.combine_chunks())] for column in table.columns]
+    columns = [[cell(v, WIDEST) for v in to_shown(column.combine_chunks())] for column in table.columns]
     return text_table(table.column_names, list(zip(*columns, strict=True))) + "\n\n" + count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from augury.arguments import shown
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.lazy_source import LazyChainSource
 from augury.codegen.linked import LinkedSource
@@ -64,9 +65,9 @@ def explain_text(compiled: CompiledQuery, stage: str, counters: Mapping[str, int
     return printable(text)
 
 
-def unknown_stage(stage: str) -> HostError:
+def unknown_stage(stage: object) -> HostError:
     """A stage that there is not."""
-    return HostError("A523", f"there is no stage `{stage}`", f"stages are {names(STAGES)}")
+    return HostError("A523", f"there is no stage {shown(stage)}", f"stages are {names(STAGES)}")
 
 
 def _bound(query: BoundQuery) -> str:

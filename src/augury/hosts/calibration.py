@@ -13,10 +13,11 @@ import numpy.typing as npt
 from augury.compiler import CompiledQuery, compile_program, load
 from augury.errors import HostError
 from augury.hosts.events import Events, read_events
-from augury.hosts.local import event_schema, make_options, query_source
+from augury.hosts.local import make_options, query_source
 from augury.hosts.parts import exact_rows, part_of
 from augury.hosts.render import text_table
 from augury.hosts.reorder import Arrivals, arrive, in_order
+from augury.hosts.schemas import event_schema
 from augury.ir.lossy import check_model, sequence
 from augury.ir.query import BoundQuery
 from augury.loss import LossModel

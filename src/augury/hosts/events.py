@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.arguments import path, shown, text
 from augury.errors import HostError, names
 from augury.hosts.files import read_path, unreadable
-from augury.hosts.rows import mixed_types, rows_to_table, too_large
+from augury.hosts.frames import pandas_table, polars_table
+from augury.hosts.readable import readable_table
+from augury.hosts.rows import rows_to_table, too_large
 from augury.runtime.dictionary import codable
 
 Events: TypeAlias = (
@@ -22,8 +24,12 @@ Events: TypeAlias = (
 """An Arrow table, batch or reader, a pandas or polars frame, a path, or an iterable of dicts."""
 
 
-def read_events(events: Events, time: str) -> pa.Table:
+def read_events(events: Events, time: str, required: Collection[str | None] = ()) -> pa.Table:
     """The events as they came, in one table; a time column of ISO 8601 strings becomes timestamps.
+
+    Dicts may leave out attributes, but not the time and the columns that are `required`: all of them have one, or none.
+
+    A time that is no column of a pandas frame may be a level of its index, named or, as "index", without a name.
 
     An input without events but with columns is a table of no rows. One without columns (an empty iterable, an empty
     file) gives a table without columns: nothing is known of such events, so a host only checks the query's syntax.
@@ -31,11 +37,8 @@ def read_events(events: Events, time: str) -> pa.Table:
     >>> read_events([{"ts": "2026-03-14T09:00:00"}], "ts").schema.field("ts").type
     TimestampType(timestamp[us])
     """
-    table = _table(events)
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):
-            # Arrow cannot yet take rows of string views.
-            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+    time = text("time", time, wanted="the name of a column")
+    table = readable_table(_table(events, time, {time, *(name for name in required if name is not None)}))
     if table.schema.names.count(time) == 1 and is_text(table.schema.field(time).type):
         table = table.set_column(table.schema.names.index(time), time, parse_times(table[time], time))
     return table
@@ -48,7 +51,7 @@ def is_rows(events: Events) -> bool:
     )
 
 
-def _table(events: Events) -> pa.Table:
+def _table(events: Events, time: str, required: Collection[str]) -> pa.Table:
     match events:
         case pa.Table():
             return events
@@ -60,26 +63,28 @@ def _table(events: Events) -> pa.Table:
             except pa.ArrowException as e:
                 raise unreadable("the reader of the events", e) from e
         case str() | os.PathLike():
-            return read_path(Path(events))
+            return read_path(path("events", events))
     if _is_frame(events, "pandas"):
-        try:
-            table = pa.Table.from_pandas(events, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
-            raise mixed_types(f"the data frame has a column of mixed types: {e}") from e
-        return table.replace_schema_metadata(None)
+        return pandas_table(events, time)
     if _is_frame(events, "polars"):
-        frame: Any = events
-        return (frame.collect() if type(events).__name__ == "LazyFrame" else frame).to_arrow()
-    if isinstance(events, Mapping | bytes) or not isinstance(events, Iterable):
+        return polars_table(events)
+    if hasattr(events, "__arrow_c_stream__") and not isinstance(events, type):
+        try:
+            return pa.RecordBatchReader.from_stream(events).read_all()
+        except (pa.ArrowException, TypeError, ValueError) as e:
+            raise unreadable(f"the stream of a {type(events).__name__}", e) from e
+    if isinstance(events, Mapping | bytes | type) or _is_frame(events, "pyspark") or not isinstance(events, Iterable):
         raise HostError(
             "A539",
-            f"events cannot be read from a {type(events).__name__}",
-            "give an Arrow table, a pandas or polars frame, a path, or an iterable of dicts",
+            f"events cannot be read from {shown(events)}",
+            "use augury.spark.match for frames of Spark"
+            if _is_frame(events, "pyspark")
+            else "give an Arrow table, a pandas or polars frame, a path, or an iterable of dicts",
         )
     items = list(events)
     if items and all(isinstance(item, pa.RecordBatch | pa.Table) for item in items):
         return _one_schema(items)
-    return rows_to_table(items)
+    return rows_to_table(items, required=required)
 
 
 def _is_frame(events: object, module: str) -> bool:
@@ -206,12 +211,18 @@ def _coded(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(arrow) and codable(arrow))
 
 
-def conform(table: pa.Table, schema: pa.Schema, *, fill: bool = False) -> pa.Table:
-    """`table` with exactly the columns of `schema`, in its order and of its types; `fill` allows missing ones."""
+def conform(
+    table: pa.Table, schema: pa.Schema, *, fill: bool = False, required: Collection[str | None] = ()
+) -> pa.Table:
+    """`table` with exactly the columns of `schema`, in its order and of its types.
+
+    `fill` allows missing ones, save those that are `required`.
+    """
     missing = [n for n in schema.names if n not in table.schema.names]
     extra = [n for n in table.schema.names if n not in schema.names]
-    if extra or (missing and not fill):
-        what = [f"lack {names(missing)}"] if missing and not fill else []
+    lacking = [n for n in missing if not fill or n in required]
+    if extra or lacking:
+        what = [f"lack {names(lacking)}"] if lacking else []
         what += [f"have {names(extra)} besides"] if extra else []
         raise HostError(
             "A540",

@@ -11,10 +11,11 @@ import numpy as np
 from augury.compiler import CompiledQuery, compile_program
 from augury.errors import HostError
 from augury.hosts.events import Events, read_events
-from augury.hosts.local import event_schema, make_options, query_source
+from augury.hosts.local import make_options, query_source
 from augury.hosts.matches import Matches
 from augury.hosts.parts import exact_rows, part_of
 from augury.hosts.reorder import Arrivals, arrive, in_order
+from augury.hosts.schemas import event_schema
 from augury.ir.lossy import Step, last_positive, sequence
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.loss import Delay, Empirical, LossModel

@@ -6,17 +6,18 @@ import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from augury import arguments
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryWarning, HostError, TooManyMatches, suggestion
-from augury.hosts.events import Events, engine_schema, read_events
+from augury.hosts.events import Events, is_text, read_events
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order, ties
+from augury.hosts.schemas import event_schema
 from augury.hosts.stages import Found, stages, step
 from augury.hosts.statistics import measure
 from augury.ir.pattern import components, event_of
@@ -29,7 +30,7 @@ from augury.plan import GivenStatistics, Statistics, StreamStatistics
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
-from augury.schema import EventSchema
+from augury.schema import A_COLUMN, EventSchema
 from augury.source import Source
 
 SLICE = 5_000
@@ -104,7 +105,8 @@ def match(
         compressed=compressed,
         cache_dir=cache_dir,
     )
-    table = read_events(events, time)
+    order_by = order_columns(order_by)
+    table = read_events(events, time, required_columns(type, order_by))
     found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
     return _warned(found)[-1]
 
@@ -151,7 +153,8 @@ def match_all(
         compressed=compressed,
         cache_dir=cache_dir,
     )
-    table = read_events(events, time)
+    order_by = order_columns(order_by)
+    table = read_events(events, time, required_columns(type, order_by))
     found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
     return _warned(found)
 
@@ -177,7 +180,7 @@ def run(
     program = compile_program(source, schema, options, measure=lambda query: measure(sort(), query))
     chain = stages(program, table.schema, options)
     events = sort()
-    notes = (*tie_warnings(program, ties(events, schema), schema), *type_warnings(program, types_of(table, schema)))
+    notes = (*tie_warnings(program, events, schema), *type_warnings(program, types_of(table, schema)))
     collected: list[list[Found]] = [[] for _ in program.queries]
     next_derived = len(events)
     done = 0
@@ -236,31 +239,33 @@ def make_options(
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> Options:
     """The options of a call, checked."""
-    limits = {"max_matches": max_matches, "max_partial_matches": max_partial_matches, "max_runs": max_runs}
-    for name, limit in limits.items():
-        if limit < 1:
-            raise HostError("A522", f"{name} is a positive integer, not {limit!r}")
     return Options(
-        plan=plan,
-        order=None if order is None else _order(order),
-        negation=negation,
+        plan=arguments.optional_text("plan", plan, wanted="the name of a plan"),
+        order=None if order is None else arguments.texts("order", order, "the name of a variable"),
+        negation=arguments.optional_text("negation", negation),
         statistics=_statistics(statistics),
-        parameters=dict(parameters or {}),
-        functions=dict(functions or {}),
-        loss=loss,
-        max_matches=max_matches,
-        max_partial_matches=max_partial_matches,
-        max_runs=max_runs,
-        jit=jit,
-        cache_dir=None if cache_dir is None else Path(cache_dir),
-        merge=merge,
-        counters=counters,
-        compressed=compressed,
+        parameters=arguments.mapping("parameters", parameters, "a dict of values by name"),
+        functions=arguments.callables("functions", functions),
+        loss=arguments.optional("loss", loss, LossModel, "a LossModel"),
+        max_matches=arguments.limit("max_matches", max_matches),
+        max_partial_matches=arguments.limit("max_partial_matches", max_partial_matches),
+        max_runs=arguments.limit("max_runs", max_runs),
+        jit=arguments.optional_flag("jit", jit),
+        cache_dir=arguments.optional_path("cache_dir", cache_dir),
+        merge=arguments.flag("merge", merge),
+        counters=arguments.flag("counters", counters),
+        compressed=arguments.flag("compressed", compressed),
     )
 
 
-def _order(order: Iterable[str]) -> tuple[str, ...]:
-    return (order,) if isinstance(order, str) else tuple(order)
+def required_columns(type: str | None, order_by: tuple[str, ...] | None) -> tuple[str | None, ...]:
+    """The columns beside the time that an event may not leave out."""
+    return (arguments.optional_text("type", type, wanted=A_COLUMN), *(order_by or ()))
+
+
+def order_columns(order_by: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    """The names of the columns that events are ordered by, if they were given."""
+    return None if order_by is None else arguments.texts("order_by", order_by, A_COLUMN)
 
 
 def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statistics | None:
@@ -270,28 +275,39 @@ def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statisti
 def query_source(query: str | os.PathLike[str]) -> Source:
     """The query text; a path names the file that holds it."""
     if isinstance(query, str):
+        if not arguments.encodable(query):
+            raise HostError("A561", "the query of the call cannot be read: it holds a lone surrogate, which is no text")
         return Source(query)
-    path = Path(query)
+    if not isinstance(query, os.PathLike):
+        raise arguments.unusable("query", "the text of a query, or a Path to a file that holds it", query)
+    path = arguments.path("query", query)
     try:
         return Source(path.read_text(encoding="utf-8-sig"), path.name)
     except FileNotFoundError:
         raise HostError("A560", f"there is no query file `{path}`") from None
-    except (OSError, UnicodeDecodeError) as e:
+    except (OSError, ValueError) as e:
         raise HostError("A561", f"the query of `{path}` cannot be read: {e}") from e
 
 
-def event_schema(
-    arrow: pa.Schema, time: str, type: str | None, order_by: str | Iterable[str] | None, time_unit: str
-) -> EventSchema:
-    """What the engine knows of events with these Arrow columns."""
-    order = (order_by,) if isinstance(order_by, str) else order_by
-    return EventSchema.from_arrow(engine_schema(arrow, type), time=time, type=type, order_by=order, time_unit=time_unit)
+def tie_warnings(program: CompiledProgram, events: Arrivals, schema: EventSchema) -> tuple[str, ...]:
+    """What to say when concurrent events, which are in order here, meet a strategy that consumes events one by one.
 
-
-def tie_warnings(program: CompiledProgram, tied: int, schema: EventSchema) -> tuple[str, ...]:
-    """What to say when concurrent events meet a strategy that consumes events one by one."""
-    strategies = {q.bound.strategy for q in program.queries} - {Strategy.SKIP_TILL_ANY_MATCH}
-    if not tied or not strategies:
+    Events of different partitions are none of each other's business, unless every event of the stream counts.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    strategies, tied = set(), 0
+    for query in program.queries:
+        strategy = query.bound.strategy
+        if strategy is Strategy.SKIP_TILL_ANY_MATCH:
+            continue
+        apart = () if strategy is Strategy.STRICT_CONTIGUITY else query.rewritten.key
+        key = tuple(name for name in apart if name in schema)
+        if key not in found:
+            found[key] = ties(events, schema, key)
+        if found[key]:
+            strategies.add(strategy)
+            tied = max(tied, found[key])
+    if not tied:
         return ()
     order = "".join(f'"{name}", ' for name in schema.order_by)
     return (
@@ -305,7 +321,10 @@ def types_of(table: pa.Table, schema: EventSchema) -> frozenset[str]:
     """The type names that occur."""
     if schema.type is None:
         return frozenset()
-    values = table[schema.type].unique().cast(pa.string()).to_pylist()
+    column = table[schema.type]
+    values = (
+        column.unique().cast(pa.string()) if is_text(column.type) else column.cast(pa.string()).unique()
+    ).to_pylist()
     return frozenset(v for v in values if v is not None)
 
 

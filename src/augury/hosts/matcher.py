@@ -7,25 +7,25 @@ import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from augury import arguments
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryWarning, HostError
-from augury.hosts.events import Events, conform, is_rows, is_text, read_events
-from augury.hosts.local import event_schema, make_options, query_source, tie_warnings, type_warnings, types_of
+from augury.hosts.events import Events, conform, is_rows, read_events
+from augury.hosts.local import make_options, query_source, tie_warnings, type_warnings, types_of
 from augury.hosts.matches import Matches
-from augury.hosts.reorder import Arrivals, arrive, in_order, release, split_late, ties
+from augury.hosts.reorder import Arrivals, arrive, in_order, release, split_late
+from augury.hosts.schemas import Schema, known_columns
 from augury.hosts.stages import Stage, stages, step
+from augury.hosts.times import delay_ticks, moment_ticks
 from augury.loss import LossModel
 from augury.options import Options
 from augury.plan import StreamStatistics
-from augury.runtime.batch import time_ticks
 from augury.runtime.state import FOREVER, LONG_AGO
-from augury.runtime.values import arrow_type
-from augury.schema import UNITS, EventSchema
+from augury.schema import EventSchema
 from augury.source import Source
 
 FIRST_DERIVED = 2**62
@@ -61,7 +61,6 @@ class Position:
     next_derived: int = FIRST_DERIVED
     watermark: int = LONG_AGO
     highest: int = LONG_AGO
-    ties: int = 0
     finished: bool = False
     interrupted: bool = False
 
@@ -82,9 +81,9 @@ class Matcher:
 
     `schema` is an Arrow schema, an `EventSchema` or an example of the events (of which only the columns count).
 
-    Without `delay` every event is consumed at once, and one that precedes what was consumed is late. With a delay (a
-    timedelta, or ticks of the time column) events are held back until one has been seen that is later by more than
-    that. Late events take no part; all of them are kept in `late_events`.
+    Without `delay` every event is consumed at once, and one that precedes what was consumed is late. With a delay ("10
+    minutes", a timedelta, or ticks of the time column) events are held back until one has been seen that is later by
+    more than that. Late events take no part; all of them are kept in `late_events`.
 
     Rows count the events fed. Those that an earlier query of a program derives are numbered from 2^62 on; a later query
     waits until the watermark says that no more of them can come, without a WITHIN until `finish`.
@@ -98,7 +97,7 @@ class Matcher:
     def __init__(
         self,
         query: str | os.PathLike[str],
-        schema: pa.Schema | EventSchema | Events,
+        schema: Schema,
         *,
         time: str = "ts",
         type: str | None = "type",
@@ -119,7 +118,7 @@ class Matcher:
         counters: bool = False,
         compressed: bool = False,
         cache_dir: str | os.PathLike[str] | None = None,
-        delay: dt.timedelta | int | None = None,
+        delay: str | dt.timedelta | int | None = None,
     ) -> None:
         options = make_options(
             plan=plan,
@@ -138,19 +137,9 @@ class Matcher:
             compressed=compressed,
             cache_dir=cache_dir,
         )
-        if isinstance(schema, EventSchema):
-            arrow = pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
-            known = schema
-        else:
-            arrow = schema if isinstance(schema, pa.Schema) else read_events(schema, time).schema
-            if arrow.names.count(time) == 1 and is_text(arrow.field(time).type):
-                raise HostError(
-                    "A515",
-                    f"the time column `{time}` of the schema holds strings",
-                    'give the type of the parsed times, such as pa.timestamp("us")',
-                )
-            known = event_schema(arrow, time, type, order_by, time_unit)
-        self._setting = setting(query_source(query), arrow, known, options, _delay_ticks(delay, known))
+        known = known_columns(schema, time, type, order_by, time_unit)
+        ticks = delay_ticks(delay, known.schema)
+        self._setting = setting(query_source(query), known.arrow, known.schema, options, ticks)
         self._position = beginning(self._setting)
 
     @property
@@ -167,13 +156,19 @@ class Matcher:
         """Push events, any input that `match` takes, and get the matches that have become certain.
 
         Columns may come in another order than in the schema; one missing or too many is an error, except that a column
-        which dicts leave out is null. An error in the events leaves the matcher as it was. So does one while matching
-        with the plan "reference"; with another plan only `restore` goes on after it.
+        which dicts leave out is null, unless it is the time, the type or one that orders the events. An error in the
+        events leaves the matcher as it was. So does one while matching with the plan "reference"; with another plan
+        only `restore` goes on after it.
         """
         self._refuse_to_go_on()
         at, given = self._position, self._setting
-        table = read_events(events, given.schema.time)
-        arrived = arrive(conform(table, given.arrow, fill=is_rows(events)), given.schema, at.next_row)
+        required = (given.schema.type, *given.schema.order_by)
+        table = read_events(events, given.schema.time, required)
+        if not table.num_columns:
+            # Of no events not even the columns are known.
+            table = given.arrow.empty_table()
+        table = conform(table, given.arrow, fill=is_rows(events), required=required)
+        arrived = arrive(table, given.schema, at.next_row)
         in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.delay is None)
         highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
         behind = 0 if given.delay is None else given.delay
@@ -188,10 +183,11 @@ class Matcher:
         )
         return self._consume(at, everything=given.delay is None, late=len(late))
 
-    def advance(self, watermark: dt.datetime | dt.date | float) -> Matches:
-        """Promise that no event earlier than `watermark`, a value of the time column, will come."""
+    def advance(self, watermark: str | dt.datetime | dt.date | float) -> Matches:
+        """Promise that no event earlier than `watermark`, a time of the stream or its ISO 8601 text, will come."""
         self._refuse_to_go_on()
-        ticks = _watermark_ticks(watermark, self._setting)
+        given = self._setting
+        ticks = moment_ticks(watermark, given.arrow.field(given.schema.time).type, given.schema)
         at = replace(self._position, watermark=max(self._position.watermark, ticks))
         return self._consume(at, everything=False)
 
@@ -219,9 +215,13 @@ class Matcher:
         """The matcher as it was when `snapshot` wrote `data`; give it the same functions."""
         from augury.hosts.snapshot import load_snapshot
 
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise arguments.unusable("data", "the bytes of a snapshot", data)
         matcher = cls.__new__(cls)
         matcher._setting, matcher._position = load_snapshot(
-            data, dict(functions or {}), None if cache_dir is None else Path(cache_dir)
+            bytes(data),
+            arguments.callables("functions", functions),
+            arguments.optional_path("cache_dir", cache_dir),
         )
         return matcher
 
@@ -243,16 +243,15 @@ class Matcher:
         given = self._setting
         ready, held = release(at.held, FOREVER if everything else at.watermark)
         ready = in_order(ready, given.schema)
-        tied = ties(at.last + ready, given.schema)
+        notes = tie_warnings(given.program, at.last + ready, given.schema)
         # Generated code works on its state in place: should this fail halfway, there is no way back.
         in_place = any(stage.query.kernel is not None for stage in at.stages)
         self._position = replace(self._position, interrupted=in_place)
         chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
         last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
-        notes = tie_warnings(given.program, tied, given.schema)
         if at.finished:
             notes += type_warnings(given.program, at.types)
-        self._position = replace(at, stages=chain, held=held, last=last, next_derived=next_derived, ties=at.ties + tied)
+        self._position = replace(at, stages=chain, held=held, last=last, next_derived=next_derived)
         for text in notes:
             python_warnings.warn(text, AuguryWarning, stacklevel=3)
         final = found[-1]
@@ -266,39 +265,3 @@ class Matcher:
             final.counters,
             final.query,
         )
-
-
-def _delay_ticks(delay: dt.timedelta | int | None, schema: EventSchema) -> int | None:
-    """The delay in ticks of time, rounded up: waiting longer loses nothing."""
-    match delay:
-        case None:
-            return None
-        case dt.timedelta() if delay >= dt.timedelta():
-            nanoseconds = (delay // dt.timedelta(microseconds=1)) * 1_000
-            return -(-nanoseconds // UNITS[schema.time_unit])
-        case int() if not isinstance(delay, bool) and delay >= 0:
-            return delay
-        case _:
-            raise HostError(
-                "A525", f"delay is a timedelta or a whole number of ticks, neither of them negative, not {delay!r}"
-            )
-
-
-def _watermark_ticks(watermark: dt.datetime | dt.date | float, given: Setting) -> int:
-    """A value of the time column in ticks."""
-    name = given.schema.time
-    arrow = given.arrow.field(name).type
-    try:
-        column = (
-            pa.array([watermark]).cast(arrow) if not isinstance(watermark, dt.date) else pa.array([watermark], arrow)
-        )
-        numeric = given.schema[name].numeric
-        if isinstance(watermark, dt.datetime) and (watermark.tzinfo is None) != (getattr(arrow, "tz", None) is None):
-            raise pa.ArrowTypeError("one of them has a time zone and the other has not")
-        if isinstance(watermark, bool) or numeric == isinstance(watermark, dt.date):
-            raise pa.ArrowTypeError("another kind of value")
-    except (pa.ArrowException, TypeError, OverflowError) as e:
-        raise HostError(
-            "A526", f"the watermark {watermark!r} is not a time of column `{name}`, which holds {arrow}"
-        ) from e
-    return int(time_ticks(pa.table({name: column}), given.schema)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pyarrow as pa
 
+from augury import arguments
 from augury.compiler import CompiledQuery
 from augury.hosts.columns import match_columns, return_columns, times, variable_column
 from augury.hosts.render import cell, html_table, text_table
 from augury.hosts.reorder import Arrivals
-from augury.hosts.values import to_python
+from augury.hosts.values import to_python, to_shown
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
@@ -117,6 +119,7 @@ class Matches(Sequence[Match]):
     def __getitem__(self, index: int | slice) -> Match | Matches:
         if isinstance(index, slice):
             return self._take(np.array(range(len(self))[index], dtype=np.int64))
+        index = operator.index(index)
         k = index + len(self) if index < 0 else index
         if not 0 <= k < len(self):
             raise IndexError(f"there are {len(self)} matches, none at {index}")
@@ -127,11 +130,11 @@ class Matches(Sequence[Match]):
 
     def count(self, value: object = None) -> int:
         """How many matches there are, without writing them out; with a `value`, how many are equal to it."""
-        return len(self) if value is None else sum(1 for match in self if match == value)
+        return len(self) if value is None else sum(1 for match in self if isinstance(value, Match) and match == value)
 
     def head(self, size: int = 10) -> Matches:
         """The first `size` matches; compressed ones are written out no further."""
-        return self[:size]
+        return self[: arguments.count("size", size)]
 
     def sample(self, size: int, seed: int | None = None) -> Matches:
         """`size` of the matches, or all if they are fewer, every set of them as likely as any other.
@@ -144,8 +147,9 @@ class Matches(Sequence[Match]):
         >>> len(matches), len(matches.sample(3)), matches.sample(3, seed=1) == matches.sample(3, seed=1)
         (1125899906842623, 3, True)
         """
-        if size < 0:
-            raise ValueError(f"a sample of {size} matches")
+        size = arguments.count("size", size)
+        if seed is not None and not isinstance(seed, int):
+            raise arguments.unusable("seed", "an integer or None", seed)
         if isinstance(self.found, MatchSet):
             chosen = sorted(Random(seed).sample(range(len(self)), min(size, len(self))))
             return self._take(np.array(chosen, dtype=np.int64))
@@ -190,8 +194,11 @@ class Matches(Sequence[Match]):
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """`to_arrow` as one dict a match."""
+        return self._rows(to_python)
+
+    def _rows(self, convert: Callable[[pa.Array], list[Any]]) -> list[dict[str, Any]]:
         table = self.to_arrow()
-        columns = [to_python(table[name].combine_chunks()) for name in table.column_names]
+        columns = [convert(table[name].combine_chunks()) for name in table.column_names]
         return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
@@ -199,7 +206,7 @@ class Matches(Sequence[Match]):
         if len(self) > SHOWN:
             title += f", the first {SHOWN}:"
         head = self[:SHOWN]
-        rows = [[cell(v) for v in row.values()] for row in head.to_pylist()]
+        rows = [[cell(v) for v in row.values()] for row in head._rows(to_shown)]
         return title, head.to_arrow().column_names, rows
 
     def __repr__(self) -> str:

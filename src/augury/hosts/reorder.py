@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -151,9 +152,42 @@ def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
     return events.take(order)
 
 
-def ties(events: Arrivals, schema: EventSchema) -> int:
-    """How many events are concurrent with one that came before them."""
-    return len(events) - len(np.unique(order_ranks(events, schema)))
+def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
+    """How many events are concurrent with one that came before them, of those that agree on `key`.
+
+    The events are in order, so that only those are looked at that have the time of their neighbour.
+
+    >>> table = pa.table({"ts": [1, 1, 1, 2], "k": ["x", "y", "x", "x"]})
+    >>> schema = EventSchema.from_arrow(table.schema)
+    >>> events = arrive(table, schema, 0)
+    >>> ties(events, schema), ties(events, schema, ["k"])
+    (2, 1)
+    """
+    same = events.time[1:] == events.time[:-1]
+    if not same.any():
+        return 0
+    if len(schema.order_by) == 1 and not key:
+        return int(same.sum())
+    together = np.zeros(len(events), dtype=bool)
+    together[1:] |= same
+    together[:-1] |= same
+    some = events.where(together)
+    groups = [order_ranks(some, schema)]
+    if key:
+        readable = engine_table(some.table.select(list(key)), schema.type)
+        known = np.ones(len(some), dtype=bool)
+        for name in key:
+            column = readable[name].combine_chunks()
+            known &= ~column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+            codes = pc.rank(column, tiebreaker="dense")
+            groups.append(codes.to_numpy(zero_copy_only=False).astype(np.int64))
+        # Null equals nothing, so that such an event is in no partition at all.
+        groups = [group[known] for group in groups]
+    order = np.lexsort(groups)
+    again = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for group in groups:
+        again &= group[order][1:] == group[order][:-1]
+    return int(again.sum())
 
 
 def split_late(

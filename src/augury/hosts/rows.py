@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from augury.arguments import encodable, shown
 from augury.errors import HostError
 from augury.schema import INT_MAX, INT_MIN
 
@@ -18,8 +19,12 @@ def _position(row: int) -> str:
     return f"row {row}"
 
 
-def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _position) -> pa.Table:
+def rows_to_table(
+    rows: Iterable[object], place: Callable[[int], str] = _position, required: Collection[str] = ()
+) -> pa.Table:
     """One column for every key, null where a row lacks it; `place` says where a row is, for messages.
+
+    A column that is `required` is one that either every row has or none.
 
     Integers and floats mix to floats; any other mixture of types in a column is an error. No rows at all give a table
     without columns.
@@ -37,17 +42,25 @@ def rows_to_table(rows: Iterable[object], place: Callable[[int], str] = _positio
             )
         for name, value in row.items():
             if not isinstance(name, str):
-                raise not_an_event(f"{place(count)} has the key {name!r}: column names are strings")
+                raise not_an_event(f"{place(count)} has the key {shown(name)}: column names are strings")
             column = columns.get(name)
             if column is None:
                 column = columns[name] = []
             if len(column) < count:
+                if name in required:
+                    raise _lacking(name, place(len(column)))
                 column.extend([None] * (count - len(column)))
             column.append(_plain(value))
         count += 1
     if count and not columns:
         raise not_an_event(f"none of the {count} events has any column", "an event has a time at least")
+    for name in required:
+        if name in columns and len(columns[name]) < count:
+            raise _lacking(name, place(len(columns[name])))
     arrays = {name: _array(name, v + [None] * (count - len(v)), place) for name, v in columns.items()}
+    odd = next((name for name in arrays if not encodable(name)), None)
+    if odd is not None:
+        raise not_an_event(f"the key {odd!a} holds a lone surrogate, which is no text")
     return pa.table(arrays)
 
 
@@ -104,7 +117,7 @@ def _array(name: str, values: list[Any], place: Callable[[int], str]) -> pa.Arra
                 raise too_large(name, place(row), value)
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as e:
+    except (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError, RecursionError) as e:
         raise mixed_types(f"column `{name}` cannot be read as values of one type: {e}") from e
 
 
@@ -118,6 +131,13 @@ def _float(value: float, name: str, place: str) -> float:
 def not_an_event(message: str, help: str = "") -> HostError:
     """Something that is no mapping from column names to values."""
     return HostError("A532", message, help)
+
+
+def _lacking(name: str, place: str) -> HostError:
+    return not_an_event(
+        f"{place} has no `{name}`, which tells the time, the type or the order of events",
+        "give every event one; attributes may be left out",
+    )
 
 
 def mixed_types(message: str, help: str = "") -> HostError:

@@ -23,7 +23,7 @@ from augury.source import Source
 
 MAGIC = b"AUGURY01"
 VERSION = 1
-COUNTERS = ("next_row", "next_derived", "watermark", "highest", "ties", "finished")
+COUNTERS = ("next_row", "next_derived", "watermark", "highest", "finished")
 
 
 def save(given: Setting, at: Position) -> bytes:

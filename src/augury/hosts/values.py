@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.errors import HostError
+
 
 def map_leaves(f: Callable[[pa.Array], pa.Array], array: pa.Array) -> pa.Array:
     """Rebuild a column with `f` applied to what is neither struct nor list."""
@@ -37,7 +39,47 @@ def to_python(array: pa.Array) -> list[Any]:
     >>> to_python(pa.array([1_500], pa.timestamp("ns")))
     [datetime.datetime(1970, 1, 1, 0, 0, 0, 1)]
     """
-    return map_leaves(_microseconds, array).to_pylist()  # type: ignore[no-any-return]
+    return _as_python(map_leaves(_microseconds, array))
+
+
+def to_shown(array: pa.Array) -> list[Any]:
+    """The values as Python objects to show to people: what has none is its number of ticks, as text.
+
+    >>> to_shown(pa.array([2**62], pa.timestamp("s")))
+    ['4611686018427387904 s since 1970']
+    """
+    return map_leaves(_showable, array).to_pylist()  # type: ignore[no-any-return]
+
+
+def _as_python(array: pa.Array) -> list[Any]:
+    try:
+        return array.to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, ValueError, OverflowError, OSError) as e:
+        raise HostError(
+            "A615",
+            f"a value of type {array.type} is none that Python can hold: {e}",
+            "use to_arrow, which holds every value, or leave out events with such times",
+        ) from e
+
+
+def _showable(array: pa.Array) -> pa.Array:
+    array = _microseconds(array)
+    try:
+        array.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError, OSError):
+        return _in_ticks(array)
+    return array
+
+
+def _in_ticks(array: pa.Array) -> pa.Array:
+    """Times that are out of Python's range as their numbers of ticks."""
+    if pa.types.is_nested(array.type):
+        return map_leaves(_showable, array.cast(_as_lists(array.type)))
+    unit = getattr(array.type, "unit", "days" if pa.types.is_date32(array.type) else "ms")
+    since = " since 1970" if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type) else ""
+    narrow = array.type.bit_width == 32
+    ticks = array.view(pa.int32() if narrow else pa.int64()).cast(pa.string())
+    return pc.binary_join_element_wise(ticks, f"{unit}{since}", " ")
 
 
 def _microseconds(array: pa.Array) -> pa.Array:
@@ -48,6 +90,13 @@ def _microseconds(array: pa.Array) -> pa.Array:
     if pa.types.is_time64(array.type) and array.type.unit == "ns":
         return array.cast(pa.time64("us"), safe=False)
     return array
+
+
+def _as_lists(arrow: pa.DataType) -> pa.DataType:
+    """The type of plain lists that holds what one of fixed lists, or of maps, does."""
+    if pa.types.is_map(arrow):
+        return pa.list_(pa.struct([("key", arrow.key_type), ("value", arrow.item_type)]))
+    return pa.list_(arrow.value_type)
 
 
 def to_json(array: pa.Array) -> list[Any]:
@@ -62,15 +111,18 @@ def to_json(array: pa.Array) -> list[Any]:
 def _iso(array: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(array.type):
         zone = "" if array.type.tz is None else "%Ez"
-        return pc.strftime(array, format="%Y-%m-%dT%H:%M:%S" + zone)
-    return _microseconds(array)
+        try:
+            return pc.strftime(array, format="%Y-%m-%dT%H:%M:%S" + zone)
+        except pa.ArrowInvalid:
+            return _in_ticks(array)
+    return _showable(array)
 
 
 def _json_value(value: Any) -> Any:
     match value:
         case dict():
             return {k: _json_value(v) for k, v in value.items()}
-        case list():
+        case list() | tuple():
             return [_json_value(v) for v in value]
         case float():
             return value if math.isfinite(value) else None

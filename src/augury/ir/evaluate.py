@@ -11,7 +11,8 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from augury.errors import HostError
+from augury.arguments import shown
+from augury.errors import AuguryError, FunctionFailed, HostError
 from augury.ir.functions import BUILTINS, representable
 from augury.ir.predicate import (
     Aggregate,
@@ -31,6 +32,7 @@ from augury.ir.predicate import (
     Or,
     Ref,
     Value,
+    variables,
 )
 from augury.schema import ColumnType, Kind
 
@@ -41,6 +43,9 @@ Bindings: TypeAlias = Mapping[str, Sequence[Row]]
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 
 NONE: Mapping[str, Any] = {}
+
+SHOWN_ATTRIBUTES = 8
+"""Attributes of an event that a message shows."""
 
 
 def evaluate(
@@ -112,7 +117,15 @@ def evaluate(
             if function in BUILTINS:
                 return BUILTINS[function].compute(*values)
             # As with the built-in functions, a registered one is not asked about nulls.
-            return None if None in values else _promised(expr, functions[function](*values))
+            if None in values:
+                return None
+            try:
+                returned = functions[function](*values)
+            except AuguryError:
+                raise
+            except Exception as e:
+                raise function_failed(function, values, e, _called_for(expr, bindings, elements)) from e
+            return _promised(expr, returned)
         case _:
             assert_never(expr)
 
@@ -137,6 +150,29 @@ def _promised(call: Call, value: Any) -> Value:
         return representable(convert(value))
     except OverflowError:
         return None
+
+
+def function_failed(name: str, values: Sequence[Any], cause: Exception, events: str = "") -> FunctionFailed:
+    """A registered function raised `cause` when it was called with `values`, for the `events` in words."""
+    called = ", ".join(shown(v.item() if isinstance(v, np.generic) else v) for v in values)
+    return FunctionFailed(
+        "A616",
+        f"the registered function `{name}` raised {type(cause).__name__}: {str(cause)[:200]}; "
+        f"it was called as {name}({called}){events}",
+        "let it return None where it has no answer",
+    )
+
+
+def _called_for(call: Call, bindings: Bindings, elements: Mapping[str, int]) -> str:
+    """The events that a call reads, in words."""
+    parts = []
+    for name in sorted(variables(call)):
+        rows = bindings.get(name, ())
+        if rows:
+            row = rows[elements.get(name, len(rows) - 1)]
+            attributes = ", ".join(f"{k}={shown(v)}" for k, v in list(row.items())[:SHOWN_ATTRIBUTES])
+            parts.append(f"{name} ({attributes})")
+    return f" for {' and '.join(parts)}" if parts else ""
 
 
 def broken_annotation(expr: Expr, reason: object) -> HostError:

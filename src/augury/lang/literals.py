@@ -10,6 +10,7 @@ from math import isfinite
 from lark import Token
 
 from augury.errors import Diagnostic
+from augury.ir.durations import SHORT_UNITS
 from augury.ir.syntax import Duration, Index, Number
 from augury.ir.text import UNITS, name_text
 from augury.printable import is_dangerous, lone_surrogate
@@ -24,9 +25,6 @@ class Rejected(Exception):
         self.diagnostic = Diagnostic(code, message, span, label, help)
         super().__init__(message)
 
-
-_SHORT_UNITS = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "sec": "second", "s": "second"}
-_SHORT_UNITS |= {"min": "minute", "h": "hour", "d": "day", "w": "week"}
 
 INDEX_HELP = "an index is `[i]`, `[i-1]`, `[..i-1]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`"
 UNIT_HELP = "units of time are ns, us, ms, seconds, minutes, hours, days and weeks"
@@ -144,7 +142,7 @@ def read_duration(number: Token, unit: Token) -> Duration:
     """`1.5 hours`, exactly; it must be a whole number of nanoseconds."""
     span = span_of(number) | span_of(unit)
     word = unit.lower()
-    size = UNITS[_SHORT_UNITS.get(word) or word.removesuffix("s")]
+    size = UNITS[SHORT_UNITS.get(word) or word.removesuffix("s")]
     # As a float first: an exact value may ask for more digits than there is memory.
     rough = float(number)
     if rough > 2 * INT_MAX:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from augury.arguments import shown
 from augury.errors import HostError, suggestion
 
 ASSUMED = "assumed"
@@ -76,10 +78,10 @@ def _numbers(key: str, values: Any) -> dict[str, float]:
     if not isinstance(values, Mapping):
         raise unusable_statistics(f"`{key}` is a {type(values).__name__}, not a mapping", EXAMPLE)
     for name, value in values.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or not 0 <= value <= _LIMITS[key]:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value <= min(_LIMITS[key], sys.float_info.max):
             wanted = "a number of events per second" if key == "rates" else "a share between 0 and 1"
-            raise unusable_statistics(f"`{name}` of `{key}` is {value!r}, not {wanted}")
+            raise unusable_statistics(f"`{name}` of `{key}` is {shown(value)}, not {wanted}")
     return {str(name): float(value) for name, value in values.items()}
 
 

@@ -76,7 +76,7 @@ def choose(
     negated parts, asks for a lazy chain.
     """
     if family is not None and family not in FAMILIES:
-        raise UnsupportedPlan(f"there is no plan `{family}`; plans are {names(FAMILIES)}")
+        raise UnsupportedPlan("A611", f"there is no plan `{family}`", f"plans are {names(FAMILIES)}")
     family = _asked_for(family, hints)
     built = {name: _build(query, name, hints, builders) for name in dict.fromkeys((*builders, *FAMILIES))}
     possible = {name: plan for name, plan in built.items() if not isinstance(plan, Unsupported)}
@@ -89,7 +89,7 @@ def choose(
     if chosen not in possible:
         reason = built[chosen]
         assert isinstance(reason, Unsupported)
-        raise UnsupportedPlan(f"plan `{chosen}` cannot run this query: {reason.reason}")
+        raise UnsupportedPlan("A612", f"plan `{chosen}` cannot run this query: {reason.reason}")
     rivals: list[Unsupported | Dearer] = []
     for name in FAMILIES:
         rival = built[name]

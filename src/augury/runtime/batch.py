@@ -49,7 +49,8 @@ def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Inte
     kind = schema[schema.time].kind
     if kind is Kind.FLOAT:
         values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
-        scaled = np.round(values * UNITS["s"])
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = np.round(values * UNITS["s"])
         bad = ~(np.abs(scaled) < 2.0**63)
         ticks = np.where(bad, 0, scaled).astype(np.int64)
     else:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.errors import FunctionFailed
 from augury.ir.evaluate import NONE, Functions
 from augury.ir.predicate import Expr, Ref, variables, walk
 from augury.runtime.batch import EventBatch, Integers
@@ -199,13 +200,25 @@ def _column(spec: ColumnSpec, batch: EventBatch, schema: EventSchema, compute: C
     (variable,) = variables(spec.expr)
     table = batch.table.select(sorted({e.column for e in walk(spec.expr) if isinstance(e, Ref)}))
     if not spec.types or schema.type is None:
-        return compute(spec.expr, variable, table)
+        return _computed(spec.expr, variable, table, batch.rows, compute)
     types = _distinct(batch, schema.type)
     # The last place stands for null, whose position is -1.
     wanted = np.array([*(name in spec.types for name in types.keys), False])[types.positions]
     if wanted.all():
-        return compute(spec.expr, variable, table)
-    return with_gaps(compute(spec.expr, variable, table.filter(pa.array(wanted))), wanted)
+        return _computed(spec.expr, variable, table, batch.rows, compute)
+    part = table.filter(pa.array(wanted))
+    return with_gaps(_computed(spec.expr, variable, part, np.asarray(batch.rows)[wanted], compute), wanted)
+
+
+def _computed(expr: Expr, variable: str, table: pa.Table, rows: Integers, compute: Compute) -> pa.Array:
+    """The column of an expression; should a registered function fail, the message says at which row of the stream."""
+    try:
+        return compute(expr, variable, table)
+    except FunctionFailed as e:
+        if e.position is None:
+            raise
+        where = f"{e.message}, row {int(rows[e.position])} of the events"
+        raise FunctionFailed(e.code, where, e.help) from e.__cause__
 
 
 @dataclass(frozen=True, slots=True, eq=False)

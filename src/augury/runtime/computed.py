@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.errors import FunctionFailed
 from augury.ir.evaluate import NONE, Functions, broken_annotation, evaluate
 from augury.ir.predicate import Aggregate, Call, Expr, ListLength, Ref, Value, walk
 from augury.runtime.batch import Integers
@@ -58,7 +59,13 @@ def compute_column(
     if len(columns) == 1 and codable(columns[0].type):
         found = distinct(columns[0])
         # Null is one more value, the last: an expression may make something of it.
-        values = _evaluate(expr, variable, names, [[*found.keys, None]], len(found.keys) + 1, functions)
+        try:
+            values = _evaluate(expr, variable, names, [[*found.keys, None]], len(found.keys) + 1, functions)
+        except FunctionFailed as e:
+            # The first event that has the string.
+            wanted = -1 if e.position is None or e.position == len(found.keys) else e.position
+            e.position = int(np.argmax(found.positions == wanted))
+            raise
         places = np.where(found.positions < 0, len(found.keys), found.positions)
         return _typed(values, expr).take(pa.array(places))
     rows = [to_values(column) for column in columns]
@@ -72,7 +79,11 @@ def _evaluate(
     values = []
     for i in range(size):
         row = {name: column[i] for name, column in zip(names, columns, strict=True)}
-        values.append(evaluate(expr, {variable: [row]}, elements={variable: 0}, functions=functions))
+        try:
+            values.append(evaluate(expr, {variable: [row]}, elements={variable: 0}, functions=functions))
+        except FunctionFailed as e:
+            e.position = i
+            raise
     return values
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 
+from augury.errors import HostError
 from augury.ir.predicate import Value
 from augury.schema import INT_MAX, INT_MIN, UNITS, ColumnType, Kind, column_type, duration
 
@@ -38,9 +39,20 @@ def to_values(column: pa.ChunkedArray | pa.Array) -> list[Value]:
         case Kind.FLOAT:
             return [_number(v) for v in column.cast(pa.float64()).to_pylist()]
         case Kind.LIST:
-            return [None if v is None else [_number(x) for x in v] for v in column.to_pylist()]
+            return [None if v is None else [_number(x) for x in v] for v in _objects(column)]
         case _:
-            return cast("list[Value]", column.to_pylist())
+            return cast("list[Value]", _objects(column))
+
+
+def _objects(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, ValueError, OverflowError) as e:
+        raise HostError(
+            "A615",
+            f"a value of type {column.type} is none that Python can hold: {e}",
+            "leave out events with such times, or do not use the column in the query",
+        ) from e
 
 
 def _number(value: Value) -> Value:

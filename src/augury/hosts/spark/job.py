@@ -14,9 +14,9 @@ import pyarrow as pa
 from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_program
 from augury.hosts.columns import match_columns
 from augury.hosts.events import conform
-from augury.hosts.local import event_schema
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order
+from augury.hosts.schemas import event_schema
 from augury.hosts.spark.kernels import CompiledFile, unpack_kernels
 from augury.hosts.spark.needs import decisive_columns, needed_columns
 from augury.hosts.spark.sampling import Look, scaled

@@ -1,0 +1,172 @@
+"""Tables of any Arrow types -> tables of types whose rows can be taken, compared and shown."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.arguments import encodable, shown
+from augury.errors import HostError
+
+
+def readable_table(table: pa.Table) -> pa.Table:
+    """The table with views, run-end encoding and extension types replaced by what they stand for.
+
+    Only the schema is looked at, unless a column is of such a type. A type that has no plain form is an error.
+
+    >>> readable_table(pa.table({"x": pa.array(["a"], pa.string_view())})).schema.field("x").type
+    DataType(string)
+    """
+    check_names(table.schema)
+    for i, field in enumerate(table.schema):
+        wanted = readable_type(field.type, field.name)
+        if pa.types.is_date64(wanted):
+            check_dates(table.column(i), field.name)
+        if wanted != field.type:
+            table = table.set_column(i, pa.field(field.name, wanted), _plain(table.column(i), wanted, field.name))
+    return table
+
+
+def check_dates(column: pa.ChunkedArray, name: str) -> None:
+    """Milliseconds that are meant as dates are whole days, not too far away."""
+    try:
+        column.cast(pa.date32())
+    except pa.ArrowInvalid as e:
+        raise unreadable_column(name, column.type, e, "store it as a timestamp") from e
+
+
+def readable_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of `readable_table` for tables of this one."""
+    check_names(schema)
+    return pa.schema([pa.field(f.name, readable_type(f.type, f.name)) for f in schema])
+
+
+def check_names(schema: pa.Schema) -> None:
+    """Columns have names, each its own."""
+    seen = set()
+    for name in schema.names:
+        if name in seen:
+            raise two_columns(name)
+        seen.add(name)
+
+
+def two_columns(name: object) -> HostError:
+    """Columns that cannot be told apart."""
+    return HostError("A501", f"the events have two columns named `{name}`", "rename one of them")
+
+
+def unreadable_column(column: str, type: object, reason: object, help: str = "") -> HostError:
+    """A column of a type that nothing can be done with."""
+    return HostError(
+        "A614",
+        f"the column `{column}` of type {str(type)[:200]} cannot be read: {reason}",
+        help or "convert it, or leave it out of the events",
+    )
+
+
+def readable_type(arrow: pa.DataType, column: str) -> pa.DataType:
+    """The type that a column is read as.
+
+    >>> readable_type(pa.list_view(pa.run_end_encoded(pa.int32(), pa.int64())), "x")
+    ListType(list<item: int64>)
+    """
+    types = pa.types
+    if isinstance(arrow, pa.BaseExtensionType):
+        if arrow.extension_name == "pandas.period":
+            # Its storage is a number whose meaning depends on the length of the period.
+            raise unreadable_column(column, arrow, "a period is no time", "convert it with to_timestamp()")
+        return readable_type(arrow.storage_type, column)
+    if types.is_run_end_encoded(arrow):
+        return readable_type(arrow.value_type, column)
+    if types.is_string_view(arrow):
+        return pa.string()
+    if types.is_binary_view(arrow):
+        return pa.binary()
+    if types.is_union(arrow):
+        raise unreadable_column(column, arrow, "its values are of several types")
+    if types.is_dictionary(arrow):
+        value = readable_type(arrow.value_type, column)
+        if value == arrow.value_type and not types.is_nested(value) and not types.is_dictionary(value):
+            return arrow
+        return value
+    if types.is_timestamp(arrow) and arrow.tz is not None:
+        if not _is_zone(arrow.tz):
+            help = "give it a zone of the IANA database, such as Europe/Berlin, or an offset such as +01:00"
+            raise unreadable_column(column, arrow, f"there is no time zone {shown(arrow.tz)}", help)
+        return arrow
+    return _nested_type(arrow, column) if types.is_nested(arrow) else arrow
+
+
+def _nested_type(arrow: pa.DataType, column: str) -> pa.DataType:
+    types = pa.types
+    if types.is_map(arrow):
+        key, item = readable_type(arrow.key_type, column), readable_type(arrow.item_type, column)
+        return arrow if (key, item) == (arrow.key_type, arrow.item_type) else pa.map_(key, item)
+    if types.is_struct(arrow):
+        fields = [arrow.field(k) for k in range(arrow.num_fields)]
+        names = [f.name for f in fields]
+        if len(set(names)) < len(names):
+            raise unreadable_column(column, arrow, "two of its fields have one name")
+        plain = [pa.field(f.name, readable_type(f.type, column)) for f in fields]
+        return arrow if [f.type for f in plain] == [f.type for f in fields] else pa.struct(plain)
+    item = readable_type(arrow.value_type, column)
+    if types.is_list_view(arrow):
+        return pa.list_(item)
+    if types.is_large_list_view(arrow):
+        return pa.large_list(item)
+    if item == arrow.value_type:
+        return arrow
+    if types.is_fixed_size_list(arrow):
+        return pa.list_(item, arrow.list_size)
+    return pa.large_list(item) if types.is_large_list(arrow) else pa.list_(item)
+
+
+def _plain(column: pa.ChunkedArray, wanted: pa.DataType, name: str) -> pa.ChunkedArray:
+    try:
+        return pa.chunked_array([_plain_array(chunk, wanted) for chunk in column.chunks], wanted)
+    except (pa.ArrowException, NotImplementedError) as e:
+        raise unreadable_column(name, column.type, e) from e
+
+
+def _plain_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The values of an array in a plain type."""
+    while array.type != wanted:
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        elif pa.types.is_run_end_encoded(array.type):
+            array = pc.run_end_decode(array)
+        elif pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        elif pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
+            array = _plain_lists(array, wanted)
+        else:
+            array = array.cast(wanted)
+    return array
+
+
+def _plain_lists(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """A column of list views as lists; a cast by Arrow 26 leaves large ones without their last offset."""
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    large = pa.types.is_large_list(wanted)
+    bounds = pa.array(offsets, pa.int64() if large else pa.int32())
+    kind = pa.LargeListArray if large else pa.ListArray
+    lists = kind.from_arrays(bounds, array.flatten(), mask=array.is_null() if array.null_count else None)
+    return lists if lists.type == wanted else lists.cast(wanted)
+
+
+@cache
+def _is_zone(name: str) -> bool:
+    """Whether Python and Arrow know a time zone, which is looked up once."""
+    if not encodable(name):
+        return False
+    try:
+        zoned = pa.array([0], pa.timestamp("s", name))
+        zoned.to_pylist()
+        pc.strftime(zoned, format="%Ez")
+    except (pa.ArrowException, ValueError, KeyError, OSError):
+        return False
+    return True
