@@ -33,10 +33,11 @@ EARLIER = (b"AUGURY01",)
 """What snapshots of earlier releases begin with."""
 
 VERSION = 2
-PLAIN, KEYED = b"\x00", b"\x01"
-"""The byte after the mark: whether the digest is a plain SHA-256 or, with a key, an HMAC."""
+PLAIN, KEYED = b"SHA256\0\0", b"HMAC256\0"
+"""What follows the mark: whether the digest is a plain SHA-256 or, with a key, an HMAC."""
 
-START = len(MAGIC) + 1 + hashlib.sha256().digest_size
+MARKED = len(MAGIC) + len(PLAIN)
+START = MARKED + hashlib.sha256().digest_size
 LAST_DERIVED = 2**63 - 2**32  # numbers of derived events: a batch never has so many that the last ones run out
 
 COUNTERS: dict[str, Counter] = {
@@ -136,7 +137,7 @@ def _authentic(data: bytes, key: bytes | None) -> bytes:
             "a snapshot of an earlier release, which wrote Arrow streams, cannot be read by this one",
             "feed the stream to a new Matcher, or finish it with the release that wrote the snapshot",
         )
-    keyed = data[len(MAGIC) : len(MAGIC) + 1]
+    keyed = data[len(MAGIC) : MARKED]
     if data[: len(MAGIC)] != MAGIC or keyed not in (PLAIN, KEYED):
         raise HostError("A542", "these bytes are not a snapshot of a Matcher")
     if key is None and keyed == KEYED:
@@ -147,7 +148,7 @@ def _authentic(data: bytes, key: bytes | None) -> bytes:
             "the key of a snapshot proves nothing here: this one was written without any",
             "restore it without key=... if you trust where it comes from",
         )
-    mark, digest, body = data[: len(MAGIC) + 1], data[len(MAGIC) + 1 : START], memoryview(data)[START:]
+    mark, digest, body = data[:MARKED], data[MARKED:START], memoryview(data)[START:]
     if not hmac.compare_digest(_digest(mark, body, key), digest):
         if key is not None:
             raise HostError(

@@ -4,7 +4,7 @@ Arrow's IPC format trusts its own metadata: a changed byte in it can end the pro
 validate. A frame has a layout of our own instead. Everything in it is checked against the number of bytes there are
 before an array is made of them, and every array is validated in full before anybody reads it.
 
-    AUGFRAME | length of the header, 8 bytes | header, JSON | buffers, each filled up to a multiple of 8 bytes
+    AUGFRAME | length of the header, 8 bytes | header, JSON | buffers; each part filled up to a multiple of 8 bytes
 
 The header says how many rows there are, and of each column its name, whether it may hold nulls, its type, and its
 pieces: the length, the sizes of the buffers and the children of each. The buffers follow in the same order.
@@ -81,11 +81,10 @@ def write_frame(table: pa.Table) -> bytes:
         facts = type_facts(field.type)
         columns.append([field.name, field.nullable, facts, [_write(piece, buffers) for piece in column.chunks]])
     header = json.dumps({"rows": table.num_rows, "columns": columns}, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % ALIGNMENT)
     parts: list[bytes | memoryview] = [MAGIC, len(header).to_bytes(8, "little"), header]
-    for buffer in (b"", *buffers):
-        # The header, then each buffer, is filled up so that the next one begins where it can be read in place.
-        used = len(header) if not buffer and len(parts) == 3 else len(buffer)
-        parts += [buffer, bytes(-used % ALIGNMENT)]
+    for buffer in buffers:
+        parts += [buffer, bytes(-len(buffer) % ALIGNMENT)]
     return b"".join(parts)
 
 
@@ -96,12 +95,11 @@ def read_frame(data: bytes | pa.Buffer) -> pa.Table:
     if buffer.size < start or buffer.slice(0, len(MAGIC)).to_pybytes() != MAGIC:
         raise NotAFrame("they do not begin like one")
     size = int.from_bytes(buffer.slice(len(MAGIC), 8).to_pybytes(), "little")
-    if size > buffer.size - start:
+    if size > buffer.size - start or size % ALIGNMENT:
         raise NotAFrame("their header is longer than they are")
     header = parse_json(buffer.slice(start, size).to_pybytes())
     rows, columns = _parts(header, {"rows": int, "columns": list})
     reader = _Reader(buffer, start + size)
-    reader.skip(size)
     fields, arrays = [], []
     for column in columns:
         name, nullable, facts, pieces = _items(column, str, bool, (str, list), list)
@@ -320,10 +318,6 @@ class _Reader:
     def __init__(self, data: pa.Buffer, at: int) -> None:
         self.data, self.at = data, at
 
-    def skip(self, size: int) -> None:
-        """Go on to where the next buffer begins, after one of `size` bytes."""
-        self.at += -size % ALIGNMENT
-
     def end(self) -> None:
         if self.at != self.data.size:
             raise NotAFrame("they are longer than the buffers in them")
@@ -348,8 +342,7 @@ class _Reader:
         if not isinstance(size, int) or not 0 <= size <= self.data.size - self.at:
             raise NotAFrame("a buffer is longer than they are")
         buffer = self.data.slice(self.at, size)
-        self.at += size
-        self.skip(size)
+        self.at += size + -size % ALIGNMENT
         if self.at > self.data.size:
             raise NotAFrame("a buffer is longer than they are")
         return buffer

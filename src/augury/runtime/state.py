@@ -105,7 +105,7 @@ def _parsed(buffer: pa.Buffer) -> tuple[str, int, dict[str, pa.Table], dict[str,
     if buffer.size < start or buffer.slice(0, len(MAGIC)).to_pybytes() != MAGIC:
         raise NotAFrame("they do not begin like one")
     size = int.from_bytes(buffer.slice(len(MAGIC), 8).to_pybytes(), "little")
-    if size > buffer.size - start:
+    if size > buffer.size - start or size % ALIGNMENT:
         raise NotAFrame("their header is longer than they are")
     header = parse_json(buffer.slice(start, size).to_pybytes())
     kinds = {"family": str, "version": int, "facts": dict, "oldest_row": int, "tables": list}
