@@ -299,10 +299,10 @@ def test_a_whole_file_that_numba_cannot_use_is_compiled_anew(tmp_path: Path, cap
     cache: Any = rises._cache  # type: ignore[attr-defined]
     (sig,) = rises.signatures  # type: ignore[attr-defined]
     target = rises.targetctx  # type: ignore[attr-defined]
-    *place, key = cache._place(sig, target.codegen())
-    assert Path(tmp_path, *place) == file
+    folder, name, key = cache._place(sig, target.codegen())
+    assert tmp_path / folder / name == file
     for content in (pickle.dumps(("not", "a", "result")), b"not a pickle"):
-        store.write(tmp_path, *place, key, content)
+        store.write(tmp_path, folder, name, key, content)
         assert cache.load_overload(sig, target) is None
         assert f"{file.name} does not load" in caplog.text
         caplog.clear()

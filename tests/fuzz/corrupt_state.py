@@ -15,7 +15,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from tests.fuzz.children import PATIENCE, many
 from tests.fuzz.states import CASES, events, saved
 
 NUMBERS = (0, 1, -1, -2, -3, 2, 7, 2**31 - 1, 2**31, 2**62, 2**63 - 1, -(2**63), 255, 4096)
-FACTS = (
+FACTS: tuple[Any, ...] = (
     None,
     True,
     False,
@@ -143,9 +143,9 @@ def corrupted_facts(facts: Any, one: random.Random) -> Any:
     return facts
 
 
-def corrupted_tables(tables: Any, one: random.Random) -> dict[str, pa.Table]:
+def corrupted_tables(given: Mapping[str, pa.Table], one: random.Random) -> dict[str, pa.Table]:
     """The tables with some numbers changed in one of them, or one cut, doubled, lost or exchanged."""
-    tables = dict(tables)
+    tables = dict(given)
     name = one.choice(sorted(tables))
     if one.random() < 0.7:
         # Small tables are as likely as large ones, and those with rows more likely than those without.

@@ -158,7 +158,7 @@ def _authentic(data: bytes, key: bytes | None) -> bytes:
     return data
 
 
-def _digest(mark: bytes, body: bytes | memoryview, key: bytes | None) -> bytes:
+def _digest(mark: bytes, body: bytes | memoryview, key: object) -> bytes:
     if key is None:
         return hashlib.sha256(body).digest()
     if not isinstance(key, bytes) or not key:
@@ -224,15 +224,14 @@ def _schema_facts(schema: EventSchema) -> dict[str, Any]:
 
 def _schema(facts: Facts, arrow: pa.Schema) -> EventSchema:
     types = facts.optional("types", list)
-    roles = {"time": facts.one("time", str), "type": facts.optional("type", str), "order_by": facts.texts("order_by")}
-    schema = EventSchema(
-        tuple(Column(*_column(stated)) for stated in facts.one("columns", list)),
-        time_unit=facts.one("time_unit", str),
-        types=None if types is None else frozenset(facts.texts("types")),
-        **roles,
-    )
-    seen = engine_schema(arrow, schema.type)
-    EventSchema.from_arrow(seen, **roles, time_unit=schema.time_unit)
+    time, type, order = facts.one("time", str), facts.optional("type", str), facts.texts("order_by")
+    unit = facts.one("time_unit", str)
+    columns = tuple(Column(*_column(stated)) for stated in facts.one("columns", list))
+    known = None if types is None else frozenset(facts.texts("types"))
+    schema = EventSchema(columns, time, type, order, unit, known)
+    seen = engine_schema(arrow, type)
+    # Refuses roles that such columns cannot have.
+    EventSchema.from_arrow(seen, time=time, type=type, order_by=order, time_unit=unit)
     require(list(schema.names) == arrow.names, "its events have other columns than its stream")
     for column, field in zip(schema.columns, seen, strict=True):
         fits = column.type == column_type(field.type) or arrow_type(column.type) == field.type
@@ -282,8 +281,8 @@ def _option_facts(options: Options) -> dict[str, Any]:
 
 def _options(facts: Facts) -> Options:
     order, loss = facts.optional("order", list), facts.optional("loss", dict)
-    limits = {name: facts.one(name, int) for name in ("max_matches", "max_partial_matches", "max_runs")}
-    require(all(1 <= limit < MOST for limit in limits.values()), "a limit is a positive number")
+    limits = [facts.one(name, int) for name in ("max_matches", "max_partial_matches", "max_runs")]
+    require(all(1 <= limit < MOST for limit in limits), "a limit is a positive number")
     return Options(
         plan=facts.optional("plan", str),
         order=None if order is None else facts.texts("order"),
@@ -295,7 +294,9 @@ def _options(facts: Facts) -> Options:
         merge=facts.one("merge", bool),
         counters=facts.one("counters", bool),
         compressed=facts.one("compressed", bool),
-        **limits,
+        max_matches=limits[0],
+        max_partial_matches=limits[1],
+        max_runs=limits[2],
     )
 
 
