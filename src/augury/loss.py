@@ -153,6 +153,9 @@ PRECISION = 1e-9
 DIGITS = 12
 """Decimals of a score that are reported: what comes after them is rounding on the way."""
 
+LARGEST = 2**1000
+"""Integers beyond this, which no float can hold, are no loss rates and no delays."""
+
 SCORINGS = ("paper", "posterior")
 """A score says that a missing component happened and was lost, or that it happened, given that it was not seen."""
 
@@ -292,6 +295,8 @@ def _object(stated: object, what: str, known: Collection[str] | None = None) -> 
 def _number(stated: object, what: str) -> float:
     if isinstance(stated, bool) or not isinstance(stated, int | float):
         raise _malformed(f"{what} has to be a number, not {stated!r}")
+    if isinstance(stated, int) and abs(stated) > LARGEST:
+        raise _malformed(f"{what} is larger than any number")
     return stated
 
 

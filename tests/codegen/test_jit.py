@@ -254,30 +254,31 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_file_is_never_handed_on(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "augury-x" / "kernel_x.bin"
-    store.write(path, b"key", content := os.urandom(1000))
-    assert store.read(path, b"key") == content
+    place = tmp_path, "augury-x", "kernel_x.bin"
+    path = Path(*place)
+    store.write(*place, b"key", content := os.urandom(1000))
+    assert store.read(*place, b"key") == content
     path.write_bytes(DAMAGE[kind](path.read_bytes()))
-    assert store.read(path, b"key") is None
+    assert store.read(*place, b"key") is None
     assert "is damaged and is compiled anew" in caplog.text
 
 
 def test_a_reader_among_writers_sees_whole_files_only(tmp_path: Path) -> None:
-    path = tmp_path / "kernel_x.bin"
+    place = tmp_path, "augury-x", "kernel_x.bin"
     contents = [bytes([i]) * 3_000_000 for i in range(4)]
-    store.write(path, b"key", contents[0])
+    store.write(*place, b"key", contents[0])
     with ThreadPoolExecutor(4) as pool:
-        writes = [pool.submit(store.write, path, b"key", content) for content in contents * 10]
+        writes = [pool.submit(store.write, *place, b"key", content) for content in contents * 10]
         while not all(write.done() for write in writes):
-            assert store.read(path, b"key") in contents
+            assert store.read(*place, b"key") in contents
     for write in writes:
         write.result()
-    assert files_in(tmp_path) == [path]
+    assert files_in(tmp_path) == [Path(*place)]
 
 
 def test_a_file_under_another_key_is_never_handed_on(tmp_path: Path) -> None:
-    store.write(tmp_path / "kernel_x.bin", b"key", b"content")
-    assert store.read(tmp_path / "kernel_x.bin", b"other") is None
+    store.write(tmp_path, "augury-x", "kernel_x.bin", b"key", b"content")
+    assert store.read(tmp_path, "augury-x", "kernel_x.bin", b"other") is None
 
 
 @pytest.mark.parametrize("kind", ["truncated in the code", "one bit of the code"])
@@ -298,11 +299,12 @@ def test_a_whole_file_that_numba_cannot_use_is_compiled_anew(tmp_path: Path, cap
     cache: Any = rises._cache  # type: ignore[attr-defined]
     (sig,) = rises.signatures  # type: ignore[attr-defined]
     target = rises.targetctx  # type: ignore[attr-defined]
-    _, key = cache._place(sig, target.codegen())
+    folder, name, key = cache._place(sig, target.codegen())
+    assert tmp_path / folder / name == file
     for content in (pickle.dumps(("not", "a", "result")), b"not a pickle"):
-        store.write(file, key, content)
+        store.write(tmp_path, folder, name, key, content)
         assert cache.load_overload(sig, target) is None
-        assert f"{file} does not load" in caplog.text
+        assert f"{file.name} does not load" in caplog.text
         caplog.clear()
 
 

@@ -50,7 +50,7 @@ def test_row_by_row(events: list[tuple[Any, ...]], width: int, cut: int, save: b
     numbers, places = number(keys, specs, arrays_of(events[:cut]))
     if save:
         saved, keys = keys.to_table(), KeyNumbers(width)
-        keys.restore(PLAIN, saved)
+        keys.restore(PLAIN, {"partitions": saved})
     more = number(keys, specs, arrays_of(events[cut:]))
     numbers, places = numbers + more[0], places + more[1]
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from augury.hosts.local import make_options
 from augury.hosts.spark.group import one_group
 from augury.hosts.spark.job import Job, Roles, job_of
-from augury.hosts.spark.kernels import CompiledFile, compiled_kernels, unpack_kernels
+from augury.hosts.spark.kernels import CompiledFile, compiled_kernels, light_enough
 from augury.hosts.spark.packing import PackTask, PlaceTask
 from augury.hosts.spark.stream import match_stream
 from augury.source import Source
@@ -42,45 +42,57 @@ def job(tmp_path: Path) -> Job:
     return replace(compiled, kernels=compiled_kernels(compiled.program, options.cache_dir))
 
 
+def run_elsewhere(job: Job, **environment: str) -> str:
+    """The matches of a job in another process, as it is on another machine; what it logged."""
+    script = (
+        "import pickle, sys; task, events = pickle.load(sys.stdin.buffer); print(sum(len(b) for b in task(events)));"
+        "from augury.codegen.jit import _loaded;"
+        "entries = [entry for entries in _loaded.values() for entry in entries.values() if hasattr(entry, 'stats')];"
+        "print(sum(sum(e.stats.cache_hits.values()) for e in entries), 'loaded',"
+        " sum(sum(e.stats.cache_misses.values()) for e in entries), 'compiled')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        input=pickle.dumps((PlaceTask(one_group(job), None), packed(job))),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        check=False,
+    )
+    assert ran.stdout.split()[:1] == [b"2"], ran.stderr
+    return ran.stdout.decode().splitlines()[1]
+
+
 def test_an_executor_compiles_nothing_that_the_driver_compiled(job: Job, tmp_path: Path) -> None:
     assert job.kernels
     there = tmp_path / "executor"
     moved = replace(job, name="moved", options=replace(job.options, cache_dir=there))
-    # Another process, as it is on another machine, whose cache is empty.
-    script = (
-        "import pickle, sys; task, events = pickle.load(sys.stdin.buffer); print(sum(len(b) for b in task(events)))"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script],
-        input=pickle.dumps((PlaceTask(one_group(moved), None), packed(moved))),
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-    )
-    assert ran.stdout.split() == [b"2"], ran.stderr
-    assert {str(path.relative_to(there)) for path in there.rglob("*.bin")} == {file.place for file in job.kernels}
+    assert run_elsewhere(moved).endswith("loaded 0 compiled")
+    # They were loaded from memory: no folder was made.
+    assert not there.exists()
 
 
-def test_a_cache_is_filled_once(job: Job, tmp_path: Path) -> None:
-    assert unpack_kernels(job.kernels, tmp_path / "other") == len(job.kernels)
-    assert unpack_kernels(job.kernels, tmp_path / "other") == 0
-
-
-def test_a_cache_that_takes_nothing_is_no_error(job: Job, tmp_path: Path) -> None:
+def test_an_executor_that_may_write_nowhere_loads_them_all_the_same(job: Job, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert unpack_kernels(job.kernels, tmp_path / "file") == 0
+    moved = replace(job, name="moved", options=replace(job.options, cache_dir=tmp_path / "file"))
+    assert run_elsewhere(moved).endswith("loaded 0 compiled")
+
+
+def test_an_executor_of_another_kind_compiles_in_memory(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    foreign = tuple(replace(file, folder="augury-of-another-cpu") for file in job.kernels)
+    options = replace(job.options, cache_dir=tmp_path / "file")
+    assert run_elsewhere(replace(job, name="foreign", kernels=foreign, options=options)).startswith("0 loaded")
 
 
 @pytest.mark.needs("streams")
 def test_kernels_of_a_stream_may_be_large(spark: SparkSession, job: Job, tmp_path: Path) -> None:
     """Spark broadcasts tasks of more than a MiB, and a worker with state cannot read what was broadcast."""
-    there = tmp_path / "executor"
-    large = CompiledFile("augury-large/kernel_large.bin", os.urandom(2 << 20))
-    heavy = replace(job, kernels=(large,), options=replace(job.options, cache_dir=there), name="heavy")
+    large = CompiledFile("augury-large", "kernel_large.bin", os.urandom(2 << 20))
+    heavy = replace(job, kernels=(large, *job.kernels), name="heavy")
+    assert light_enough(heavy.kernels) == tuple(sorted(job.kernels, key=lambda file: len(file.content)))
     frame = read_files(spark, write_files([EVENTS], tmp_path / "events"), EVENTS.schema)
     found = match_stream(frame, one_group(heavy), watermark="0 seconds", buckets=2, late=None)
     run_to_end(found, tmp_path)
     matches = spark.read.schema(found.schema).parquet(str(tmp_path / "matches"))
     # The other match ends with the latest event, which the watermark has not passed.
     assert [(row.a, row.b) for row in matches.collect()] == [("a1", "b2")]
-    assert (there / large.place).read_bytes() == large.content

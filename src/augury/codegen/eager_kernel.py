@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from augury.codegen.eager_checks import Arrays, check_cells, check_history, check_states
 from augury.codegen.eager_nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
 from augury.codegen.eager_reporting import EagerReporting
 from augury.codegen.eager_state import (
@@ -28,7 +29,8 @@ from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
 from augury.plan import EagerNfaPlan, EventSetsPlan
-from augury.runtime.batch import EventBatch
+from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.checks import require
 from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.shared import FoundMatches
 from augury.runtime.state import RunState
@@ -71,6 +73,9 @@ class AutomatonKernel(ABC):
 
     def start(self) -> RunState:
         return self._saved(self._new_state())
+
+    def restore(self, state: RunState) -> RunState:
+        return self._saved(self._live(state))
 
     def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         live = self._live(state)
@@ -120,8 +125,23 @@ class AutomatonKernel(ABC):
         if live is not None:
             return live
         live = self._new_state()
-        live.restore(state.tables, self.support)
+        live.restore(state.tables, self.support, self.reporting, self._check)
         return live
+
+    def _check(self, live: EagerState, runs: Arrays, nodes: Arrays, edges: Arrays) -> None:
+        """Refuse saved runs that generated code could not follow."""
+        owner = check_history(runs, nodes, edges, live.events, live.keys, self.plan.query.window)
+        strict = self.plan.query.strategy is Strategy.STRICT_CONTIGUITY
+        partition = live.events.view("partition")[nodes["NE"][runs["RN"]]]
+        require(runs["partition"] == (0 if strict else partition), "a run is in another partition than its events")
+        cells = np.stack([runs[f"RI{k}"] for k in range(self.source.integers)], axis=1)
+        strings = len(live.encoding.dictionary)
+        check_cells(cells, self.source.event_cells, self.source.code_cells, live.events.length, strings)
+        self._check_states(runs, nodes, edges, owner)
+
+    @abstractmethod
+    def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
+        """Refuse runs in a state that their history does not lead to."""
 
     def _number(self, live: EagerState, first: int, batch: EncodedBatch) -> None:
         """Number the partitions of the events from `first` on, and their places in them."""
@@ -269,6 +289,10 @@ class EagerKernel(AutomatonKernel):
         """`source` is what the plan was emitted as with these options, if it was."""
         plan = replace(plan, merge=plan.merge and options.merge)
         self._prepare(plan, options, source or emit_eager_nfa(plan, counters=options.counters), EagerReporting)
+
+    def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
+        require(self.plan.merge or not len(edges["XN"]), "runs that are not to be merged were merged")
+        check_states(self.plan, runs, nodes, edges, owner)
 
     def _new_state(self) -> EagerState:
         walks = max(

@@ -58,6 +58,8 @@ class EagerNfaSource:
     """Registered functions that the kernel calls, with the kinds of their arguments."""
     cells: tuple[tuple[str, str], ...]
     """The value vector of a run: each cell with what it holds."""
+    code_cells: tuple[int, ...]
+    """The cells of integers that hold codes of strings."""
 
 
 def emit_eager_nfa(plan: EagerNfaPlan, *, counters: bool = False) -> EagerNfaSource:
@@ -136,6 +138,7 @@ class _Emitter:
             negated,
             functions_of(self.tested),
             self.vector.described(),
+            self.vector.holding_codes(),
         )
 
     def _conditions(self, b: int, j: int) -> Conditions:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.codegen.eager_checks import EDGES as EDGE_SPECS
+from augury.codegen.eager_checks import NODES as NODE_SPECS
+from augury.codegen.eager_checks import RUNS, Arrays
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
-from augury.codegen.reporting import Expanded
+from augury.codegen.reporting import Expanded, Reporting
+from augury.codegen.restoring import restore_pending, restore_stream
 from augury.codegen.segment import Segment
 from augury.codegen.tier import Tier
 from augury.codegen.totals import Weighed
 from augury.runtime.batch import Integers
+from augury.runtime.checks import FLOAT64, ArraySpec, ends_of, read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.events import EventStore
 
 NODES, EDGES, FREE, OUT, LIVE, STAMP = range(6)
 """Cells of `nums` that the generated kernel keeps."""
+
+Check: TypeAlias = "Callable[[EagerState, Arrays, Arrays, Arrays], None]"
+"""What refuses runs, nodes and edges that a family cannot have made."""
 
 
 @dataclass(slots=True, eq=False)
@@ -132,12 +140,15 @@ class EagerState:
         """The state as Arrow tables; free cells are not written."""
         nodes, edges = int(self.nums[NODES]), int(self.nums[EDGES])
         used = _used_runs(self)
+        integers = self.pool["RI"][used[:, 1]]
+        # Of variables that are not bound yet there is no event: what stands there was moved along with the others.
+        integers[:, list(self.source.event_cells)] = np.maximum(integers[:, list(self.source.event_cells)], 0)
         tables = {
             "runs": pa.table(
                 {
                     "partition": used[:, 0],
                     **{name: self.pool[name][used[:, 1]] for name in ("RS", "RN", "RT", "RK")},
-                    **{f"RI{k}": column for k, column in enumerate(self.pool["RI"][used[:, 1]].T)},
+                    **{f"RI{k}": column for k, column in enumerate(integers.T)},
                     **{f"RF{k}": column for k, column in enumerate(self.pool["RF"][used[:, 1]].T)},
                 }
             ),
@@ -157,45 +168,47 @@ class EagerState:
         }
         return tables | self.events.to_tables()
 
-    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
-        """Take over what `to_tables` wrote into a state that is new."""
-        prefix = "encoding."
-        self.encoding = Encoding.from_tables(
-            {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
-        )
-        self.events.restore(tables)
-        self.keys.restore(support, tables["partitions"])
-        runs, nodes, edges = tables["runs"], tables["nodes"], tables["edges"]
-        if runs.num_rows > self.nums[FREE]:
-            self.grow_runs(runs.num_rows)
-        self.grow_buffer(nodes.num_rows, ("NE", "NP", "NC", "NT", "NM"))
-        self.grow_buffer(edges.num_rows, ("XN", "XX"))
-        for name in nodes.column_names:
-            self.pool[name][: nodes.num_rows] = nodes.column(name).to_numpy()
-        for name in edges.column_names:
-            self.pool[name][: edges.num_rows] = edges.column(name).to_numpy()
-        self.nums[NODES], self.nums[EDGES] = nodes.num_rows, edges.num_rows
-        partitions = runs.column("partition").to_numpy()
-        self.grow_partitions(int(partitions.max(initial=0)) + 1)
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier, reporting: Reporting, check: Check) -> None:
+        """Take over what `to_tables` wrote into a state that is new; `check` looks at the histories of runs."""
+        self.encoding = restore_stream(tables, support, self.source.strings, self.events, self.keys)
+        self.pending = restore_pending(tables, self.events, reporting.branch_of, reporting.fixed)
+        self.ends = ends_of(tables, len(self.keys))
+        sizes = {
+            "partitions": max(1, len(self.keys)),
+            "events": self.events.length,
+            "components": len(self.source.component_variables),
+            **{name: tables[name].num_rows if name in tables else 0 for name in ("nodes", "edges")},
+        }
+        cells = [ArraySpec(f"RI{k}") for k in range(self.pool["RI"].shape[1])]
+        cells += [ArraySpec(f"RF{k}", FLOAT64) for k in range(self.pool["RF"].shape[1])]
+        runs = read_arrays(tables, "runs", [*RUNS, *cells], sizes)
+        nodes, edges = read_arrays(tables, "nodes", NODE_SPECS, sizes), read_arrays(tables, "edges", EDGE_SPECS, sizes)
+        check(self, runs, nodes, edges)
+        self._take_over(runs, nodes, edges)
+
+    def _take_over(self, runs: Arrays, nodes: Arrays, edges: Arrays) -> None:
+        """Put runs, which have been checked, and their histories into the pools."""
+        count = len(runs["RS"])
+        if count > self.nums[FREE]:
+            self.grow_runs(count)
+        self.grow_buffer(len(nodes["NE"]), tuple(nodes))
+        self.grow_buffer(len(edges["XN"]), tuple(edges))
+        for name, values in (*nodes.items(), *edges.items()):
+            self.pool[name][: len(values)] = values
+        self.nums[NODES], self.nums[EDGES] = len(nodes["NE"]), len(edges["XN"])
+        self.grow_partitions(int(runs["partition"].max(initial=0)) + 1)
         free = len(self.pool["RS"])
-        self.pool["FREE"][: free - runs.num_rows] = np.arange(runs.num_rows, free)
-        self.nums[FREE], self.nums[LIVE] = free - runs.num_rows, runs.num_rows
+        self.pool["FREE"][: free - count] = np.arange(count, free)
+        self.nums[FREE], self.nums[LIVE] = free - count, count
         for name in ("RS", "RN", "RT", "RK"):
-            self.pool[name][: runs.num_rows] = runs.column(name).to_numpy()
+            self.pool[name][:count] = runs[name]
         for array in ("RI", "RF"):
             for k in range(self.pool[array].shape[1]):
-                self.pool[array][: runs.num_rows, k] = runs.column(f"{array}{k}").to_numpy()
-        for run, partition in enumerate(partitions.tolist()):
+                self.pool[array][:count, k] = runs[f"{array}{k}"]
+        for run, partition in enumerate(runs["partition"].tolist()):
             self.pool["RX"][run] = self.pool["P_head"][partition]
             self.pool["P_head"][partition] = run
             self.pool["P_live"][partition] += 1
-        self.pending = Expanded(
-            tables["pending_offsets"].column("").to_numpy(),
-            # A copy: memory of Arrow cannot be written to, and events are counted anew when earlier ones are dropped.
-            tables["pending"].column("events").to_numpy().copy(),
-            tables["pending"].column("codes").to_numpy(),
-        )
-        self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
 
 
 def _longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

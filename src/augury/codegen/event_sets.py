@@ -87,6 +87,7 @@ class _Emitter:
             negated,
             functions_of(self.tested),
             self.vector.described(),
+            self.vector.holding_codes(),
         )
 
     # -- masks ------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.codegen.eager_checks import Arrays, check_sets
 from augury.codegen.eager_kernel import AutomatonKernel
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.eager_reporting import EagerReporting
@@ -18,6 +19,7 @@ from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
 from augury.plan import EventSetsPlan
+from augury.runtime.batch import Integers
 from augury.runtime.state import FOREVER, LONG_AGO
 
 POOL = ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")
@@ -53,6 +55,9 @@ class EventSetKernel(AutomatonKernel):
         """`source` is what the plan was emitted as with these options, if it was."""
         source = source or emit_event_sets(plan, counters=options.counters)
         self._prepare(plan, options, source, EventSetReporting)
+
+    def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
+        check_sets(self.plan, runs, nodes, edges)
 
     def _new_state(self) -> EagerState:
         walks = max((len(j.each) for b in self.plan.branches for j in b.conjuncts), default=0)

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from augury.codegen.source import KernelSource, prelude
-from augury.codegen.store import clear, default_cache_dir, read, write
+from augury.codegen.store import checked, clear, default_cache_dir, read, remove, write
 
-__all__ = ["Entries", "Functions", "clear", "compiles", "default_cache_dir", "load"]
+__all__ = ["Entries", "Functions", "clear", "compiles", "default_cache_dir", "load", "provide"]
 
 Function: TypeAlias = Callable[..., Any]
 Entries: TypeAlias = Mapping[str, Function]
@@ -38,6 +38,15 @@ _LOG = logging.getLogger(__name__)
 _FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy"}
 _loaded: dict[tuple[str, bool, Path | None], Entries] = {}
 _loading = threading.Lock()
+_provided: dict[tuple[str, str], bytes] = {}
+
+
+def provide(compiled: Mapping[tuple[str, str], bytes]) -> None:
+    """Compiled kernels that came with a job, by folder and file as in a cache: they are loaded from memory.
+
+    They are code that is run: whoever calls this has got them in a way that it trusts like the job itself.
+    """
+    _provided.update(compiled)
 
 
 def load(
@@ -49,7 +58,7 @@ def load(
     depend on is not known.
 
     Compilation waits for the first call with arguments of new types; what it yields is kept under `cache_dir`, by
-    default `default_cache_dir()`. That folder is trusted like the program itself: code from it is run.
+    default `default_cache_dir()`, if nobody else can write there. Code from it is run.
 
     >>> from augury.codegen.source import kernel_source
     >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
@@ -104,7 +113,7 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
             return _instructions()[function.__name__]
         dispatcher = njit(**_FLAGS)(function)
         # What an entry calls is linked into its code, so entries alone need a place on disk.
-        if root is not None and function.__name__ in source.entries:
+        if not functions and function.__name__ in source.entries:
             dispatcher._cache = KernelCache(root, source.fingerprint, function.__name__)
         return dispatcher
 
@@ -239,35 +248,41 @@ def _execute(source: KernelSource, kernel: Callable[[FunctionType], Any], functi
 
 @dataclass(frozen=True, slots=True)
 class KernelCache:
-    """The compiled forms of one entry on disk, one file a signature, as a Numba dispatcher asks for them.
+    """The compiled forms of one entry, one file a signature, as a Numba dispatcher asks for them.
+
+    They are in memory if they came with a job, else on disk under `root` if there is one.
 
     It stands in for Numba's own cache, where an unreadable file is an error, a folder that cannot be written is no
     folder, and two processes that compile two signatures at once can each get the other's code.
     """
 
-    root: Path
+    root: Path | None
     fingerprint: str
     entry: str
 
     @property
     def cache_path(self) -> str:
         """Where `dispatcher.stats` says the files are."""
-        return str(self.root)
+        return "" if self.root is None else str(self.root)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compile result for `sig`, or none: anything wrong with the file is a miss."""
         from numba.core.compiler import CompileResult
 
         target_context.refresh()
-        path, key = self._place(sig, target_context.codegen())
-        content = read(path, key)
+        folder, file, key = self._place(sig, target_context.codegen())
+        content = None
+        if (folder, file) in _provided:
+            content = checked(_provided[folder, file], key, f"{file} of the job")
+        elif self.root is not None:
+            content = read(self.root, folder, file, key)
         if content is None:
             return None
         try:
             return CompileResult._rebuild(target_context, *pickle.loads(content))
         except Exception as e:
             # Unharmed, yet not what this Numba can use: which exception that gives is Numba's affair.
-            _LOG.warning("the cached kernel %s does not load and is compiled anew: %r", path, e)
+            _LOG.warning("the cached kernel %s does not load and is compiled anew: %r", file, e)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -277,23 +292,21 @@ class KernelCache:
         # As in Numba's own cache: such code holds addresses of this process.
         if data.library.has_dynamic_globals or not all(part.can_cache for part in data.lifted):
             return
-        path, key = self._place(sig, data.codegen)
-        try:
-            write(path, key, dumps(data._reduce()))
-        except OSError as e:
-            _warn_once(f"compiled kernels are not kept: {path.parent}: {e.strerror}")
+        if self.root is not None:
+            folder, file, key = self._place(sig, data.codegen)
+            write(self.root, folder, file, key, dumps(data._reduce()))
 
     def flush(self) -> None:
         """Forget this entry, as `dispatcher.recompile()` wants."""
-        for path in self.root.glob(f"augury-*/kernel_{self.fingerprint[:16]}.{self.entry}.*.bin"):
-            path.unlink(missing_ok=True)
+        if self.root is not None:
+            remove(self.root, f"kernel_{self.fingerprint[:16]}.{self.entry}.")
 
-    def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes]:
+    def _place(self, sig: Any, codegen: Any) -> tuple[str, str, bytes]:
         from numba.core.sigutils import normalize_signature
 
         key = repr((self.fingerprint, self.entry, normalize_signature(sig))).encode()
         file = f"kernel_{self.fingerprint[:16]}.{self.entry}.{hashlib.sha256(key).hexdigest()[:16]}.bin"
-        return self.root / _folder(codegen) / file, key
+        return _folder(codegen), file, key
 
 
 def _folder(codegen: Any) -> str:
@@ -315,8 +328,3 @@ def _instruction_text() -> str:
     """The one part of compiled kernels that is not in their own text or in the prelude."""
     folder = files("augury.codegen")
     return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in INSTRUCTIONS)
-
-
-@functools.cache
-def _warn_once(text: str) -> None:
-    _LOG.warning(text)

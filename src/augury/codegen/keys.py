@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from augury.codegen.tier import Tier
 from augury.runtime.batch import Integers
+from augury.runtime.checks import MOST, ArraySpec, read_arrays, require
 from augury.runtime.columns import ColumnSpec
+from augury.runtime.events import EventStore
 from augury.schema import Kind
 
 ROOM = 64
@@ -71,15 +73,35 @@ class KeyNumbers:
             {"count": self.counts[:known], **{f"key_{k}": column for k, column in enumerate(self.keys[:known].T)}}
         )
 
-    def restore(self, support: Tier, table: pa.Table) -> None:
+    def restore(self, support: Tier, tables: Mapping[str, pa.Table], name: str = "partitions") -> None:
         """Take over what `to_table` wrote."""
-        known = table.num_rows
+        words = [f"key_{k}" for k in range(self.keys.shape[1])]
+        counts = ArraySpec("count", low=0, below=MOST)
+        saved = read_arrays(tables, name, [counts, *(ArraySpec(word) for word in words)])
+        known = len(saved["count"])
+        if self.width:
+            keys = np.stack([saved[word] for word in words], axis=1)
+            require(len(np.unique(keys, axis=0)) == known, "a key has two numbers")
+        else:
+            require(known <= 1, "there are several keys of a query without any")
         self._grow(known)
         self.nums[COUNT] = known
-        self.counts[:known] = table.column("count").to_numpy()
-        for k in range(self.keys.shape[1]):
-            self.keys[:known, k] = table.column(f"key_{k}").to_numpy()
+        self.counts[:known] = saved["count"]
+        for k, word in enumerate(words):
+            self.keys[:known, k] = saved[word]
         support("index_keys", self.nums, self.keys, self.table)
+
+    def check_places(self, events: EventStore) -> None:
+        """Refuse events whose places among those of their key do not ascend, or go beyond how many there were."""
+        place, partition = events.view("place"), events.view("partition")
+        if not len(place):
+            return
+        order = np.argsort(partition, kind="stable")
+        order = order[partition[order] >= 0]
+        place, partition = place[order], partition[order]
+        again = partition[1:] == partition[:-1]
+        require(place[1:][again] > place[:-1][again], "the events of a key are not counted one after the other")
+        require(place < self.counts[partition], "a key has had fewer events than there are")
 
 
 def key_words(

@@ -122,6 +122,9 @@ class LazyKernel(Consuming):
     def start(self) -> RunState:
         return self._saved(self._new_state())
 
+    def restore(self, state: RunState) -> RunState:
+        return self._saved(self._live(state))
+
     def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
@@ -268,7 +271,7 @@ class LazyKernel(Consuming):
         if live is not None:
             return live
         live = self._new_state()
-        live.restore(state.tables, self.support)
+        live.restore(state.tables, self.support, self.chain(live.way).reporting)
         self.build_up(live, live.way, live.events.length)
         return live
 

@@ -22,10 +22,12 @@ from augury.codegen.lazy_layout import PARTITION
 from augury.codegen.lazy_source import LazyChainSource, Pool
 from augury.codegen.prelude_lists import ABREAST
 from augury.codegen.prelude_search import BLOCK
-from augury.codegen.reporting import Expanded
+from augury.codegen.reporting import Expanded, Reporting
+from augury.codegen.restoring import restore_pending, restore_stream
 from augury.codegen.tier import Tier
 from augury.plan import Way
 from augury.runtime.batch import Integers
+from augury.runtime.checks import ArraySpec, ends_of, read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.cosines import LEADING, cosines
 from augury.runtime.events import EventStore
@@ -287,18 +289,9 @@ class LazyState:
         }
         return tables | self.events.to_tables()
 
-    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier, reporting: Reporting) -> None:
         """Take over what `to_tables` wrote; buffers and pools are left empty."""
-        prefix = "encoding."
-        self.encoding = Encoding.from_tables(
-            {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
-        )
-        self.events.restore(tables)
-        self.keys.restore(support, tables["partitions"])
-        self.pending = Expanded(
-            tables["pending_offsets"].column("").to_numpy(),
-            tables["pending"].column("events").to_numpy().copy(),
-            tables["pending"].column("codes").to_numpy(),
-        )
-        self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
-        self.now = int(tables["now"].column("")[0].as_py())
+        self.encoding = restore_stream(tables, support, self.source.strings, self.events, self.keys)
+        self.pending = restore_pending(tables, self.events, reporting.branch_of, reporting.fixed)
+        self.ends = ends_of(tables, len(self.keys))
+        self.now = int(read_arrays(tables, "now", [ArraySpec("")], rows=1)[""][0])

@@ -20,6 +20,7 @@ from augury.codegen.linked_lists import FOUND_SO_FAR, STACK
 from augury.codegen.live import LiveTables, in_use
 from augury.codegen.preparing import standardising
 from augury.codegen.reporting import SLICE, Bindings, Expanded, span_of
+from augury.codegen.restoring import restore_stream
 from augury.codegen.segment import EDGES, NODES, Segment
 from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
@@ -31,6 +32,7 @@ from augury.ir.terms import OutputMode
 from augury.options import Options
 from augury.plan import LinkedPlan
 from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.checks import ArraySpec, read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding, encode
 from augury.runtime.events import EventStore
 from augury.runtime.matches import MatchSet
@@ -112,13 +114,8 @@ class LinkedState:
 
     def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
         """Take over what `to_tables` wrote into a state that is new; its chains are still to be linked."""
-        prefix = "encoding."
-        self.encoding = Encoding.from_tables(
-            {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
-        )
-        self.events.restore(tables)
-        self.keys.restore(support, tables["partitions"])
-        self.watermark = tables["watermark"].column("")[0].as_py()
+        self.encoding = restore_stream(tables, support, self.source.strings, self.events, self.keys)
+        self.watermark = int(read_arrays(tables, "watermark", [ArraySpec("")], rows=1)[""][0])
 
 
 class LinkedKernel:
@@ -150,6 +147,9 @@ class LinkedKernel:
 
     def start(self) -> RunState:
         return self._saved(self._new_state())
+
+    def restore(self, state: RunState) -> RunState:
+        return self._saved(self._live(state))
 
     def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         live = self._live(state)

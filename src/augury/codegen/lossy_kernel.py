@@ -24,7 +24,7 @@ from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
 from augury.runtime.matches import MatchSet
 from augury.runtime.state import RunState
 
-VERSION = 1
+VERSION = 2
 
 PATIENCE = 1 << 14
 """How many events are left lying that nothing can come of, before the others are moved to their place."""
@@ -51,6 +51,9 @@ class LossyKernel:
 
     def start(self) -> RunState:
         return self._saved(self._new_state())
+
+    def restore(self, state: RunState) -> RunState:
+        return self._saved(self._live(state))
 
     def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
         live = self._live(state)
@@ -95,7 +98,7 @@ class LossyKernel:
         if live is not None:
             return live
         live = self._new_state()
-        live.restore(state.tables, self.support)
+        live.restore(state.tables, self.support, self.source)
         return live
 
     def _number(self, live: LossyState, first: int, batch: EncodedBatch) -> None:

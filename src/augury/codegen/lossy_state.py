@@ -13,10 +13,12 @@ import pyarrow as pa
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
 from augury.codegen.lossy import FREED, PATH, QUEUES, LossySource
+from augury.codegen.restoring import restore_stream
 from augury.codegen.tier import Tier
 from augury.plan import LossyPlan
 from augury.plan.lossy import BUCKETS, Floats
 from augury.runtime.batch import Integers
+from augury.runtime.checks import FLOAT64, ArraySpec, ends_of, read_arrays, require
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
 
@@ -25,6 +27,9 @@ Arrays: TypeAlias = "tuple[npt.NDArray[Any], ...]"
 PARTITIONS = 64
 ENTRIES = ("QE", "QU", "QO", "QY", "QN", "MO", "MY")
 SLOTS = ("HEAD", "TAIL", "MF", "MB")
+COUNTERS = 8
+"""The first cell of `nums` that counts what the kernel does."""
+
 USED_UP = 2**62
 """The event of an entry that is free: later than any."""
 
@@ -71,6 +76,8 @@ class LossyState:
     nums: Integers
     pool: dict[str, npt.NDArray[Any]]
     pending: Scored
+    queues: int
+    """Queues of each partition: one a component, then those that are only watched."""
     ends: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
     horizon: int = 0
@@ -94,7 +101,8 @@ class LossyState:
         nums = np.zeros(16, dtype=np.int64)
         nums[FREED] = entries
         events = EventStore(source.specs, with_places=False)
-        return cls(Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool, Scored.none(components))
+        pending = Scored.none(components)
+        return cls(Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool, pending, source.queues)
 
     def stream(self, source: LossySource) -> Arrays:
         """The arrays of the events, in the order that generated functions know them in."""
@@ -168,20 +176,29 @@ class LossyState:
             self.pool[name][: len(live) * queues] = old[live].ravel()
         kept = self.keys.to_table().take(pa.array(live))
         self.keys = KeyNumbers(self.keys.width)
-        self.keys.restore(support, kept)
+        self.keys.restore(support, {"partitions": kept})
 
     def to_tables(self) -> dict[str, pa.Table]:
+        """The state as Arrow tables: the entries queue by queue, the oldest first; links follow from that."""
+        order, queue = self._in_queues()
+        events = self.pool["QE"][order]
+        number = np.full(len(self.pool["QE"]) + 1, -1, dtype=np.int64)
+        number[order] = np.arange(len(order))
+        watched = self.pool["QN"][order]
+        # An entry that is free, or was used again for a later event, is one that has expired. Those of queues that are
+        # themselves watched look at nothing.
+        stale = (self.pool["QE"][watched] >= events[:, None]) | (queue >= self.pending.events.shape[1])[:, None]
         return {
             "entries": pa.table(
                 {
-                    **{name: self.pool[name] for name in ENTRIES if name != "QN"},
-                    **{f"QN{k}": column for k, column in enumerate(self.pool["QN"].T)},
-                    "FREE": self.pool["FREE"],
+                    "event": events,
+                    "queue": queue,
+                    "bound": self.pool["QU"][order],
+                    **{f"watched_{k}": column for k, column in enumerate(np.where(stale, -1, number[watched]).T)},
                 }
             ),
-            "slots": pa.table({name: self.pool[name] for name in SLOTS}),
             "partitions": self.keys.to_table(),
-            "numbers": pa.table({"": self.nums}),
+            "counters": pa.table({"": self.nums[COUNTERS:]}),
             "pending": pa.table(
                 {
                     **{f"component_{k}": column for k, column in enumerate(self.pending.events.T)},
@@ -199,27 +216,126 @@ class LossyState:
             **self.events.to_tables(),
         }
 
-    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
+    def _in_queues(self) -> tuple[Integers, Integers]:
+        """The entries in use by slot and age, and the queue of each."""
+        used = np.ones(len(self.pool["QE"]), dtype=bool)
+        used[self.pool["FREE"][: int(self.nums[FREED])]] = False
+        # Each entry asks the one after it, then the one twice, four times as far: the youngest knows the slot.
+        up = np.where(used & (self.pool["QY"] >= 0), self.pool["QY"], np.arange(len(used)))
+        while (up != up[up]).any():
+            up = up[up]
+        slot = np.full(len(used), -1, dtype=np.int64)
+        heads = np.flatnonzero(self.pool["HEAD"] >= 0)
+        slot[self.pool["HEAD"][heads]] = heads
+        kept = np.flatnonzero(used)
+        slot = slot[up[kept]]
+        order = np.lexsort([self.pool["QE"][kept], slot])
+        return kept[order], slot[order] % self.queues
+
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier, source: LossySource) -> None:
         """Take over what `to_tables` wrote into a state that is new."""
-        prefix = "encoding."
-        self.encoding = Encoding.from_tables(
-            {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
+        self.encoding = restore_stream(tables, support, source.strings, self.events, self.keys)
+        self.ends = ends_of(tables, len(self.keys))
+        counted = ArraySpec("", low=0)
+        self.nums[COUNTERS:] = read_arrays(tables, "counters", [counted], rows=len(self.nums) - COUNTERS)[""]
+        self._restore_pending(tables)
+        count = tables["entries"].num_rows if "entries" in tables else 0
+        specs = (
+            ArraySpec("event", low=0, below="events"),
+            ArraySpec("queue", low=0, below="queues"),
+            ArraySpec("bound", FLOAT64, 0, 2),
+            *(ArraySpec(f"watched_{k}", low=-1, below="entries") for k in range(self.pool["QN"].shape[1])),
         )
-        self.events.restore(tables)
-        self.nums = _column(tables["numbers"], "")
-        self.keys.restore(support, tables["partitions"])
-        entries, slots = tables["entries"], tables["slots"]
-        for name in (*ENTRIES, "FREE"):
-            if name != "QN":
-                self.pool[name] = _column(entries, name)
-        self.pool["QN"] = np.stack([_column(entries, f"QN{k}") for k in range(self.pool["QN"].shape[1])], axis=1)
-        self.pool["QN"] = np.ascontiguousarray(self.pool["QN"])
-        for name in SLOTS:
-            self.pool[name] = _column(slots, name)
-        waiting = tables["pending"]
-        columns = [_column(waiting, f"component_{k}") for k in range(self.pending.events.shape[1])]
-        self.pending = Scored(np.stack(columns, axis=1), _column(waiting, "score"))
-        self.ends = {row["partition"]: (row["rank"], row["time"]) for row in tables["ends"].to_pylist()}
+        sizes = {"events": self.events.length, "queues": self.queues, "entries": count}
+        entries = read_arrays(tables, "entries", specs, sizes)
+        event, queue = entries["event"], entries["queue"]
+        partition = self.events.view("partition")[event]
+        require(partition >= 0, "an event without a partition is in a queue")
+        require(entries["bound"] == entries["bound"], "a bound is no number")
+        slot = partition * self.queues + queue
+        again = slot[1:] == slot[:-1]
+        require((slot[1:] > slot[:-1]) | (again & (event[1:] > event[:-1])), "a queue is out of order")
+        watched = np.stack([entries[spec.name] for spec in specs[3:]], axis=1)
+        components = self.queues - source.watching
+        for k in range(source.watching):
+            seen = np.flatnonzero(watched[:, k] >= 0)
+            at = watched[seen, k]
+            require(queue[at] == components + k, "a queue that is watched is another one")
+            require(partition[at] == partition[seen], "a queue that is watched is in another partition")
+            require(event[at] < event[seen], "an event is watched before it came")
+        self._link(event, slot, entries["bound"], watched)
+
+    def _restore_pending(self, tables: Mapping[str, pa.Table]) -> None:
+        names = [f"component_{k}" for k in range(self.pending.events.shape[1])]
+        specs = [*(ArraySpec(name, low=-1, below="events") for name in names), ArraySpec("score", FLOAT64, 0, 2)]
+        arrays = read_arrays(tables, "pending", specs, {"events": self.events.length})
+        events, score = np.stack([arrays[name] for name in names], axis=1), arrays["score"]
+        require(score == score, "a score is no number")
+        there = events >= 0
+        require(there.any(axis=1), "a match that waits has no events")
+        latest = np.maximum.accumulate(events, axis=1)
+        require(~there[:, 1:] | (events[:, 1:] > latest[:, :-1]), "the events of a match that waits are out of order")
+        self.pending = Scored(events, score)
+        partition = self.events.view("partition")
+        first = partition[self.pending.first]
+        require(first >= 0, "a match that waits has no partition")
+        require(~there | (partition[events] == first[:, None]), "a match that waits has two partitions")
+
+    def _link(self, event: Integers, slot: Integers, bound: Floats, watched: Integers) -> None:
+        """Put entries, which have been checked and come slot by slot, into the pool with their links."""
+        count = len(event)
+        while len(self.pool["FREE"]) < 2 * count:
+            self.grow_entries()
+        pool, size = self.pool, len(self.pool["FREE"])
+        pool["FREE"][: size - count] = np.arange(count, size)
+        self.nums[FREED] = size - count
+        pool["QE"][:] = USED_UP
+        pool["QE"][:count], pool["QU"][:count], pool["QN"][:count] = event, bound, watched
+        self.grow_slots(max(1, len(self.keys)) * self.queues)
+        _chain(slot, np.arange(count), pool["QO"], pool["QY"], pool["TAIL"], pool["HEAD"])
+        # An entry can be the greatest of its queue to come only if no younger one has as much.
+        greatest = np.flatnonzero(bound > _greatest_after(slot, bound))
+        greatest = greatest[slot[greatest] % self.queues < self.pending.events.shape[1]]
+        _chain(slot[greatest], greatest, pool["MO"], pool["MY"], pool["MF"], pool["MB"])
+
+
+def _chain(
+    slot: Integers, entry: Integers, older: Integers, younger: Integers, first: Integers, last: Integers
+) -> None:
+    """Link entries, which come slot by slot and the oldest first."""
+    if not len(entry):
+        return
+    again = slot[1:] == slot[:-1]
+    older[entry] = np.concatenate([[-1], np.where(again, entry[:-1], -1)])
+    younger[entry] = np.concatenate([np.where(again, entry[1:], -1), [-1]])
+    ends = np.flatnonzero(~again)
+    first[slot[np.concatenate([[0], ends + 1])]] = entry[np.concatenate([[0], ends + 1])]
+    last[slot[np.concatenate([ends, [len(slot) - 1]])]] = entry[np.concatenate([ends, [len(slot) - 1]])]
+
+
+def _greatest_after(slot: Integers, bound: Floats) -> Floats:
+    """For each entry the greatest bound of those after it in its slot, -1 if there are none.
+
+    Of the next one, then of two, of four: each round looks twice as far.
+
+    >>> _greatest_after(np.array([0, 0, 0, 1]), np.array([0.1, 0.5, 0.3, 0.9])).tolist()
+    [0.5, 0.3, -1.0, -1.0]
+    """
+    count = len(slot)
+    found = np.full(count, -1.0)
+    if not count:
+        return found
+    same = slot[1:] == slot[:-1]
+    found[:-1][same] = bound[1:][same]
+    step = 1
+    while step < count:
+        same = slot[step:] == slot[:-step]
+        if not same.any():
+            break
+        further = found.copy()
+        further[:-step][same] = np.maximum(found[:-step][same], found[step:][same])
+        found, step = further, 2 * step
+    return found
 
 
 def score_tables(plan: LossyPlan, source: LossySource) -> Arrays:
@@ -253,10 +369,6 @@ def score_tables(plan: LossyPlan, source: LossySource) -> Arrays:
         tail,
         end,
     )
-
-
-def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
-    return np.array(table.column(name).to_numpy())
 
 
 def _longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

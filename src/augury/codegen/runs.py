@@ -83,6 +83,16 @@ class ValueVector:
             for k, cell in enumerate(cells)
         )
 
+    def holding_codes(self) -> tuple[int, ...]:
+        """The integer cells that hold codes of strings."""
+        return tuple(k for k, slot in enumerate(self.integers) if self._is_code(slot))
+
+    def _is_code(self, slot: Slot) -> bool:
+        if slot.operation in ("first", "last"):
+            return self.types[slot.argument].kind is Kind.STRING
+        argument = self.arguments.get((slot.variable, slot.argument))
+        return slot.operation in ("min", "max") and argument is not None and argument.type.kind is Kind.STRING
+
     def place(self, slot: Slot) -> int:
         return (self.floats if slot.is_float else self.integers).index(slot)
 

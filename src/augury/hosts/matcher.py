@@ -197,12 +197,16 @@ class Matcher:
         at = replace(self._position, watermark=FOREVER, finished=True)
         return self._consume(at, everything=True)
 
-    def snapshot(self) -> bytes:
-        """Everything needed to go on later, in another process too, save the registered functions and `cache_dir`."""
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """Everything needed to go on later, in another process too, save the registered functions and `cache_dir`.
+
+        With a `key` it carries an HMAC-SHA256: `restore` then refuses bytes that somebody without the key has changed.
+        Without, a checksum tells damage only. The events and the query are in it as they are, not encrypted.
+        """
         from augury.hosts.snapshot import save
 
         self._refuse_interrupted()
-        return save(self._setting, self._position)
+        return save(self._setting, self._position, key)
 
     @classmethod
     def restore(
@@ -211,8 +215,12 @@ class Matcher:
         *,
         functions: Mapping[str, Callable[..., Any]] | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
+        key: bytes | None = None,
     ) -> Matcher:
-        """The matcher as it was when `snapshot` wrote `data`; give it the same functions."""
+        """The matcher as it was when `snapshot` wrote `data`; give it the same functions, and the same `key` if any.
+
+        All of it is checked before it is used: bytes from elsewhere give a `HostError`, or a matcher that runs.
+        """
         from augury.hosts.snapshot import load_snapshot
 
         if not isinstance(data, bytes | bytearray | memoryview):
@@ -222,6 +230,7 @@ class Matcher:
             bytes(data),
             arguments.callables("functions", functions),
             arguments.optional_path("cache_dir", cache_dir),
+            key,
         )
         return matcher
 

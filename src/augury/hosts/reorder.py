@@ -14,8 +14,11 @@ import pyarrow.compute as pc
 from augury.errors import HostError
 from augury.hosts.events import engine_table
 from augury.runtime.batch import EventBatch, Integers, time_ticks
+from augury.runtime.checks import require
 from augury.runtime.state import FOREVER
 from augury.schema import EventSchema
+
+NOT_KEPT = "a match binds an event that is not kept"
 
 CHUNKS = 32
 """Pieces that a table may come in: each costs a little, whatever is done with the table."""
@@ -81,15 +84,19 @@ class Arrivals:
 
     def positions(self, rows: Integers) -> Integers:
         """Where the events of these rows are."""
+        if not len(rows):
+            return np.empty(0, dtype=np.int64)
         first = int(self.rows[0]) if len(self.rows) else 0
-        if len(rows) and (self.rows == np.arange(first, first + len(self.rows))).all():
+        if (self.rows == np.arange(first, first + len(self.rows))).all():
             # Most often they are numbered one after the other.
             there = rows - first
-            assert ((there >= 0) & (there < len(self.rows))).all(), "a match binds an event that is no longer kept"
+            require((there >= 0) & (there < len(self.rows)), NOT_KEPT)
             return there
         sorter = np.argsort(self.rows, kind="stable")
-        found = sorter[np.searchsorted(self.rows, rows, sorter=sorter)]
-        assert (self.rows[found] == rows).all(), "a match binds an event that is no longer kept"
+        at = np.searchsorted(self.rows, rows, sorter=sorter)
+        require(at < len(sorter), NOT_KEPT)
+        found = sorter[at]
+        require(self.rows[found] == rows, NOT_KEPT)
         return found.astype(np.int64)
 
     def batch(self, schema: EventSchema) -> EventBatch:

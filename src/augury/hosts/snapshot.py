@@ -4,37 +4,63 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import pyarrow as pa
 
 from augury.errors import HostError
-from augury.hosts.matcher import Position, Setting, beginning, setting
-from augury.hosts.reorder import Arrivals
+from augury.hosts.events import engine_schema
+from augury.hosts.facts import Facts
+from augury.hosts.matcher import FIRST_DERIVED, Position, Setting, beginning, setting
+from augury.hosts.reorder import Arrivals, arrive
 from augury.loss import LossModel
 from augury.options import Options
 from augury.plan import GivenStatistics, Statistics, StreamStatistics
-from augury.runtime.state import RunState
-from augury.schema import Column, ColumnType, EventSchema, Kind
+from augury.runtime.checks import MOST, ArraySpec, inconsistent, read_arrays, require
+from augury.runtime.state import FOREVER, LONG_AGO, RunState
+from augury.runtime.values import arrow_type
+from augury.schema import UNITS, Column, ColumnType, EventSchema, Kind, column_type
 from augury.source import Source
 
-MAGIC = b"AUGURY01"
-VERSION = 1
-COUNTERS = ("next_row", "next_derived", "watermark", "highest", "finished")
+Counter: TypeAlias = "tuple[type, int, int]"
+
+MAGIC = b"AUGURY02"
+EARLIER = (b"AUGURY01",)
+"""What snapshots of earlier releases begin with."""
+
+VERSION = 2
+PLAIN, KEYED = b"SHA256\0\0", b"HMAC256\0"
+"""What follows the mark: whether the digest is a plain SHA-256 or, with a key, an HMAC."""
+
+MARKED = len(MAGIC) + len(PLAIN)
+START = MARKED + hashlib.sha256().digest_size
+LAST_DERIVED = 2**63 - 2**32  # numbers of derived events: a batch never has so many that the last ones run out
+
+COUNTERS: dict[str, Counter] = {
+    "next_row": (int, 0, MOST),
+    "next_derived": (int, FIRST_DERIVED, LAST_DERIVED),
+    "watermark": (int, LONG_AGO, FOREVER),
+    "highest": (int, LONG_AGO, FOREVER),
+    "finished": (bool, False, True),
+}
+"""How far a stream has come: what kind each number is, and between which it lies."""
+
+NESTED = 32  # levels of lists in a parameter or a type
 
 
-def save(given: Setting, at: Position) -> bytes:
-    """One blob: a mark, a checksum, and an Arrow stream with JSON facts."""
+def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
+    """One blob: a mark, a digest, and a state with JSON facts; with a key, only who knows it can make the digest."""
     tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
     for name in ("held", "last", "late"):
         put_arrivals(tables, name, getattr(at, name))
     for k, stage in enumerate(at.stages):
         put_arrivals(tables, f"held{k}", stage.held)
         put_arrivals(tables, f"log{k}", stage.log)
-        tables[f"state{k}"] = pa.table({"state": pa.array([stage.state.to_bytes()], pa.large_binary())})
+        put_state(tables, f"state{k}", stage.state)
     facts = {
         "source": [given.source.text, given.source.name],
         "schema": _schema_facts(given.schema),
@@ -44,58 +70,144 @@ def save(given: Setting, at: Position) -> bytes:
         "counters": {name: getattr(at, name) for name in COUNTERS},
     }
     body = RunState("matcher", VERSION, tables, facts).to_bytes()
-    return MAGIC + hashlib.sha256(body).digest() + body
+    mark = MAGIC + (PLAIN if key is None else KEYED)
+    return mark + _digest(mark, body, key) + body
 
 
 def load_snapshot(
-    data: bytes, functions: Mapping[str, Callable[..., Any]], cache_dir: Path | None = None
+    data: bytes,
+    functions: Mapping[str, Callable[..., Any]],
+    cache_dir: Path | None = None,
+    key: bytes | None = None,
+    compiled: Callable[..., Setting] = setting,
 ) -> tuple[Setting, Position]:
-    """Read what `save` wrote."""
-    start = len(MAGIC) + hashlib.sha256().digest_size
-    if bytes(data[: len(MAGIC)]) != MAGIC:
-        raise HostError("A542", "these bytes are not a snapshot of a Matcher")
-    if hashlib.sha256(data[start:]).digest() != data[len(MAGIC) : start]:
-        raise HostError("A543", "the snapshot is damaged or cut off: its checksum does not agree")
-    saved = RunState.from_bytes(data[start:])
+    """Read what `save` wrote; `compiled` is what compiles the query, or has done so before."""
+    saved = RunState.from_bytes(pa.py_buffer(_authentic(data, key)).slice(START))
     if (saved.family, saved.version) != ("matcher", VERSION):
         raise HostError("A544", f"a snapshot of version {saved.version} cannot be read by this release")
-    facts, tables = saved.facts, saved.tables
-    missing = sorted(set(facts["options"]["functions"]) - {name.lower() for name in functions})
+    facts = Facts(saved.facts, "the snapshot")
+    options = _options(facts.part("options"))
+    missing = sorted(set(facts.part("options").texts("functions")) - {name.lower() for name in functions})
     if missing:
         raise HostError(
             "A545",
             f"the query calls {', '.join(missing)}, which a snapshot does not hold",
             "give functions={...} to restore",
         )
-    options = replace(_options(facts["options"]), functions=functions, cache_dir=cache_dir)
-    given = setting(
-        Source(*facts["source"]), tables["schema"].schema, _schema(facts["schema"]), options, facts["delay"]
-    )
-    fresh = beginning(given)
+    options = replace(options, functions=functions, cache_dir=cache_dir)
+    text, name = facts.texts("source", size=2)
+    if "schema" not in saved.tables:
+        raise inconsistent("it does not say what the events are")
+    arrow = saved.tables["schema"].schema
+    delay = facts.optional("delay", int)
+    require(delay is None or 0 <= delay < MOST, "there is no such delay")
+    given = compiled(Source(text, name), arrow, _schema(facts.part("schema"), arrow), options, delay)
+    return given, _position(saved.tables, facts, given)
+
+
+def _position(tables: Mapping[str, pa.Table], facts: Facts, given: Setting) -> Position:
     chain = tuple(
         replace(
             stage,
-            held=get_arrivals(tables, f"held{k}"),
-            log=get_arrivals(tables, f"log{k}"),
-            state=RunState.from_bytes(tables[f"state{k}"]["state"][0].as_py()),
+            held=get_arrivals(tables, f"held{k}", stage.query.bound.schema, exactly(stage.arrow)),
+            log=get_arrivals(tables, f"log{k}", stage.query.bound.schema, exactly(stage.arrow)),
+            state=stage.kernel.restore(get_state(tables, f"state{k}")),
         )
-        for k, stage in enumerate(fresh.stages)
+        for k, stage in enumerate(beginning(given).stages)
     )
-    held, last, late = (get_arrivals(tables, name) for name in ("held", "last", "late"))
-    return given, Position(chain, held, last, late, frozenset(facts["types"]), **facts["counters"])
+    held, last, late = (
+        get_arrivals(tables, name, given.schema, exactly(given.arrow)) for name in ("held", "last", "late")
+    )
+    require(len(last) <= 1, "several events are the last one")
+    counters = facts.part("counters")
+    for name, (kind, low, high) in COUNTERS.items():
+        require(low <= counters.one(name, kind) <= high, f"`{name}` cannot be {counters.one(name, kind)}")
+    return Position(chain, held, last, late, frozenset(facts.texts("types")), **dict(counters.stated))
+
+
+def _authentic(data: bytes, key: bytes | None) -> bytes:
+    """The bytes, once their digest has been seen to be right."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise HostError("A542", f"these bytes are none, but a {type(data).__name__}")
+    data = bytes(data)
+    if data[: len(MAGIC)] in EARLIER:
+        raise HostError(
+            "A544",
+            "a snapshot of an earlier release, which wrote Arrow streams, cannot be read by this one",
+            "feed the stream to a new Matcher, or finish it with the release that wrote the snapshot",
+        )
+    keyed = data[len(MAGIC) : MARKED]
+    if data[: len(MAGIC)] != MAGIC or keyed not in (PLAIN, KEYED):
+        raise HostError("A542", "these bytes are not a snapshot of a Matcher")
+    if key is None and keyed == KEYED:
+        raise HostError("A594", "the key of a snapshot is needed to restore it", "give key=... as to `snapshot`")
+    if key is not None and keyed == PLAIN:
+        raise HostError(
+            "A594",
+            "the key of a snapshot proves nothing here: this one was written without any",
+            "restore it without key=... if you trust where it comes from",
+        )
+    mark, digest, body = data[:MARKED], data[MARKED:START], memoryview(data)[START:]
+    if not hmac.compare_digest(_digest(mark, body, key), digest):
+        if key is not None:
+            raise HostError(
+                "A594", "the key of a snapshot is another one, or somebody without it has changed these bytes"
+            )
+        raise HostError("A543", "the snapshot is damaged or cut off: its checksum does not agree")
+    return data
+
+
+def _digest(mark: bytes, body: bytes | memoryview, key: object) -> bytes:
+    if key is None:
+        return hashlib.sha256(body).digest()
+    if not isinstance(key, bytes) or not key:
+        raise HostError("A594", "the key of a snapshot is bytes, at least one", "such as secrets.token_bytes(32)")
+    digest = hmac.new(key, mark, hashlib.sha256)
+    digest.update(body)
+    return digest.digest()
 
 
 def put_arrivals(tables: dict[str, pa.Table], name: str, events: Arrivals) -> None:
     """Add events to the tables of a state, under two names that begin with `name`."""
     tables[f"{name}.events"] = events.table
-    tables[f"{name}.places"] = pa.table({"row": events.rows, "anchor": events.anchors, "time": events.time})
+    tables[f"{name}.places"] = pa.table({"row": events.rows, "anchor": events.anchors})
 
 
-def get_arrivals(tables: Mapping[str, pa.Table], name: str) -> Arrivals:
-    """Read what `put_arrivals` wrote."""
-    places = tables[f"{name}.places"]
-    columns = (places[c].to_numpy(zero_copy_only=False).copy() for c in ("row", "anchor", "time"))
-    return Arrivals(tables[f"{name}.events"], *columns)
+def get_arrivals(
+    tables: Mapping[str, pa.Table], name: str, schema: EventSchema, fit: Callable[[pa.Table], pa.Table]
+) -> Arrivals:
+    """Read what `put_arrivals` wrote; `fit` gives the columns that are wanted, or refuses the table."""
+    if f"{name}.events" not in tables:
+        raise inconsistent(f"it has no `{name}.events`")
+    table = fit(tables[f"{name}.events"])
+    wanted = ArraySpec("row", low=0), ArraySpec("anchor", low=0)
+    places = read_arrays(tables, f"{name}.places", wanted, rows=table.num_rows)
+    # The times are read anew, which also finds events that no stream would have taken in.
+    return replace(arrive(table, schema, 0), rows=places["row"], anchors=places["anchor"])
+
+
+def exactly(arrow: pa.Schema) -> Callable[[pa.Table], pa.Table]:
+    """What refuses a table of other columns than these."""
+
+    def fit(table: pa.Table) -> pa.Table:
+        require(bool(table.schema.equals(arrow)), "its events have other columns than its stream")
+        return table
+
+    return fit
+
+
+def put_state(tables: dict[str, pa.Table], name: str, state: RunState) -> None:
+    """Add the state of a kernel to the tables of another one."""
+    tables[name] = pa.table({"state": pa.array([state.to_bytes()], pa.large_binary())})
+
+
+def get_state(tables: Mapping[str, pa.Table], name: str) -> RunState:
+    """Read what `put_state` wrote."""
+    table = tables.get(name)
+    held = [] if table is None or table.column_names != ["state"] else [value.as_py() for value in table.column(0)]
+    if len(held) != 1 or not isinstance(held[0], bytes):
+        raise inconsistent(f"it has no `{name}`")
+    return RunState.from_bytes(held[0])
 
 
 def _schema_facts(schema: EventSchema) -> dict[str, Any]:
@@ -109,24 +221,42 @@ def _schema_facts(schema: EventSchema) -> dict[str, Any]:
     }
 
 
-def _schema(facts: Mapping[str, Any]) -> EventSchema:
-    return EventSchema(
-        tuple(Column(name, _type(t)) for name, t in facts["columns"]),
-        facts["time"],
-        facts["type"],
-        tuple(facts["order_by"]),
-        facts["time_unit"],
-        None if facts["types"] is None else frozenset(facts["types"]),
-    )
+def _schema(facts: Facts, arrow: pa.Schema) -> EventSchema:
+    types = facts.optional("types", list)
+    time, type, order = facts.one("time", str), facts.optional("type", str), facts.texts("order_by")
+    unit = facts.one("time_unit", str)
+    columns = tuple(Column(*_column(stated)) for stated in facts.one("columns", list))
+    known = None if types is None else frozenset(facts.texts("types"))
+    schema = EventSchema(columns, time, type, order, unit, known)
+    seen = engine_schema(arrow, type)
+    # Refuses roles that such columns cannot have.
+    EventSchema.from_arrow(seen, time=time, type=type, order_by=order, time_unit=unit)
+    require(list(schema.names) == arrow.names, "its events have other columns than its stream")
+    for column, field in zip(schema.columns, seen, strict=True):
+        fits = column.type == column_type(field.type) or arrow_type(column.type) == field.type
+        require(fits, f"the values of `{column.name}` are of another type")
+    return schema
+
+
+def _column(stated: Any) -> tuple[str, ColumnType]:
+    match stated:
+        case [str(name), type]:
+            return name, _type(type)
+        case _:
+            raise inconsistent("it does not say what the events are")
 
 
 def _type_facts(type: ColumnType) -> list[Any]:
     return [str(type.kind), type.unit, None if type.item is None else _type_facts(type.item)]
 
 
-def _type(facts: list[Any]) -> ColumnType:
-    kind, unit, item = facts
-    return ColumnType(Kind(kind), unit, None if item is None else _type(item))
+def _type(facts: Any, depth: int = 0) -> ColumnType:
+    match facts:
+        case [str(kind), str() | None as unit, item] if kind in set(Kind) and depth < NESTED:
+            require(unit is None or unit in UNITS, "there is no such unit of time")
+            return ColumnType(Kind(kind), unit, None if item is None else _type(item, depth + 1))
+        case _:
+            raise inconsistent("a column is of a type that there is not")
 
 
 def _option_facts(options: Options) -> dict[str, Any]:
@@ -148,21 +278,24 @@ def _option_facts(options: Options) -> dict[str, Any]:
     }
 
 
-def _options(facts: Mapping[str, Any]) -> Options:
+def _options(facts: Facts) -> Options:
+    order, loss = facts.optional("order", list), facts.optional("loss", dict)
+    limits = [facts.one(name, int) for name in ("max_matches", "max_partial_matches", "max_runs")]
+    require(all(1 <= limit < MOST for limit in limits), "a limit is a positive number")
     return Options(
-        plan=facts["plan"],
-        order=None if facts.get("order") is None else tuple(facts["order"]),
-        negation=facts.get("negation"),
-        statistics=_statistics(facts.get("statistics")),
-        parameters={name: _parameter(v) for name, v in facts["parameters"].items()},
-        loss=None if facts["loss"] is None else LossModel.from_json(facts["loss"]),
-        max_matches=facts["max_matches"],
-        max_partial_matches=facts["max_partial_matches"],
-        max_runs=facts["max_runs"],
-        jit=facts["jit"],
-        merge=facts["merge"],
-        counters=facts["counters"],
-        compressed=facts["compressed"],
+        plan=facts.optional("plan", str),
+        order=None if order is None else facts.texts("order"),
+        negation=facts.optional("negation", str),
+        statistics=_statistics(facts.optional("statistics", list)),
+        parameters={name: _parameter(v) for name, v in facts.one("parameters", dict).items()},
+        loss=None if loss is None else LossModel.from_json(loss),
+        jit=facts.optional("jit", bool),
+        merge=facts.one("merge", bool),
+        counters=facts.one("counters", bool),
+        compressed=facts.one("compressed", bool),
+        max_matches=limits[0],
+        max_partial_matches=limits[1],
+        max_runs=limits[2],
     )
 
 
@@ -173,17 +306,21 @@ def _statistics_facts(statistics: Statistics | None) -> list[Any] | None:
         case GivenStatistics():
             return ["given", statistics.to_json()]
         case StreamStatistics():
-            rates, selectivities = dict(statistics.rates), dict(statistics.selectivities)
-            return ["stream", [rates, selectivities, statistics.total, statistics.ticks, statistics.source]]
+            return ["stream", statistics.to_json()]
         case _:
             assert_never(statistics)
 
 
 def _statistics(facts: list[Any] | None) -> Statistics | None:
-    if facts is None:
-        return None
-    kind, stated = facts
-    return GivenStatistics.of(stated) if kind == "given" else StreamStatistics(*stated)
+    match facts:
+        case None:
+            return None
+        case ["given", stated]:
+            return GivenStatistics.of(stated)
+        case ["stream", stated]:
+            return StreamStatistics.from_json(stated)
+        case _:
+            raise inconsistent("it does not say where its statistics are from")
 
 
 def _parameter_facts(name: str, value: Any) -> list[Any]:
@@ -200,14 +337,17 @@ def _parameter_facts(name: str, value: Any) -> list[Any]:
             raise HostError("A546", f"the parameter `{name}` of type {type(value).__name__} cannot be saved")
 
 
-def _parameter(facts: list[Any]) -> Any:
-    kind, value = facts
-    match kind:
-        case "datetime":
-            return dt.datetime.fromisoformat(value)
-        case "timedelta":
-            return dt.timedelta(*value)
-        case "list":
-            return [_parameter(v) for v in value]
-        case _:
-            return value
+def _parameter(facts: Any, depth: int = 0) -> Any:
+    try:
+        match facts:
+            case ["datetime", str(text)]:
+                return dt.datetime.fromisoformat(text)
+            case ["timedelta", [int(days), int(seconds), int(microseconds)]]:
+                return dt.timedelta(days, seconds, microseconds)
+            case ["list", list(items)] if depth < NESTED:
+                return [_parameter(item, depth + 1) for item in items]
+            case ["plain", None | bool() | int() | float() | str() as value]:
+                return value
+    except (ValueError, OverflowError) as e:
+        raise inconsistent(f"a parameter has a value that there is not: {e}") from e
+    raise inconsistent("a parameter has a value that there is not")

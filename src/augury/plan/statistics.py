@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -39,6 +38,31 @@ class StreamStatistics:
     source: str = ASSUMED
     bounded: Mapping[str, float] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        """The statistics as `from_json` reads them."""
+        return {
+            "rates": dict(self.rates),
+            "selectivities": dict(self.selectivities),
+            "total": self.total,
+            "ticks": self.ticks,
+            "source": self.source,
+            "bounded": dict(self.bounded),
+        }
+
+    @classmethod
+    def from_json(cls, stated: object) -> StreamStatistics:
+        """What `to_json` stated, checked.
+
+        >>> StreamStatistics.from_json(StreamStatistics(rates={"a": 0.5}, total=2.0).to_json()).total
+        2.0
+        """
+        known = {"rates", "selectivities", "total", "ticks", "source", "bounded"}
+        if not isinstance(stated, Mapping) or stated.keys() != known or not isinstance(stated["source"], str):
+            raise unusable_statistics("they are not what was measured of a stream")
+        rates, selectivities, bounded = (_numbers(key, stated[key]) for key in ("rates", "selectivities", "bounded"))
+        totals = _numbers("rates", {key: stated[key] for key in ("total", "ticks")})
+        return cls(rates, selectivities, totals["total"], totals["ticks"], stated["source"], bounded)
+
 
 @dataclass(frozen=True, slots=True)
 class GivenStatistics:
@@ -73,16 +97,25 @@ EXAMPLE = 'write {"rates": {"A": 3.0}, "selectivities": {"a.x < b.x": 0.1}}, rat
 
 _LIMITS = {"rates": math.inf, "selectivities": 1.0}
 
+_MEASURED = _LIMITS | {"bounded": 1.0}
+
 
 def _numbers(key: str, values: Any) -> dict[str, float]:
     if not isinstance(values, Mapping):
         raise unusable_statistics(f"`{key}` is a {type(values).__name__}, not a mapping", EXAMPLE)
     for name, value in values.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= value <= min(_LIMITS[key], sys.float_info.max):
+        number = isinstance(value, int | float) and not isinstance(value, bool) and _finite(value)
+        if not number or not 0 <= value <= _MEASURED[key]:
             wanted = "a number of events per second" if key == "rates" else "a share between 0 and 1"
             raise unusable_statistics(f"`{name}` of `{key}` is {shown(value)}, not {wanted}")
     return {str(name): float(value) for name, value in values.items()}
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False  # an integer that no float can hold
 
 
 def unusable_statistics(reason: str, help: str = "") -> HostError:

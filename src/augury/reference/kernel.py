@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
@@ -21,9 +21,11 @@ from augury.reference.output import Key, by_last_event, covers, lateness, non_ov
 from augury.reference.stream import Partition, stream
 from augury.reference.totals import totals
 from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.checks import inconsistent, require
 from augury.runtime.matches import Found, MatchSet
 from augury.runtime.state import FOREVER, LONG_AGO, RunState
 from augury.runtime.values import plain
+from augury.schema import Kind
 
 VERSION = 1
 
@@ -48,11 +50,33 @@ class ReferenceKernel:
     def start(self) -> RunState:
         return RunState("reference", VERSION, {}, {"seen": [], "ends": [], "settled": LONG_AGO})
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
+    def restore(self, state: RunState) -> RunState:
+        self._refuse_another(state)
+        match state.facts:
+            case {"seen": list(seen), "ends": list(ends), "settled": int(settled)}:
+                require(LONG_AGO <= settled <= FOREVER, "there is no such time")
+                require(all(map(_is_seen, seen)), "a match that was reported is none")
+                schema = self.query.schema
+                # The first of an order key is the time in ticks, whatever the column holds.
+                kinds = [Kind.INT, *(schema[name].kind for name in schema.order_by[1:])]
+                require(all(_is_end(end, kinds) for end in ends), "a match that was kept has no end")
+            case _:
+                raise inconsistent("it does not say what was reported")
+        if "events" in state.tables:
+            events = state.tables["events"]
+            require(events.column_names[-1:] == [""] and "" not in events.column_names[:-1], "its events have no rows")
+            rows = events.column(events.num_columns - 1)
+            require(rows.type == pa.int64() and not rows.null_count, "its events have no rows")
+        return state
+
+    def _refuse_another(self, state: RunState) -> None:
         if (state.family, state.version) != ("reference", VERSION):
             raise HostError(
                 "A548", f"a state of `{state.family}` version {state.version} cannot be continued by the reference"
             )
+
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
+        self._refuse_another(state)
         table, rows = _with_earlier(state, batch)
         given = Conditions.of(self.query, stream(self.query, table, rows.tolist()), self.options)
         seen: set[Rows] = {tuple(map(tuple, key)) for key in state.facts["seen"]}
@@ -136,8 +160,33 @@ def _with_earlier(state: RunState, batch: EventBatch) -> tuple[pa.Table, Integer
         return _written_out(batch.table), batch.rows
     earlier = state.tables["events"]
     rows = earlier.column("").to_numpy(zero_copy_only=False)
-    table = pa.concat_tables([earlier.drop_columns([""]), _written_out(batch.table)], promote_options="none")
+    earlier, later = earlier.drop_columns([""]), _written_out(batch.table)
+    require(bool(earlier.schema.equals(later.schema)), "its events have other columns than its stream")
+    table = pa.concat_tables([earlier, later], promote_options="none")
     return table, np.concatenate([rows, batch.rows])
+
+
+def _is_seen(key: Any) -> bool:
+    """Whether this is a match by the rows of its events, variable by variable."""
+    return isinstance(key, list) and all(
+        isinstance(part, list) and all(type(row) is int for row in part) for part in key
+    )
+
+
+def _is_end(end: Any, kinds: Sequence[Kind]) -> bool:
+    """Whether these are the values of a partition, and an order key of columns of these kinds."""
+    match end:
+        case [list(partition), list(key)] if len(key) == len(kinds):
+            values = all(value is None or isinstance(value, str | int | float) for value in partition)
+            return values and all(isinstance(k, _ORDERED.get(kind, object)) for k, kind in zip(key, kinds, strict=True))
+        case _:
+            return False
+
+
+_ORDERED: dict[Kind, Any] = {Kind.STRING: str, Kind.BOOL: bool, Kind.FLOAT: (int, float)} | dict.fromkeys(
+    (Kind.INT, Kind.TIMESTAMP, Kind.DURATION), int
+)
+"""What the values of a column are that can be compared with one another."""
 
 
 def _written_out(table: pa.Table) -> pa.Table:

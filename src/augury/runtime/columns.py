@@ -15,6 +15,7 @@ from augury.errors import FunctionFailed
 from augury.ir.evaluate import NONE, Functions
 from augury.ir.predicate import Expr, Ref, variables, walk
 from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.checks import MOST, inconsistent, require
 from augury.runtime.computed import StandardiseRows, compute_column, list_parts, standardise_rows, with_gaps
 from augury.runtime.dictionary import Codes, Distinct, StringDictionary, codable, distinct, encode_strings, spread
 from augury.runtime.positions import LastKey, one_array, ranks_in_order
@@ -131,12 +132,22 @@ class Encoding:
         }
 
     @classmethod
-    def from_tables(cls, tables: Mapping[str, pa.Table]) -> Encoding:
-        """What `to_tables` wrote."""
-        position = tables["position"].to_pylist()[0]
-        next_event, rank, *key = position.values()
-        last = None if rank is None else (rank, tuple(key))
-        return cls(StringDictionary.from_table(tables["strings"]), last, next_event)
+    def from_tables(cls, tables: Mapping[str, pa.Table], literals: Sequence[str] = ()) -> Encoding:
+        """What `to_tables` wrote, for a plan that names these `literals`."""
+        dictionary = StringDictionary.from_table(tables.get("strings"), literals)
+        position = tables.get("position")
+        if position is None or position.num_rows != 1 or position.column_names[:2] != ["next_event", "rank"]:
+            raise inconsistent("it does not say how far the stream has come")
+        next_event, rank, *key = (column[0].as_py() for column in position.columns)
+        require(type(next_event) is int and 0 <= next_event < MOST, "there is no such number of events")
+        require(rank is None or (type(rank) is int and 0 <= rank < MOST), "there is no such rank")
+        return cls(dictionary, None if rank is None else (rank, tuple(key)), next_event)
+
+    def check_last(self, events: Mapping[str, npt.NDArray[Any]], length: int) -> None:
+        """Refuse a position that lies before the events there are."""
+        last = -1 if self.last is None else self.last[0]
+        require(length <= self.next_event, "there are more events than came")
+        require(not length or int(events["rank"][length - 1]) <= last, "the last event is not the last one")
 
 
 def encode(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.runtime.batch import Integers
+from augury.runtime.checks import inconsistent, require
 
 K = TypeVar("K", bound=Hashable)
 
@@ -21,6 +22,9 @@ Codes = npt.NDArray[np.int32]
 _DICTIONARY_ENCODE = pc.get_function("dictionary_encode")
 # The method of arrays looks the function up at every call, which a small batch would notice.
 
+
+SAVED = pa.schema([("string", pa.large_binary())])
+"""How strings are saved: as bytes, since a literal may hold half of a surrogate pair, which Arrow's strings cannot."""
 
 FEW = 1 << 12
 """Events among which keys are looked for first."""
@@ -141,14 +145,22 @@ class StringDictionary:
 
     def to_table(self) -> pa.Table:
         """The strings in the order of their codes."""
-        # A literal may hold half of a surrogate pair, which Arrow's own strings cannot.
         data = [s.encode("utf-8", "surrogatepass") for s in self.strings]
-        return pa.table({"string": pa.array(data, pa.large_binary())})
+        return pa.table([pa.array(data, pa.large_binary())], schema=SAVED)
 
     @classmethod
-    def from_table(cls, table: pa.Table) -> StringDictionary:
-        """What `to_table` wrote."""
-        return cls.of(s.decode("utf-8", "surrogatepass") for s in table["string"].to_pylist())
+    def from_table(cls, table: pa.Table | None, literals: Sequence[str] = ()) -> StringDictionary:
+        """What `to_table` wrote, for a plan that names these `literals`."""
+        if table is None or table.schema != SAVED or table["string"].null_count:
+            raise inconsistent("it does not say what the codes of strings stand for")
+        try:
+            strings = [s.decode("utf-8", "surrogatepass") for s in table["string"].to_pylist()]
+        except UnicodeDecodeError as e:
+            raise inconsistent("one of its strings is no text") from e
+        # The codes of these are written into the kernel.
+        require(strings[: len(literals)] == list(literals), "its strings are not those of this query")
+        require(len(set(strings)) == len(strings), "a string has two codes")
+        return cls.of(strings)
 
 
 def ranks(dictionary: StringDictionary) -> Integers:

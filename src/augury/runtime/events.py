@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.runtime.batch import Integers
+from augury.runtime.checks import FLOAT64, INT32, MOST, UINT8, ArraySpec, flags, inconsistent, read_arrays, require
 from augury.runtime.columns import Arrays, ColumnSpec, EncodedBatch, array_names
 from augury.schema import Kind
 
@@ -53,6 +54,9 @@ class EventStore:
     def append(self, batch: EncodedBatch) -> None:
         """Add a batch at the end."""
         n, size = self.length, batch.length
+        if n and size and (batch.time[0] < self.arrays["time"][n - 1] or batch.rank[0] < self.arrays["rank"][n - 1]):
+            # Kernels search in ascending times. A host keeps the order; only a state that was tampered with is ahead.
+            raise inconsistent("its events are later than those that follow")
         if n + size > self.capacity:
             self._grow(max(2 * self.capacity, n + size))
         fixed = {
@@ -122,22 +126,51 @@ class EventStore:
             tables[f"events.{name}_values"] = pa.table({"": self.arrays[f"{name}_values"][: int(ends[-1])]})
         return tables
 
-    def restore(self, tables: Mapping[str, pa.Table]) -> None:
-        """Take over what `to_tables` wrote."""
-        events = tables["events"]
-        self.length = events.num_rows
+    def restore(self, tables: Mapping[str, pa.Table], *, strings: int, partitions: int) -> None:
+        """Take over what `to_tables` wrote, if it is what events can be.
+
+        There are so many `strings` that codes stand for, and so many `partitions`.
+        """
+        # Events without a type column have the code 0, of no string.
+        sizes = {"strings": strings, "types": max(1, strings), "partitions": partitions}
+        events = read_arrays(tables, "events", self._specs(), sizes)
+        self.length = len(events["time"])
         self.version += 1
         if self.length > self.capacity:
             self._grow(2 * self.length)
-        for name in events.column_names:
-            if len(self.arrays[name]):
-                self.arrays[name][: self.length] = events.column(name).to_numpy()
+        for name, values in events.items():
+            self.arrays[name][: self.length] = values
         for name in self.lists:
-            for part in ("offsets", "values"):
-                values = tables[f"events.{name}_{part}"].column("").to_numpy()
-                if len(values) > len(self.arrays[f"{name}_{part}"]):
-                    self.arrays[f"{name}_{part}"] = np.zeros(2 * len(values), dtype=values.dtype)
-                self.arrays[f"{name}_{part}"][: len(values)] = values
+            (values,) = read_arrays(tables, f"events.{name}_values", [ArraySpec("", FLOAT64)]).values()
+            end = ArraySpec("", low=0, below=len(values) + 1, ascending=True)
+            (ends,) = read_arrays(tables, f"events.{name}_offsets", [end], rows=self.length + 1).values()
+            require(ends[0] == 0 and ends[-1] == len(values), f"the lists of `{name}` are not as long as they say")
+            for part, array in (("offsets", ends), ("values", values)):
+                if len(array) > len(self.arrays[f"{name}_{part}"]):
+                    self.arrays[f"{name}_{part}"] = np.zeros(2 * len(array), dtype=array.dtype)
+                self.arrays[f"{name}_{part}"][: len(array)] = array
+
+    def _specs(self) -> list[ArraySpec]:
+        """What each saved column holds, in the order they are saved."""
+        known = {
+            "rows": ArraySpec("rows"),
+            "time": ArraySpec("time", ascending=True),
+            "rank": ArraySpec("rank", low=0, below=MOST, ascending=True),
+            "place": ArraySpec("place", low=0, below=MOST),
+            "type": ArraySpec("type", INT32, -1, "types"),
+            "partition": ArraySpec("partition", low=-1, below="partitions"),
+        }
+        specs = []
+        for name, array in self.arrays.items():
+            if name in self.values or name in self.offsets or (name == "place" and not len(array)):
+                continue
+            if name in known:
+                specs.append(known[name])
+            elif array.dtype == INT32:
+                specs.append(ArraySpec(name, INT32, -1, "strings"))
+            else:
+                specs.append(flags(name) if array.dtype == UINT8 else ArraySpec(name, array.dtype))
+        return specs
 
 
 def _dtype(kind: Kind, suffix: str) -> type[Any]:

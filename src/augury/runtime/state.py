@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from augury.errors import HostError
 from augury.runtime.batch import EventBatch
+from augury.runtime.frames import ALIGNMENT, NotAFrame, NotSavable, parse_json, read_frame, write_frame
 from augury.runtime.shared import FoundMatches
 
 FOREVER = 2**63 - 1
@@ -18,6 +19,12 @@ FOREVER = 2**63 - 1
 
 LONG_AGO = -(2**63)
 """The watermark of a stream that has not begun."""
+
+
+MAGIC = b"AUGSTATE"
+
+OLD_MARK = b"\xff\xff\xff\xff"
+"""What states of earlier releases begin with, which were Arrow streams."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,27 +41,32 @@ class RunState:
     oldest_row: int = 0
 
     def to_bytes(self) -> bytes:
-        """The state as one Arrow IPC stream, readable by later releases."""
+        """The state as bytes, readable by later releases: a header in JSON, then a frame for each table."""
         names = sorted(self.tables)
+        frames = [_frame(name, self.tables[name]) for name in names]
         header = {
             "family": self.family,
             "version": self.version,
             "facts": dict(self.facts),
             "oldest_row": self.oldest_row,
-            "tables": names,
+            "tables": [[name, len(frame)] for name, frame in zip(names, frames, strict=True)],
         }
-        blobs = [json.dumps(header).encode(), *(_table_bytes(self.tables[n]) for n in names)]
-        return _table_bytes(pa.table({"blob": pa.array(blobs, type=pa.large_binary())}))
+        stated = json.dumps(header, separators=(",", ":")).encode()
+        stated += b" " * (-len(stated) % ALIGNMENT)
+        return b"".join([MAGIC, len(stated).to_bytes(8, "little"), stated, *frames])
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> RunState:
-        """Read what `to_bytes` wrote; anything else is a `HostError`."""
+    def from_bytes(cls, data: bytes | pa.Buffer) -> RunState:
+        """Read what `to_bytes` wrote; anything else is a `HostError`.
+
+        Every array is whole and valid. What its numbers mean, only the kernel can check that continues the state.
+        """
+        buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
+        if buffer.size >= 4 and buffer.slice(0, 4).to_pybytes() == OLD_MARK:
+            raise HostError("A548", "a state of an earlier release, which wrote Arrow streams, cannot be continued")
         try:
-            blobs = _read_table(data).column("blob").to_pylist()
-            header = json.loads(blobs[0])
-            tables = {n: _read_table(b) for n, b in zip(header["tables"], blobs[1:], strict=True)}
-            return cls(header["family"], header["version"], tables, header["facts"], header["oldest_row"])
-        except (pa.ArrowInvalid, KeyError, ValueError, IndexError, UnicodeDecodeError, TypeError) as e:
+            return cls(*_parsed(buffer))
+        except (NotAFrame, pa.ArrowException, ValueError, OverflowError, RecursionError) as e:
             raise HostError("A547", f"these bytes are not a saved state: {e}") from e
 
 
@@ -68,6 +80,10 @@ class Kernel(Protocol):
         """The state before any event."""
         ...
 
+    def restore(self, state: RunState) -> RunState:
+        """A state that was saved, ready to be continued; one that this kernel cannot have written is a `HostError`."""
+        ...
+
     def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
         """Consume `batch`, whose events follow all earlier ones, and report what has become certain.
 
@@ -76,13 +92,38 @@ class Kernel(Protocol):
         ...
 
 
-def _table_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+def _frame(name: str, table: pa.Table) -> bytes:
+    try:
+        return write_frame(table)
+    except NotSavable as e:
+        raise HostError("A596", f"a state cannot be saved: `{name}` holds {e}", "cast or drop such columns") from e
 
 
-def _read_table(data: bytes) -> pa.Table:
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_all()
+def _parsed(buffer: pa.Buffer) -> tuple[str, int, dict[str, pa.Table], dict[str, Any], int]:
+    """Family, version, tables, facts and the oldest row of a state."""
+    start = len(MAGIC) + 8
+    if buffer.size < start or buffer.slice(0, len(MAGIC)).to_pybytes() != MAGIC:
+        raise NotAFrame("they do not begin like one")
+    size = int.from_bytes(buffer.slice(len(MAGIC), 8).to_pybytes(), "little")
+    if size > buffer.size - start or size % ALIGNMENT:
+        raise NotAFrame("their header is longer than they are")
+    header = parse_json(buffer.slice(start, size).to_pybytes())
+    kinds = {"family": str, "version": int, "facts": dict, "oldest_row": int, "tables": list}
+    if not isinstance(header, dict) or header.keys() != kinds.keys():
+        raise NotAFrame("their header has other parts")
+    for name, kind in kinds.items():
+        if type(header[name]) is not kind:
+            raise NotAFrame(f"`{name}` of their header is of another kind")
+    if not LONG_AGO <= header["oldest_row"] <= FOREVER:
+        raise NotAFrame("there is no such row")
+    at, tables = start + size, {}
+    for entry in header["tables"]:
+        match entry:
+            case [str(name), int(length)] if 0 <= length <= buffer.size - at and name not in tables:
+                tables[name] = read_frame(buffer.slice(at, length))
+                at += length
+            case _:
+                raise NotAFrame("a table in them is longer than they are, or twice there")
+    if at != buffer.size:
+        raise NotAFrame("they are longer than the tables in them")
+    return header["family"], header["version"], tables, header["facts"], header["oldest_row"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from pyspark import TaskContext
 
 from augury.hosts.events import engine_table
 from augury.hosts.spark.clock import milliseconds
-from augury.hosts.spark.kernels import CompiledFile, unpack_kernels
+from augury.hosts.spark.compressed import damaged
 from augury.hosts.spark.partition import STEP, joined
 from augury.hosts.spark.ranges import Ranges
 from augury.runtime.batch import Integers, time_ticks
+from augury.runtime.frames import NotAFrame, read_frame, write_frame
 from augury.runtime.state import LONG_AGO
 from augury.schema import EventSchema
 
@@ -39,11 +39,8 @@ def packed_schema(ranges: Ranges | None) -> pa.Schema:
 
 
 def to_blob(table: pa.Table) -> bytes:
-    """A table as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+    """A table as bytes that are safe to read."""
+    return write_frame(table)
 
 
 def blobs_by(place: npt.NDArray[Any], events: pa.Table) -> tuple[npt.NDArray[Any], list[bytes]]:
@@ -53,28 +50,26 @@ def blobs_by(place: npt.NDArray[Any], events: pa.Table) -> tuple[npt.NDArray[Any
     return present, [to_blob(events.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
 
 
-def from_blob(data: bytes) -> pa.Table:
-    """Read what `to_blob` wrote."""
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_all()
+def from_blob(data: bytes | pa.Buffer) -> pa.Table:
+    """Read what `to_blob` wrote; anything else is a `HostError`."""
+    try:
+        return read_frame(data)
+    except (NotAFrame, pa.ArrowException, OverflowError) as e:
+        raise damaged(str(e)) from e
 
 
 @dataclass(frozen=True, slots=True)
 class PackTask:
     """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts.
 
-    With `ranges` the buckets are ranges of time, else a column says which. On its way it puts the `kernels` that the
-    driver has compiled into the cache of its machine.
+    With `ranges` the buckets are ranges of time, else a column says which.
     """
 
     schema: EventSchema
     arrival: bool
     ranges: Ranges | None = None
-    kernels: tuple[CompiledFile, ...] = ()
-    cache_dir: Path | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        unpack_kernels(self.kernels, self.cache_dir)
         context = TaskContext.get()
         next_row = 0 if context is None else context.partitionId() << 33
         for table in joined(batches, STEP):

@@ -17,7 +17,7 @@ from augury.hosts.events import conform
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order
 from augury.hosts.schemas import event_schema
-from augury.hosts.spark.kernels import CompiledFile, unpack_kernels
+from augury.hosts.spark.kernels import CompiledFile, provide_kernels
 from augury.hosts.spark.needs import decisive_columns, needed_columns
 from augury.hosts.spark.sampling import Look, scaled
 from augury.hosts.spark.schemas import result_schema, sendable
@@ -82,7 +82,7 @@ class Job:
             if self.name not in _started:
                 if len(_started) >= KEPT:
                     del _started[next(iter(_started))]
-                unpack_kernels(self.kernels, self.options.cache_dir)
+                provide_kernels(self.kernels)
                 _started[self.name] = stages(self.program, self.arrow, self.options)
             ready = _started[self.name]
         fresh = tuple(replace(stage, state=stage.kernel.start()) for stage in ready)

@@ -1,25 +1,29 @@
-"""Compiled kernels on their way to executors, which need not compile what the driver has compiled."""
+"""Compiled kernels on their way to executors, which need not compile what the driver has compiled.
+
+They travel inside the job, which Spark authenticates and unpickles: code like the rest of it. Executors load them from
+memory. No folder is involved, which there may not be, or which others might write to.
+"""
 
 from __future__ import annotations
 
-import logging
-import os
-import secrets
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from augury.codegen.store import default_cache_dir
+from augury.codegen.jit import provide
+from augury.codegen.store import default_cache_dir, stored
 from augury.codegen.support import support_source
 from augury.compiler import CompiledProgram
 
-_LOG = logging.getLogger(__name__)
+MOST_BYTES = 700 << 10  # of kernels in one task: Spark broadcasts tasks of a MiB, which workers with state cannot read
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledFile:
-    """One file of the kernel cache; `place` is its path in there, which names all that it was compiled for."""
+    """One file of the kernel cache, compressed; `folder` and `file` name all that it was compiled for."""
 
-    place: str
+    folder: str
+    file: str
     content: bytes
 
 
@@ -32,36 +36,22 @@ def compiled_kernels(program: CompiledProgram, cache_dir: Path | None) -> tuple[
     if prints:
         prints.add(support_source().fingerprint)
     return tuple(
-        CompiledFile(str(path.relative_to(root)), path.read_bytes())
+        CompiledFile(folder, file, zlib.compress(content))
         for fingerprint in sorted(prints)
-        for path in sorted(root.glob(f"augury-*/kernel_{fingerprint[:16]}.*.bin"))
+        for folder, file, content in stored(root, f"kernel_{fingerprint[:16]}.")
     )
 
 
-def unpack_kernels(files: tuple[CompiledFile, ...], cache_dir: Path | None) -> int:
-    """Put into the cache of this machine what it lacks; how many files that were.
-
-    A cache that cannot be written only costs time: each worker compiles for itself then.
-    """
-    root = default_cache_dir() if cache_dir is None else cache_dir
-    if root is None:
-        return 0
-    new = [file for file in files if not (root / file.place).exists()]
-    try:
-        for file in new:
-            _place(root / file.place, file.content)
-    except OSError as e:
-        _LOG.warning("compiled kernels are not kept: %s", e)
-        return 0
-    return len(new)
+def provide_kernels(files: tuple[CompiledFile, ...]) -> None:
+    """Let this process load the kernels of a job; those of another CPU or version lie there unused."""
+    provide({(file.folder, file.file): zlib.decompress(file.content) for file in files})
 
 
-def _place(path: Path, content: bytes) -> None:
-    """In one step, so that another worker sees all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(8)}.tmp")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+def light_enough(files: tuple[CompiledFile, ...]) -> tuple[CompiledFile, ...]:
+    """As many of the kernels as fit into a task of a worker with state, the smallest first; it compiles the others."""
+    kept, size = [], 0
+    for file in sorted(dict.fromkeys(files), key=lambda file: len(file.content)):
+        size += len(file.content)
+        if size <= MOST_BYTES:
+            kept.append(file)
+    return tuple(kept)

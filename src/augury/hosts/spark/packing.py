@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from augury.hosts.spark.blobs import BLOB, blobs_by
+from augury.hosts.spark.blobs import BLOB, blobs_by, from_blob
 from augury.hosts.spark.chunks import Chunks
 from augury.hosts.spark.codes import where_small, with_codes
 from augury.hosts.spark.group import Group
@@ -123,7 +123,7 @@ def _pieces(
         data = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         ends = np.cumsum(lengths).tolist()
         blobs += [data.slice(end - length, length) for end, length in zip(ends, lengths, strict=True)]
-    tables = [pa.ipc.open_stream(blob).read_all() for blob in blobs]
+    tables = [from_blob(blob) for blob in blobs]
     return place, [(table, ticks_of(table, schema)) for table in tables]
 
 

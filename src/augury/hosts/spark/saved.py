@@ -8,22 +8,28 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from augury.errors import HostError
+from augury.hosts.facts import Facts
 from augury.hosts.reorder import Arrivals, in_order, release
-from augury.hosts.snapshot import get_arrivals, put_arrivals
+from augury.hosts.snapshot import get_arrivals, get_state, put_arrivals, put_state
 from augury.hosts.spark.bucket import Bucket, replayable, replayed
+from augury.hosts.spark.compressed import compress, decompress
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.meaning import evaluators, meaning
-from augury.hosts.spark.segments import Segment, damaged, fitting, next_segments, read_segments, segment_bytes
+from augury.hosts.spark.segments import Segment, fit, next_segments, read_segments, segment_bytes
 from augury.hosts.stages import Stage
-from augury.runtime.state import RunState
+from augury.runtime.checks import MOST, inconsistent, require
+from augury.runtime.state import FOREVER, LONG_AGO, OLD_MARK, RunState
 
-FAMILY, VERSION = "spark-bucket", 2
-CODEC = "lz4"
+FAMILY, VERSION = "spark-bucket", 3
+
+COUNTERS = {"next_row": (0, MOST), "next_derived": (0, 2**63 - 2**32), "watermark": (LONG_AGO, FOREVER)}
+"""How far a bucket has come: the numbers of its head, and between which each lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +50,37 @@ class Head:
     """A head that was read, of the query that reads it."""
 
     tables: Mapping[str, pa.Table]
-    facts: Mapping[str, Any]
+    facts: Facts
 
     @property
     def mark(self) -> str:
-        return str(self.facts["mark"])
+        return self.facts.one("mark", str)
 
     @property
     def name(self) -> str:
         """The same for all that was ever saved of one bucket."""
-        return str(self.facts["name"])
+        return self.facts.one("name", str)
+
+    @property
+    def counters(self) -> tuple[int, int, int]:
+        """`next_row`, `next_derived` and `watermark`."""
+        numbers = [self.facts.one(name, int) for name in COUNTERS]
+        for number, (name, (low, high)) in zip(numbers, COUNTERS.items(), strict=True):
+            require(low <= number <= high, f"`{name}` cannot be {number}")
+        next_row, next_derived, watermark = numbers
+        return next_row, next_derived, watermark
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments that hold the events."""
+        found = []
+        for stated in self.facts.one("segments", list):
+            match stated:
+                case [int(first), int(stop), int(events)] if 0 <= first <= stop < MOST and events >= 0:
+                    found.append(Segment(first, stop, events))
+                case _:
+                    raise inconsistent("a segment is of no events")
+        return tuple(found)
 
 
 def header(job: Job, buckets: int) -> bytes:
@@ -63,7 +90,7 @@ def header(job: Job, buckets: int) -> bytes:
 
 def check_header(data: bytes, job: Job, buckets: int) -> None:
     """Refuse a checkpoint that another query wrote."""
-    _refuse_another(_unpacked(data).facts["meaning"], meaning(job, buckets))
+    read_head(data, job, buckets)
 
 
 def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
@@ -82,7 +109,7 @@ def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
         for k, stage in enumerate(bucket.stages):
             put_arrivals(tables, f"held{k}", stage.held)
             put_arrivals(tables, f"log{k}", stage.log)
-            tables[f"state{k}"] = pa.table({"state": pa.array([stage.state.to_bytes()], pa.large_binary())})
+            put_state(tables, f"state{k}", stage.state)
     mark = secrets.token_hex(16)
     facts = {
         "meaning": meaning(job, buckets),
@@ -102,29 +129,29 @@ def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
 def read_head(data: bytes, job: Job, buckets: int) -> Head:
     """The head of a bucket; one that another query wrote is refused."""
     saved = _unpacked(data)
-    _refuse_another(saved.facts["meaning"], meaning(job, buckets))
-    return Head(saved.tables, saved.facts)
+    facts = Facts(saved.facts, "the head")
+    _refuse_another(facts.part("meaning").stated, meaning(job, buckets))
+    return Head(saved.tables, facts)
 
 
 def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket:
     """Read what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
-    facts = head.facts
-    counters = facts["next_row"], facts["next_derived"], facts["watermark"]
+    counters = next_row, _, watermark = head.counters
     if not replayable(job):
-        held = fitting(get_arrivals(head.tables, "held"), job.arrow)
+        held = get_arrivals(head.tables, "held", job.schema, partial(fit, arrow=job.arrow))
         return Bucket(_whole(head, job), held, *counters, name=head.name)
-    segments = tuple(Segment(*numbers) for numbers in facts["segments"])
-    events = read_segments((segment(s.first) for s in segments), job.arrow, job.schema)
-    consumed, held = release(events, facts["watermark"])
-    log = in_order(consumed.where(consumed.rows >= facts["oldest_row"]), job.schema)
+    oldest = head.facts.one("oldest_row", int)
+    events = read_segments((segment(s.first) for s in head.segments), job.arrow, job.schema)
+    consumed, held = release(events, watermark)
+    log = in_order(consumed.where(consumed.rows >= oldest), job.schema)
     (stage,) = job.stages()
-    stage = replayed(replace(stage, log=log), job, facts["watermark"])
-    return Bucket((stage,), held, *counters, name=head.name, segments=segments, saved=facts["next_row"])
+    stage = replayed(replace(stage, log=log), job, watermark)
+    return Bucket((stage,), held, *counters, name=head.name, segments=head.segments, saved=next_row)
 
 
 def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
     """Stages that only their kernels' own states can continue."""
-    if head.facts["evaluators"] != evaluators(job):
+    if head.facts.stated.get("evaluators") != evaluators(job):
         raise HostError(
             "A571",
             "another plan cannot continue this checkpoint: a program of several queries, OUTPUT NONOVERLAP or COVER, "
@@ -132,21 +159,21 @@ def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
             "force the plan the checkpoint was written by with plan=..., or start with a new checkpoint",
         )
 
-    def kept(name: str, arrow: pa.Schema) -> Arrivals:
-        return fitting(get_arrivals(head.tables, name), arrow)
+    def kept(name: str, stage: Stage) -> Arrivals:
+        return get_arrivals(head.tables, name, stage.query.bound.schema, partial(fit, arrow=stage.arrow))
 
     return tuple(
         replace(
             stage,
-            held=kept(f"held{k}", stage.arrow),
-            log=kept(f"log{k}", stage.arrow),
-            state=RunState.from_bytes(head.tables[f"state{k}"]["state"][0].as_py()),
+            held=kept(f"held{k}", stage),
+            log=kept(f"log{k}", stage),
+            state=stage.kernel.restore(get_state(head.tables, f"state{k}")),
         )
         for k, stage in enumerate(job.stages())
     )
 
 
-def _refuse_another(saved: Mapping[str, str], now: Mapping[str, str]) -> None:
+def _refuse_another(saved: Mapping[str, Any], now: Mapping[str, str]) -> None:
     for what, value in now.items():
         if saved.get(what) != value:
             raise HostError(
@@ -158,21 +185,17 @@ def _refuse_another(saved: Mapping[str, str], now: Mapping[str, str]) -> None:
 
 
 def _indented(text: str | None) -> str:
-    return "\n".join(f"    {line}" for line in (text or "not recorded").splitlines())
+    return "\n".join(f"    {line}" for line in (str(text) if text else "not recorded").splitlines())
 
 
 def _packed(state: RunState) -> bytes:
-    data = state.to_bytes()
-    compressed: bytes = pa.compress(data, codec=CODEC, asbytes=True)
-    return len(data).to_bytes(8, "little") + compressed
+    return compress(state.to_bytes())
 
 
 def _unpacked(data: bytes) -> RunState:
-    size = int.from_bytes(data[:8], "little")
-    try:
-        plain: Any = pa.decompress(data[8:], size, codec=CODEC, asbytes=True)
-    except (pa.ArrowException, OSError) as e:
-        raise damaged(e) from e
+    plain = decompress(data)
+    if plain[: len(OLD_MARK)] == OLD_MARK:
+        raise HostError("A574", "a checkpoint of an earlier release cannot be continued by this one")
     state = RunState.from_bytes(plain)
     if (state.family, state.version) != (FAMILY, VERSION):
         raise HostError("A574", f"a checkpoint of version {state.version} cannot be continued by this release")

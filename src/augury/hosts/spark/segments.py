@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from augury.errors import HostError, names
-from augury.hosts.events import engine_table
-from augury.hosts.reorder import Arrivals
-from augury.hosts.spark.blobs import from_blob
-from augury.runtime.batch import time_ticks
+from augury.hosts.reorder import Arrivals, arrive
+from augury.hosts.spark.blobs import from_blob, to_blob
+from augury.hosts.spark.compressed import compress, damaged, decompress
+from augury.runtime.checks import ArraySpec, read_arrays
 from augury.schema import EventSchema
 
 LARGE = 1 << 15
@@ -59,27 +59,24 @@ def _since(kept: Iterable[Arrivals], row: int) -> Arrivals:
 
 
 def segment_bytes(events: Arrivals) -> bytes:
-    """Events as a compressed Arrow stream."""
+    """Events as a compressed frame."""
     steps = np.diff(events.rows, prepend=0)
-    table = events.table.append_column(ROW, pa.array(steps))
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table.combine_chunks())
-    return bytes(sink.getvalue())
+    return compress(to_blob(events.table.append_column(ROW, pa.array(steps)).combine_chunks()))
 
 
 def read_segments(blobs: Iterable[bytes], arrow: pa.Schema, schema: EventSchema) -> Arrivals:
     """The events that `segment_bytes` wrote, with the columns that the query needs now."""
     events = Arrivals.none(arrow)
     for blob in blobs:
-        try:
-            table = from_blob(blob)
-        except (pa.ArrowException, OSError) as e:
-            raise damaged(e) from e
-        rows = np.cumsum(table[ROW].to_numpy())
+        table = from_blob(decompress(blob))
+        if table.column_names[-1:] != [ROW] or ROW in table.column_names[:-1]:
+            raise damaged("its events are not numbered")
+        steps = read_arrays({"events": table.select([ROW])}, "events", [ArraySpec(ROW)])[ROW]
+        rows = np.cumsum(steps)
+        if (rows < 0).any():
+            raise damaged("its events are not numbered")
         fitting = fit(table.drop_columns([ROW]), arrow)
-        events = events + Arrivals(fitting, rows, rows, time_ticks(engine_table(fitting, schema.type), schema))
+        events = events + replace(arrive(fitting, schema, 0), rows=rows, anchors=rows)
     return events
 
 
@@ -97,13 +94,3 @@ def fit(table: pa.Table, arrow: pa.Schema) -> pa.Table:
             "start with a new checkpoint: columns that nobody asked for before have not been kept",
         )
     return table.select(arrow.names)
-
-
-def fitting(events: Arrivals, arrow: pa.Schema) -> Arrivals:
-    """Saved events with the columns that the query needs now."""
-    return replace(events, table=fit(events.table, arrow))
-
-
-def damaged(why: Exception) -> HostError:
-    """A state that cannot be read."""
-    return HostError("A573", f"the state in the checkpoint is damaged: {why}")

@@ -16,6 +16,7 @@ from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PackTask, from_blob, pa
 from augury.hosts.spark.clock import delay_milliseconds
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.group import Group
+from augury.hosts.spark.kernels import light_enough
 from augury.hosts.spark.processor import LATE, BucketProcessor
 from augury.hosts.spark.ranges import Ranges
 from augury.hosts.spark.releases import require, with_state
@@ -46,11 +47,12 @@ def match_stream(
     number = _buckets(group, buckets)
     ranges = None if group.key or number == 1 else Ranges(number * max(1, group.reach), group.reach)
     events = _events(frame, group, watermark, number)
-    kernels = tuple(dict.fromkeys(file for job in group.jobs for file in job.kernels))
-    pack = PackTask(group.schema, group.arrival_matters, ranges, kernels, group.jobs[0].options.cache_dir)
+    kernels = light_enough(tuple(file for job in group.jobs for file in job.kernels))
+    pack = PackTask(group.schema, group.arrival_matters, ranges)
     packed = events.mapInArrow(pack, spark_schema(packed_schema(ranges)))
-    # Spark broadcasts what is larger than a MiB, and workers with state cannot read that: kernels go with the packers.
-    light = replace(group, jobs=tuple(replace(job, kernels=()) for job in group.jobs))
+    # The first job of a group brings the kernels of all of them.
+    shares = (kernels, *((),) * (len(group.jobs) - 1))
+    light = replace(group, jobs=tuple(replace(j, kernels=k) for j, k in zip(group.jobs, shares, strict=True)))
     processor = BucketProcessor(light, number, delay_milliseconds(watermark), ranges)
     states = with_state(packed.groupBy(BUCKET), processor, spark_schema(OUTPUT))
     name = _late_column(group, late)

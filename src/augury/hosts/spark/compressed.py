@@ -1,0 +1,34 @@
+"""Bytes in a checkpoint: compressed, with their size in front."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from augury.errors import HostError
+
+CODEC = "lz4"
+
+MOST_TIMES = 256  # how many times smaller LZ4 makes anything: what says that it was larger is not believed
+
+
+def compress(data: bytes) -> bytes:
+    """The bytes, compressed."""
+    compressed: bytes = pa.compress(data, codec=CODEC, asbytes=True)
+    return len(data).to_bytes(8, "little") + compressed
+
+
+def decompress(data: bytes) -> bytes:
+    """What `compress` was given; anything else is a `HostError`."""
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or size > MOST_TIMES * len(data):
+        raise damaged("it is cut off")
+    try:
+        plain: bytes = pa.decompress(data[8:], size, codec=CODEC, asbytes=True)
+    except (pa.ArrowException, OSError, ValueError) as e:
+        raise damaged(str(e)) from e
+    return plain
+
+
+def damaged(why: str) -> HostError:
+    """A state that cannot be read."""
+    return HostError("A573", f"the state in the checkpoint is damaged: {why}")

@@ -1,0 +1,108 @@
+"""Saved arrays, checked before code without bounds checks reads them.
+
+A state says in a table of `ArraySpec` what each of its arrays holds and what its numbers refer to. `read_arrays` makes
+NumPy arrays of a saved table if they are all that, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.errors import HostError
+
+INT64, INT32, UINT8, FLOAT64 = (np.dtype(t) for t in (np.int64, np.int32, np.uint8, np.float64))
+
+Array = npt.NDArray[Any]
+
+MOST = 2**62  # events, ranks and counts: so that adding what one batch can hold never leaves 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """One array of a saved table.
+
+    Its numbers are at least `low` and below `below`, a number or the name of what they count: `refers_to` says how many
+    there are of each. With `ascending` none is less than the one before it; with `earlier` each is less than its own
+    place, so that links cannot go round in a circle.
+    """
+
+    name: str
+    dtype: np.dtype[Any] = INT64
+    low: int | None = None
+    below: int | str | None = None
+    ascending: bool = False
+    earlier: bool = False
+
+
+def flags(name: str) -> ArraySpec:
+    """An array of 0 and 1."""
+    return ArraySpec(name, UINT8, 0, 2)
+
+
+def read_arrays(
+    tables: Mapping[str, pa.Table],
+    table: str,
+    specs: Sequence[ArraySpec],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    rows: int | None = None,
+) -> dict[str, Array]:
+    """The arrays of a saved table, each a copy; a table that is not as the specs say is a `HostError`.
+
+    `sizes` are how many there are of what the arrays refer to. `rows` is how long they have to be.
+    """
+    saved = tables.get(table)
+    if saved is None:
+        raise inconsistent(f"it has no `{table}`")
+    if saved.column_names != [spec.name for spec in specs]:
+        raise inconsistent(f"`{table}` has other columns than this query")
+    if rows is not None and saved.num_rows != rows:
+        raise inconsistent(f"`{table}` has {saved.num_rows} rows, not {rows}")
+    return {spec.name: _array(saved.column(k), spec, table, sizes or {}) for k, spec in enumerate(specs)}
+
+
+def _array(column: pa.ChunkedArray, spec: ArraySpec, table: str, sizes: Mapping[str, int]) -> Array:
+    if column.type != pa.from_numpy_dtype(spec.dtype) or column.null_count:
+        raise inconsistent(f"`{spec.name}` of `{table}` does not hold {spec.dtype} throughout")
+    values = np.array(column.to_numpy(), dtype=spec.dtype)
+    below = sizes[spec.below] if isinstance(spec.below, str) else spec.below
+    if len(values):
+        if spec.low is not None and values.min() < spec.low:
+            raise inconsistent(f"`{spec.name}` of `{table}` is {values.min()}, less than {spec.low}")
+        if below is not None and values.max() >= below:
+            raise inconsistent(f"`{spec.name}` of `{table}` is {values.max()}, of {below}")
+    if spec.ascending and (values[1:] < values[:-1]).any():
+        raise inconsistent(f"`{spec.name}` of `{table}` goes down")
+    if spec.earlier and (values >= np.arange(len(values))).any():
+        raise inconsistent(f"`{spec.name}` of `{table}` leads to a later cell")
+    return values
+
+
+def require(holds: Any, what: str) -> None:
+    """Refuse a state unless something `holds`: a truth, or an array of them."""
+    if not (holds if isinstance(holds, bool) else bool(np.all(holds))):
+        raise inconsistent(what)
+
+
+def inconsistent(what: str) -> HostError:
+    """A state whose parts do not fit together."""
+    return HostError(
+        "A595",
+        f"the saved state cannot be continued: {what}",
+        "it was changed or damaged after it was written: restore an earlier one",
+    )
+
+
+def ends_of(tables: Mapping[str, pa.Table], partitions: int) -> dict[int, tuple[int, int]]:
+    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+    specs = (ArraySpec("partition", low=0, below="partitions"), ArraySpec("rank", low=0), ArraySpec("time"))
+    arrays = read_arrays(tables, "ends", specs, {"partitions": max(1, partitions)})
+    found = {p: (rank, time) for p, rank, time in zip(*(arrays[spec.name].tolist() for spec in specs), strict=True)}
+    require(len(found) == len(arrays["rank"]), "a partition has two last matches")
+    return found
