@@ -1,9 +1,9 @@
 """Arrow tables as bytes that are safe to read whoever wrote them.
 
 Reading an Arrow stream with a few bytes changed can end the process unless everything is validated, and its metadata
-may ask for any type and any amount of memory. A frame has a layout of our own instead. Everything in it is checked against
-the number of bytes there are before an array is made of them, and every array is validated in full before anybody reads
-it.
+may ask for any type and any amount of memory. A frame has a layout of our own instead. Everything in it is checked
+against the number of bytes there are before an array is made of them, and every array is validated in full before
+anybody reads it.
 
     AUGFRAME | length of the header, 8 bytes | header, JSON | buffers; each part filled up to a multiple of 8 bytes
 
