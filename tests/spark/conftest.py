@@ -19,7 +19,7 @@ SETTINGS = {
 
 OLD_WAYS = [
     # Sockets are left to the garbage collector.
-    *(["ignore:unclosed <socket:ResourceWarning"] if RUNNING < (4, 1) else []),
+    *(["ignore:unclosed <socket:ResourceWarning"] if RUNNING < (4, 2) else []),
     *(["ignore:distutils Version classes are deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
     *(["ignore:is_datetime64tz_dtype is deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
 ]
