@@ -13,6 +13,8 @@ import augury
 from augury import Exponential, LossModel
 from augury.codegen.lines import Lines
 from augury.codegen.naming import constant, heading, identifier, origin, remark
+from augury.ir.predicate import Compare, Literal, Ref, conjunct
+from augury.schema import STRING
 from augury.source import Source, Span
 
 BREAKS = ("\r", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029")
@@ -49,7 +51,7 @@ def agrees(query: str, table: pa.Table, plan: str, **options: Any) -> int:
     """The number of matches, which are those of the reference."""
     found = augury.match(table, query, time="ts", plan=plan, jit=False, **options).to_arrow()
     assert found.equals(augury.match(table, query, time="ts", plan="reference", **options).to_arrow())
-    return found.num_rows
+    return int(found.num_rows)
 
 
 INDENTS = (0, 4, 8, 12, 16, 20, 24, 28)
@@ -230,7 +232,8 @@ def test_every_comment_is_a_printable_line() -> None:
     for character in BREAKS:
         assert remark(f"a{character}b").isprintable()
         source = Source(f"PATTERN{character}A a", f"file{character}")
-        assert origin(f"x{character}", source, Span(8, 9)).isprintable()
+        test = Compare("=", Ref("a", f"x{character}", STRING), Literal(f"x{character}", STRING), span=Span(8, 9))
+        assert origin(conjunct(test, ("a",)), source).isprintable()
         assert all(line.isprintable() for line in heading(source))
     assert len(remark("x" * 10_000)) < 250
     assert len(heading(Source("x\n" * 10_000))) < 100

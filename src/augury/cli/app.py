@@ -39,6 +39,7 @@ from augury.hosts.sql import run_sql
 from augury.ir import syntax
 from augury.lang import parse
 from augury.options import Options
+from augury.printable import printable
 from augury.source import Source
 
 LONG_INPUT = 20_000
@@ -224,7 +225,7 @@ def explain_command(
     with _reporting():
         source = read_query(query)
         if schema is None:
-            typer.echo(str(parse(source)))
+            typer.echo(printable(str(parse(source))))
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
@@ -316,7 +317,7 @@ def _reporting() -> Iterator[None]:
 
 def _warn(texts: tuple[str, ...]) -> None:
     for text in texts:
-        typer.echo(f"warning: {text}", err=True)
+        typer.echo(printable(f"warning: {text}"), err=True)
 
 
 def _default_format(out: Path | None) -> Format:

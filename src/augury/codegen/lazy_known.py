@@ -1,8 +1,8 @@
 """What is known at a place of a nest of loops: names, order, window, partition, and the texts of conjuncts.
 
-`j_a` is the position in its buffer of the event bound to a, `e_a`, `t_a`, `p_a` are its number, clock and partition,
-`r_a` is its rank where the clock does not tell the order, `a__c_price` is a column of it. Of an iterated variable,
-`E_b[:d_b]` are the events bound so far.
+`j_v0_a` is the position in its buffer of the event bound to a, `e_v0_a`, `t_v0_a`, `p_v0_a` are its number, clock and
+partition, `r_v0_a` is its rank where the clock does not tell the order, `v0_a__c0_price` is a column of it. Of an
+iterated variable, `E_v1_b[:d_v1_b]` are the events bound so far.
 """
 
 from __future__ import annotations

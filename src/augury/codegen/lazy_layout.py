@@ -285,5 +285,5 @@ class Layout:
 
 
 def _scalar(text: str, v: str) -> str:
-    """`c_price[@]` as the scalar `a__c_price`."""
+    """`c0_price[@]` as the scalar `v0_a__c0_price`."""
     return re.sub(r"(\w+)\[@\]", rf"{v}__\1", text)

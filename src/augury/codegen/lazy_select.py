@@ -1,7 +1,7 @@
 """Candidates chosen many at a time: comparisons over a range of a buffer, written as loops that vectorise.
 
 A selector fills a mask for the whole range, then writes down where it is set. Conditions of a later state that read
-only the first event are tested once for each of those, and what passes is kept beside: in `H3_t`, `H3__c_price`, ...
+only the first event are tested once for each of those, and what passes is kept beside: in `H3_t`, `H3__c0_price`, ...
 for state 3, in order, at the positions `F3` of its buffer.
 """
 

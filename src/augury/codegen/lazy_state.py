@@ -44,8 +44,8 @@ SPARE = 64
 def _parts(name: str) -> tuple[str, str, str]:
     """What an array is, without a number, and the variable or the column in its name.
 
-    >>> _parts("B0__c_price"), _parts("RI_b"), _parts("FILL")
-    (('B', '_c_price', 'c_price'), ('RI', 'b', ''), ('FILL', '', ''))
+    >>> _parts("B0__c0_price"), _parts("RI_v1_b"), _parts("FILL")
+    (('B', '_c0_price', 'c0_price'), ('RI', 'v1_b', ''), ('FILL', '', ''))
     """
     array, _, variable = name.partition("_")
     return re.sub(r"\d+$", "", array), variable, name.partition("__")[2]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from augury.ir.branches import AbsentPart, branches
+from augury.ir.branches import AbsentPart, Branch, branches
 from augury.ir.functions import BUILTINS
 from augury.ir.normal_form import normal_conjuncts
 from augury.ir.pattern import Event, Repeat, event_of, variable_of
@@ -47,16 +47,15 @@ class Cannot(Exception):
 MOST_BLOCKS = 20
 """Loops that the compiler of CPython takes inside one another."""
 
-AROUND = 2
-"""Loops beside those over the candidates of components: along an index, and over the events of a match."""
 
-
-def check_nesting(count: int, conjuncts: Iterable[Conjunct], span: Span, what: str = "components") -> None:
+def check_nesting(body: Branch, conjuncts: Sequence[Conjunct], span: Span, *, keyed: bool = False) -> None:
     """Refuse more components than a kernel can loop over, each inside the one before."""
-    # A conjunct over every element of lists goes through them inside all other loops.
-    most = MOST_BLOCKS - AROUND - max((len(j.each) for j in conjuncts), default=0)
+    # Inside of these there may be other loops: along an index, over the elements of lists, in search of a negated part.
+    lists = any(isinstance(c, Repeat) for c in body.components)
+    inside = bool(keyed or conjuncts) + lists + bool(body.absent) + max((len(j.each) for j in conjuncts), default=0)
+    count, most = len(body.components), MOST_BLOCKS - inside
     if count > most:
-        raise Cannot(f"{count} {what}, and a kernel can nest the loops of {most}", span, too_large=True)
+        raise Cannot(f"{count} components, and a kernel can nest the loops of {most}", span, too_large=True)
 
 
 def compiled_conjuncts(query: BoundQuery) -> tuple[list[Conjunct], tuple[Computed, ...]]:
@@ -92,7 +91,7 @@ def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct
     if len(inside) != 1:
         raise Cannot("a NOT over alternatives that no rule could take apart", part.body.span)
     (body,) = inside
-    check_nesting(len(body.components), conjuncts, part.body.span, "components of a NOT")
+    check_nesting(body, conjuncts, part.body.span)
     lists = {variable_of(c) for c in body.components if isinstance(c, Repeat)}
     components, names = [], list(known)
     for c in body.components:

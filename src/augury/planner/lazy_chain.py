@@ -20,7 +20,7 @@ from augury.planner.searches import with_searches
 FAMILY = "lazy-chain"
 
 MOST_BRANCHES = 64
-"""Alternatives that have chains: each function of theirs takes the buffers of all, so that code grows as the square."""
+"""Alternatives that have chains: their functions take the buffers of all, so that code grows with the square."""
 
 
 def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsupported:
@@ -71,7 +71,8 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
         raise Cannot(
             f"{len(found)} alternatives, and chains are for {MOST_BRANCHES}", query.pattern.span, too_large=True
         )
-    check_nesting(max((len(b.components) for b in found), default=0), conjuncts, query.pattern.span)
+    for b in found:
+        check_nesting(b, conjuncts, query.pattern.span, keyed=bool(query.partition_by))
     plans = tuple(_branch(b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):

@@ -38,7 +38,7 @@ def _build(query: BoundQuery) -> LinkedPlan:
     branch = _sequence(query)
     conjuncts, computed = compiled_conjuncts(query)
     ordered = branch.in_sequence
-    check_nesting(len(ordered), conjuncts, query.pattern.span)
+    check_nesting(branch, conjuncts, query.pattern.span)
     # What reads no event at all is tested with each: then no event is relevant, and nothing has a chain.
     constant = tuple(j for j in conjuncts if not j.variables)
     components = tuple(component(c, [variable_of(c)], conjuncts) for c in ordered)

@@ -16,6 +16,7 @@ from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.group import Group
 from augury.hosts.spark.packing import PACKED, PLACE, PackTask, PlaceTask
 from augury.hosts.spark.releases import partitioned_by_id
+from augury.hosts.spark.renaming import map_in_arrow
 from augury.hosts.spark.sampling import Heaviest, Look, heaviest
 from augury.hosts.spark.schemas import spark_schema
 
@@ -77,7 +78,7 @@ def match_split(events: DataFrame, group: Group, chunks: Chunks | None, partitio
     """The matches of prepared events, split by key, or into chunks, or both."""
     shares = _shares(events, group, chunks, partitions)
     pack = PackTask(group.schema, group.key, shares, chunks, group.coded)
-    packed = events.mapInArrow(pack, spark_schema(PACKED))
+    packed = map_in_arrow(events, pack, spark_schema(PACKED))
     placed = partitioned_by_id(packed, pack.places, PLACE)
     return placed.mapInArrow(PlaceTask(group, chunks), spark_schema(group.result))
 

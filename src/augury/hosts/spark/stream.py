@@ -20,6 +20,7 @@ from augury.hosts.spark.kernels import light_enough
 from augury.hosts.spark.processor import LATE, BucketProcessor
 from augury.hosts.spark.ranges import Ranges
 from augury.hosts.spark.releases import require, with_state
+from augury.hosts.spark.renaming import map_in_arrow
 from augury.hosts.spark.schemas import spark_schema
 from augury.schema import UNITS
 
@@ -49,7 +50,7 @@ def match_stream(
     events = _events(frame, group, watermark, number)
     kernels = light_enough(tuple(file for job in group.jobs for file in job.kernels))
     pack = PackTask(group.schema, group.arrival_matters, ranges)
-    packed = events.mapInArrow(pack, spark_schema(packed_schema(ranges)))
+    packed = map_in_arrow(events, pack, spark_schema(packed_schema(ranges)))
     # The first job of a group brings the kernels of all of them.
     shares = (kernels, *((),) * (len(group.jobs) - 1))
     light = replace(group, jobs=tuple(replace(j, kernels=k) for j, k in zip(group.jobs, shares, strict=True)))

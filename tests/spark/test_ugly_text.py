@@ -1,0 +1,82 @@
+"""Spark with names and values that would break SQL, generated code or a plan if they became text of it."""
+
+from __future__ import annotations
+
+import builtins
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from pyspark.sql import SparkSession
+
+import augury.spark
+from augury.testing.ugly import RAN, UglyCase, literal, quoted, ugly_cases
+from tests.spark.comparing import local_rows, rows_of
+
+COLUMNS = ("a.b", "low-speed", "`", "x'; DROP TABLE events --", "*", "{0}", "速度", "__init__")
+VALUE = f"bob\r                __builtins__.update({RAN}=True)#' OR 1=1 --"
+
+
+def table(column: str) -> pa.Table:
+    n = 12
+    names = [VALUE if i % 3 else "ann" for i in range(n)]
+    return pa.table({"ts": list(range(n)), "type": ["A" if i % 2 == 0 else "B" for i in range(n)], column: names})
+
+
+def query(column: str) -> str:
+    tests = f"a.{quoted(column)} != {literal(VALUE)} AND b.{quoted(column)} IN ({literal(VALUE)}, who)"
+    return f"PATTERN SEQ(A a, B b) WHERE {tests} WITHIN 4 seconds"
+
+
+def found_locally(column: str) -> Counter[str]:
+    expected = local_rows(table(column), query(column), parameters={"who": "`${x}"}, plan="reference")
+    assert expected
+    return expected
+
+
+@pytest.mark.parametrize("column", COLUMNS[:4])
+def test_a_frame(spark: SparkSession, column: str) -> None:
+    frame = spark.createDataFrame(table(column))
+    matches = augury.spark.match(frame, query(column), parameters={"who": "`${x}"})
+    assert rows_of(matches) == found_locally(column)
+    assert RAN not in vars(builtins)
+
+
+def test_files(spark: SparkSession, tmp_path: Path) -> None:
+    column = COLUMNS[3]
+    pa.parquet.write_table(table(column), tmp_path / "events.parquet")
+    frame = spark.read.parquet(str(tmp_path / "events.parquet"))
+    assert rows_of(augury.spark.match(frame, query(column), parameters={"who": "`${x}"})) == found_locally(column)
+
+
+@pytest.mark.parametrize("column", COLUMNS[:2])
+def test_a_table_function(spark: SparkSession, column: str) -> None:
+    frame = spark.createDataFrame(table(column))
+    frame.createOrReplaceTempView("ugly")
+    augury.spark.register(spark, "ugly_pairs", query(column), frame, parameters={"who": "`${x}"})
+    assert rows_of(spark.sql("SELECT * FROM ugly_pairs(TABLE(ugly))")) == found_locally(column)
+
+
+def test_a_list_too_long_for_a_plan_of_comparisons(spark: SparkSession) -> None:
+    names = ", ".join([literal(VALUE), *(literal(f"n{i}") for i in range(5_000))])
+    text = f"PATTERN SEQ(A a, B b) WHERE b.name IN ({names}) AND a.name NOT IN ({names}) WITHIN 4 seconds"
+    expected = local_rows(table("name"), text, plan="reference")
+    assert expected
+    assert rows_of(augury.spark.match(spark.createDataFrame(table("name")), text)) == expected
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
+@given(ugly_cases(["lazy-chain", "eager-nfa", "event-sets"]))
+def test_any_names(spark: SparkSession, case: UglyCase) -> None:
+    found = rows_of(augury.spark.match(spark.createDataFrame(case.events), case.query, **case.options))
+    assert found == local_rows(case.events, case.query, plan="reference", **case.options)
+    assert RAN not in vars(builtins)
