@@ -388,3 +388,43 @@ def test_control_c_ends_without_a_traceback(tmp_path: Path) -> None:
         writer.write("")
     assert process.returncode == 130
     assert b"Traceback" not in errors
+
+
+# -- sql ---------------------------------------------------------------------------------------------------------------
+
+FALLS = """SELECT * FROM ticks MATCH_RECOGNIZE (
+  ORDER BY day MEASURES FIRST(day) AS since, LAST(price) AS low
+  PATTERN (A DOWN+) DEFINE DOWN AS price < PREV(price))"""
+
+
+@pytest.fixture
+def ticks(tmp_path: Path) -> str:
+    path = tmp_path / "ticks.csv"
+    path.write_text("day,price\n1,9\n2,7\n3,8\n4,6\n")
+    return str(path)
+
+
+def test_sql_prints_rows(ticks: str, tmp_path: Path) -> None:
+    query = tmp_path / "falls.sql"
+    query.write_text(FALLS)
+    result = augury_cli("sql", str(query), "--table", f"ticks={ticks}")
+    assert result.exit_code == 0
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [
+        {"since": 1, "low": 7},
+        {"since": 3, "low": 6},
+    ]
+    table = augury_cli("sql", FALLS, "--table", f"ticks={ticks}", "--output", "table")
+    assert table.stdout.endswith("3      6\n\n2 rows\n")
+    out = tmp_path / "falls.parquet"
+    assert augury_cli("sql", "-", "--table", f"ticks={ticks}", "--out", str(out), input=FALLS).exit_code == 0
+    assert pq.read_table(out).num_rows == 2
+
+
+def test_sql_reports_errors_with_their_place(ticks: str) -> None:
+    result = augury_cli("sql", FALLS.replace("price)", "prize)"), "--table", f"ticks={ticks}")
+    assert result.exit_code == 1
+    assert "error[A711]: the input has no column `prize`" in result.stderr
+    assert "query:2:51" in result.stderr
+    assert augury_cli("sql", FALLS, "--table", "ticks").exit_code == 2
+    assert augury_cli("sql", FALLS, "--table", "a=b", "--table", "a=c").exit_code == 2
+    assert "A530" in augury_cli("sql", FALLS, "--table", "ticks=nowhere.csv").stderr

@@ -15,6 +15,7 @@ import pytest
 
 import augury
 from augury.errors import HostError, QueryError
+from augury.testing.row_patterns import rows_of
 
 TICKS = pa.table(
     {
@@ -96,6 +97,8 @@ TYPES = {
     "text": (pa.string(), ["ä", None]),
     "yes": (pa.bool_(), [True, None]),
     "bytes": (pa.binary(), [b"\x00", None]),
+    "clock": (pa.time64("us"), [dt.time(9), None]),
+    "took": (pa.duration("us"), [dt.timedelta(days=1, microseconds=1), None]),
 }
 
 
@@ -211,3 +214,121 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.startswith("error[A794]")
     assert "augury[sql]" in found.stdout
+
+
+def test_encoded_strings_are_strings() -> None:
+    codes = pa.array(["b", None, "a", "b", "a"]).dictionary_encode()
+    table = pa.table({"k": codes, "id": [1, 2, 3, 4, 5]})
+    measures = "LAST(k || '!') AS m, count(*) AS n"
+    clause = f"PARTITION BY k ORDER BY id MEASURES {measures} PATTERN (A+) DEFINE A AS k <> 'c' OR k IS NULL"
+    found = rows(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", t=table)
+    assert found == [("b", "b!", 2), (None, None, 1), ("a", "a!", 2)]
+    clause = "ORDER BY k, id MEASURES k AS m ALL ROWS PER MATCH PATTERN (A+) DEFINE A AS true"
+    assert [r[1] for r in rows(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", t=table)] == [3, 5, 1, 4, 2]
+
+
+def test_times_are_computed_with() -> None:
+    start = dt.datetime(2026, 1, 31, 12)
+    table = pa.table({"t": pa.array([start, start + dt.timedelta(hours=25)], pa.timestamp("ms")), "i": [1, 2]})
+    measures = {
+        "LAST(t) - FIRST(t)": dt.timedelta(hours=25),
+        "LAST(t) - FIRST(t) > INTERVAL '1' DAY": True,
+        "FIRST(t) + INTERVAL '1' MONTH": dt.datetime(2026, 2, 28, 12),
+        "FIRST(t) - INTERVAL '90' MINUTE": start - dt.timedelta(minutes=90),
+        "date_diff('hour', FIRST(t), LAST(t))": 25,
+        "date_trunc('month', LAST(t))": dt.datetime(2026, 2, 1),
+        "EXTRACT(day FROM LAST(t))": 1,
+        "CAST(FIRST(t) AS date)": dt.date(2026, 1, 31),
+        "FIRST(t) > DATE '2026-01-31'": True,
+        "CAST(FIRST(t) AS varchar)": "2026-01-31 12:00:00.000",
+        "FIRST(t) BETWEEN TIMESTAMP '2026-01-31 12:00:00' AND TIMESTAMP '2026-01-31 12:00:00.001'": True,
+        "INTERVAL '1' HOUR * 3 = INTERVAL '3' HOUR": True,
+    }
+    listed = ", ".join(f"{text} AS m{k}" for k, text in enumerate(measures))
+    found = rows(
+        f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY i MEASURES {listed} PATTERN (A+) DEFINE A AS true)", t=table
+    )
+    assert dict(zip(measures, found[0], strict=True)) == measures
+
+
+SCALARS: dict[str, Any] = {
+    "1.10 + 2": Decimal("3.10"),
+    "1.5 * 1.5": Decimal("2.25"),
+    "7 / 2": 3,
+    "7 / 2.0": Decimal("3.5"),
+    "7e0 / 2": 3.5,
+    "-7 % 3": -1,
+    "2147483647 + 1": "overflow",
+    "CAST(2147483647 AS bigint) + 1": 2147483648,
+    "CAST('12' AS integer) + 1": 13,
+    "CAST('x' AS integer)": "not an integer",
+    "TRY_CAST('x' AS integer)": None,
+    "CAST(2.5 AS integer)": 3,
+    "CAST(1e0 AS varchar)": "1.0E0",
+    "CAST(12345e-2 AS varchar)": "1.2345E2",
+    "CAST('abcdef' AS varchar(3))": "abc",
+    "CAST(1.005 AS decimal(3, 2))": Decimal("1.01"),
+    "CAST(1000 AS decimal(3, 2))": "overflow",
+    "NULL AND false": False,
+    "NULL OR true": True,
+    "NOT NULL": None,
+    "NULL IS NULL": True,
+    "1 IS DISTINCT FROM NULL": True,
+    "1 IN (2, NULL)": None,
+    "1 IN (1, NULL)": True,
+    "1 NOT IN (2, 3)": True,
+    "'a%b' LIKE 'a!%_' ESCAPE '!'": True,
+    "'abc' LIKE '%b%'": True,
+    "'abc' NOT LIKE 'b%'": True,
+    "'aXbXc' LIKE 'a%X%c'": True,
+    "CASE 2 WHEN 1 THEN 'a' WHEN 2 THEN 'b' END": "b",
+    "CASE WHEN false THEN 1 END": None,
+    "COALESCE(NULL, 2, 3)": 2,
+    "NULLIF(1, 1)": None,
+    "IF(1 > 2, 'a', 'b')": "b",
+    "GREATEST(1, 2.5)": Decimal("2.5"),
+    "'a' || 'b' || NULL": None,
+    "concat('a', 'b', 'c')": "abc",
+    "concat_ws('-', 'a', NULL, 'b')": "a-b",
+    "array_join(ARRAY[1, NULL, 2], ',', '?')": "1,?,2",
+    "ARRAY[1, 2][2]": 2,
+    "ARRAY[1, 2][3]": "no element 3",
+    "element_at(ARRAY[1, 2], 3)": None,
+    "cardinality(ARRAY[1, 2])": 2,
+    "contains(ARRAY['a'], 'a')": True,
+    "substr('abcdef', 2, 3)": "bcd",
+    "substr('abcdef', -2)": "ef",
+    "upper(trim('  x '))": "X",
+    "length('äö')": 2,
+    "replace('aXa', 'X', 'b')": "aba",
+    "strpos('abc', 'c')": 3,
+    "round(2.5)": Decimal("3.0"),
+    "round(-2.5e0)": -3.0,
+    "round(1234.567e0, 2)": 1234.57,
+    "floor(-1.5e0)": -2.0,
+    "ceil(1.2)": Decimal("2.0"),
+    "abs(-3)": 3,
+    "power(2, 10)": 1024.0,
+    "sqrt(-1) = sqrt(-1)": False,
+    "mod(7, 4)": 3,
+    "sign(-2)": -1,
+}
+
+
+@pytest.mark.parametrize("text", SCALARS)
+def test_scalar(text: str) -> None:
+    query = f"SELECT * FROM t MATCH_RECOGNIZE (MEASURES {text} AS m PATTERN (A+) DEFINE A AS true)"
+    wanted = SCALARS[text]
+    if wanted in ("overflow", "not an integer", "no element 3"):
+        with pytest.raises(QueryError, match=wanted):
+            evaluated(query)
+    else:
+        found = evaluated(query)
+        assert found == wanted
+        assert type(found) is type(wanted)
+
+
+def evaluated(query: str) -> Any:
+    """The one value of a query, without DuckDB around it."""
+    clause = query.split("MATCH_RECOGNIZE (", 1)[1][:-1]
+    return rows_of(clause, TICKS)[0][0]

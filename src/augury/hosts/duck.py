@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
 
 from augury.errors import HostError
+from augury.ir.sql_types import DAY_SECONDS, INTERVAL, MONTHS
 
 DIVIDE = "augury_divide"
 """Division of SQL: of integers an integer, of anything else what DuckDB divides."""
@@ -28,6 +29,23 @@ PREPARATION = (
 )
 
 LOCK = ("SET enable_external_access = false", "SET lock_configuration = true")
+
+
+def _durations(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Intervals without months as durations, which they were before DuckDB read them: it has one type for both."""
+    in_list = pa.types.is_list(column.type)
+    rows = column.to_pylist()
+    if any(v is not None and v.months for row in rows for v in (row or () if in_list else (row,))):
+        return column
+    values = [None if row is None else [_micros(v) for v in row] for row in rows] if in_list else map(_micros, rows)
+    whole, type = (pa.list_(pa.int64()), pa.list_(INTERVAL)) if in_list else (pa.int64(), INTERVAL)
+    return pa.chunked_array([pa.array(list(values), whole).cast(type)])
+
+
+def _micros(interval: Any) -> int | None:
+    if interval is None:
+        return None
+    return int(interval.days * DAY_SECONDS * 1_000_000 + interval.nanoseconds // 1000)
 
 
 class Duck:
@@ -66,10 +84,13 @@ class Duck:
     def query(self, text: str) -> pa.Table:
         """The rows of a query."""
         try:
-            relation = self._connection.sql(text)
-            return relation.to_arrow_table()
+            table = self._connection.sql(text).to_arrow_table()
         except duckdb.Error as e:
             raise HostError("A792", f"DuckDB cannot run what surrounds the row patterns: {e}") from e
+        for k, field in enumerate(table.schema):
+            if field.type == MONTHS or (pa.types.is_list(field.type) and field.type.value_type == MONTHS):
+                table = table.set_column(k, field.name, _durations(table.column(k)))
+        return table
 
     def _register(self, name: str, table: pa.Table) -> None:
         try:

@@ -105,7 +105,7 @@ def _column(written: Expression, scope: Scope, where: str) -> int:
         scope.unknown_column(name)
         return 0
     type = scope.schema.field(column).type
-    if family(type) in (Family.LIST, Family.OTHER):
+    if pa.types.is_nested(type):
         scope.error("A717", f"{where} cannot use `{name.text}`, which is {sql_name(type)}", written.span)
     return column
 

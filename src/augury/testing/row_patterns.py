@@ -42,7 +42,7 @@ def row_patterns(
         options: list[st.SearchStrategy[RowPattern]] = [
             some.map(Concatenation),
             some.map(Alternation),
-            st.builds(lambda b, n, r: Quantified(b, *n, r), body, bounds, st.booleans()),
+            st.builds(lambda b, n, r: Quantified(b, n[0], n[1], r), body, bounds, st.booleans()),
         ]
         if loops_of_nothing:
             options.append(some.map(Permutation))

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from augury.errors import Diagnostic, QueryError
+from augury.errors import Diagnostic, HostError, QueryError
 from augury.ir.row_expression import (
     Aggregate,
     Classifier,
@@ -28,7 +28,12 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     """The values of a column as `sql_functions` computes with them: times as ticks, the rest as Python has them."""
     type = plain(column.type)
     values: list[Any] = column.cast(_ticked(type)).to_pylist()
-    return values
+    if family(type) is not Family.MONTHS:
+        return values
+    if any(v is not None and (v.days or v.nanoseconds) for v in values):
+        help = "keep months apart from days and shorter times"
+        raise HostError("A798", "a column holds intervals of months and days together", help)
+    return [None if v is None else v.months for v in values]
 
 
 def _ticked(type: pa.DataType) -> pa.DataType:
