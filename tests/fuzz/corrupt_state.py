@@ -133,7 +133,7 @@ def corrupted_facts(facts: Any, one: random.Random) -> Any:
     match value:
         case str() if value and one.random() < 0.8:
             at = one.randrange(len(value))
-            holder[key] = value[:at] + one.choice(["", "x", "'", "9", ")", "é", value]) + value[at + 1 :]
+            holder[key] = value[:at] + one.choice(["", "x", "\0", "\r", "'", "9", ")", "é", value]) + value[at + 1 :]
         case int() if one.random() < 0.7:
             holder[key] = one.choice([value + 1, value - 1, -value, value * 10, *NUMBERS])
         case _ if one.random() < 0.2 and isinstance(holder, dict):
