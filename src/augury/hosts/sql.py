@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from augury.match_recognize.reader import RowPatternTable, Statement
 
 MAX_STEPS = 5_000_000
-"""Steps of the search at one row, some 20 seconds in the reference evaluator."""
+"""Steps of the search at one row, beside those that its partition's rows need: some 20 seconds."""
 
 SHOWN_ROWS = 20
 """Rows that `repr` of a result shows."""

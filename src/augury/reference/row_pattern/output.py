@@ -32,7 +32,7 @@ def match_rows(bound: BoundRowPattern, partition: pa.Table, budget: Budget) -> p
     columns = {c: python_values(partition.column(c)) for c in _used_columns(bound)}
     evaluator = Evaluator(columns, partition.num_rows, bound.source)
     order = columns[bound.order_by[0].column] if bound.within is not None else None
-    search = Search(bound, States(bound.pattern), evaluator, order, budget.check)
+    search = Search(bound, States(bound.pattern), evaluator, order, budget)
     written = _Written([], [[] for _ in bound.measures])
     row, number, mapped_to = 0, 1, 0
     while row < partition.num_rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -96,9 +96,9 @@ class Search:
         states: States,
         evaluator: Evaluator,
         order: list[Any] | None,
-        check: Callable[[int], None],
+        budget: Budget,
     ) -> None:
-        self.bound, self.states, self.evaluator, self.order, self.check = bound, states, evaluator, order, check
+        self.bound, self.states, self.evaluator, self.order, self.budget = bound, states, evaluator, order, budget
         self.depends = dependence(bound)
         self.wanted = wanted_variables(bound)
         # States by the row they were reached at; where conditions see everything, by the number of rows mapped.
@@ -120,7 +120,7 @@ class Search:
             while True:
                 steps += 1
                 if steps & 1023 == 0:
-                    self.check(steps)
+                    self.budget.check(steps, self.evaluator.rows)
                 row = start + len(mapping)
                 reached = self._reached.setdefault(row, set())
                 place = self._place(state, mapping)
@@ -218,17 +218,22 @@ def _alone(condition: RowExpression, variable: str) -> bool:
     return True
 
 
+STEPS_A_ROW = 100
+"""Steps at one candidate that a long match may take for each row of its partition, beside the budget."""
+
+
 class Budget:
     """Steps that the search at one row may take before it is stopped."""
 
     def __init__(self, steps: int, bound: BoundRowPattern) -> None:
         self.steps, self.bound = steps, bound
 
-    def check(self, steps: int) -> None:
-        """Fail if a search has taken more than it may."""
-        if steps > self.steps:
+    def check(self, steps: int, rows: int) -> None:
+        """Fail if a search in a partition of so many rows has taken more than it may."""
+        allowed = self.steps + STEPS_A_ROW * rows
+        if steps > allowed:
             variables = [p for p in parts_of(self.bound.pattern) if isinstance(p, Variable)]
             span = self.bound.pattern.span if not variables else variables[0].span | variables[-1].span
             help = "make conditions stricter, bound quantifiers or add WITHIN; or raise max_steps"
-            message = f"the search for a match at one row took more than {self.steps} steps"
+            message = f"the search for a match at one row took more than {allowed} steps"
             raise QueryError([Diagnostic("A741", message, span, "too many ways to match", help)], self.bound.source)
