@@ -15,6 +15,7 @@ import augury
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
 from augury.compiler import compile_program, load
+from augury.errors import HostError
 from augury.options import Options
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.state import FOREVER, Kernel
@@ -80,14 +81,13 @@ def test_sums_over_a_million_million_lists() -> None:
     assert many <= 2 * few
 
 
-def test_what_does_not_fit_64_bits_is_null() -> None:
+def test_sums_near_the_limit_of_64_bits_are_exact() -> None:
     text = "SEQ(A+ a[], B b) OUTPUT COUNT RETURN sum(a[].x) AS s, avg(a[].x) AS m, sum(a[].y) AS f, min(a[].x) AS lo"
-    (count, s, m, f, lo), _ = work(text, blocks("AB", 90), "eager-nfa")
-    assert (count, s, m, lo) == (2**61, None, 45.5, 1)
-    assert f == pytest.approx(2.0**89 * 0.1 * 45 * 91)
-    # Beyond 10^280 lists even their number is not known well enough for an average.
-    (count, s, m, f, lo), _ = work(text, blocks("AB", 1_000), "eager-nfa")
-    assert (count, s, m, f, lo) == (2**61, None, None, None, 1)
+    (count, s, m, f, lo), _ = work(text, blocks("AB", 53), "eager-nfa")
+    assert (count, s, m, lo) == (2**53 - 1, 2**52 * 27 * 53, 27.0, 1)
+    assert f == pytest.approx(2.0**52 * 0.1 * 27 * 53)
+    with pytest.raises(HostError, match="sum"):
+        work(text, blocks("AB", 60), "eager-nfa")
 
 
 def test_large_integers_are_summed_exactly() -> None:

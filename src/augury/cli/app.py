@@ -165,8 +165,8 @@ def match_command(
             sys.stdout.flush()
         else:
             write_file(shown.to_arrow(), format, out)
-        if len(shown) < len(matches):
-            typer.echo(f"{len(matches) - len(shown)} more matches not shown (--limit {limit})", err=True)
+        if len(shown) < matches.count():
+            typer.echo(f"{matches.count() - len(shown)} more matches not shown (--limit {limit})", err=True)
 
 
 @app.command("check")

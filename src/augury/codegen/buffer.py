@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augury.codegen.counting import plus
 from augury.codegen.prelude import INT_MAX, INT_MIN, mix, natural
 
 
@@ -168,13 +169,12 @@ def count(
     stamp: NDArray[Any],
     each: NDArray[Any],
 ) -> int:
-    """How many matches end at each of the nodes `OUT[:nf]`, without writing them out; 2**61 is that many or more.
+    """How many matches end at each of the nodes `OUT[:nf]`, without writing them out; MANY if they are too many.
 
     The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
     same for every final node; the others are counted again for each, every `fork` once: from there on the way back is
     not one to a single predecessor. The number of nodes that were looked at.
     """
-    most = 2**61
     looked = int(NE.shape[0])
     for node in range(NE.shape[0]):
         if NP[node] >= 0 and NM[node] == -1:
@@ -190,10 +190,10 @@ def count(
             before = NP[node] if at == -2 else XN[at]
             at = NM[node] if at == -2 else XX[at]
             if before >= 0:
-                ways[node] = min(most, ways[node] + ways[before])
+                ways[node] = plus(ways[node], ways[before])
                 earliest[node] = min(earliest[node], earliest[before])
             elif before == -1:
-                ways[node] = min(most, ways[node] + 1)
+                ways[node] = plus(ways[node], 1)
                 earliest[node] = min(earliest[node], start[NE[node]])
             else:
                 # A history that was thrown away because it had expired.
@@ -216,18 +216,18 @@ def count(
                 stamp[node] = f
                 depth -= 1
                 if depth >= 0:
-                    total[depth] = min(most, total[depth] + value[node])
+                    total[depth] = plus(total[depth], value[node])
                 continue
             before = NP[node] if at == -2 else XN[at]
             cursor[depth] = NM[node] if at == -2 else XX[at]
             if before == -1:
                 if start[NE[node]] >= limit:
-                    total[depth] += 1
+                    total[depth] = plus(total[depth], 1)
             elif before >= 0 and NT[before] >= limit:
                 if earliest[before] >= limit:
-                    total[depth] = min(most, total[depth] + ways[before])
+                    total[depth] = plus(total[depth], ways[before])
                 elif stamp[fork[before]] == f:
-                    total[depth] = min(most, total[depth] + value[fork[before]])
+                    total[depth] = plus(total[depth], value[fork[before]])
                 else:
                     depth += 1
                     stack[depth] = fork[before]

@@ -228,7 +228,7 @@ class LazyKernel(Consuming):
             return reporting.counted(live, np.arange(len(each)), each, weighed)
         return SharedMatches(
             reporting.positive,
-            lambda: taken.count(self.span, self.support)[0],
+            lambda: taken.total(self.span, self.support),
             lambda: (
                 reporting.match_set(found, taken.rank, taken.time, taken.rows)
                 for found in taken.batches(self.span, self.support)

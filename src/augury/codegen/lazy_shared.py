@@ -40,13 +40,18 @@ class Snapshot:
     rows: Integers
 
     def count(self, span: int, support: Tier) -> tuple[int, Integers]:
-        """How many new matches there are, in all and by the event that completes them."""
+        """How many new matches there are, in all and by the event that completes them; MANY if they are too many."""
         mask, k = self._mask(), len(self.starts) - 1
         square = (np.zeros((k, k), dtype=np.int64) for _ in range(2))
         rows = np.zeros(k, dtype=np.int64), np.zeros((len(mask) + 1, k), dtype=np.int64)
         each = np.zeros(len(mask), dtype=np.int64)
         total = support("count_sequences", self.first, mask, self.rank, self.time, span, *square, *rows, each)
         return int(total), each
+
+    def total(self, span: int, support: Tier) -> int:
+        """How many new matches there are, exact however many they are."""
+        n = self.count(span, support)[0]
+        return n if n >= 0 else sum(self.segment(span, support).totals(support))
 
     def weigh(
         self, span: int, support: Tier, totals: Totals, variables: Sequence[str], weights: tuple[Floats, Integers]

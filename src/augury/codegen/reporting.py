@@ -21,7 +21,7 @@ from augury.plan import Absence
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
-from augury.runtime.matches import MatchSet
+from augury.runtime.matches import MatchSet, exact
 from augury.runtime.state import FOREVER
 
 MOST_EVENTS = 2**31 - 1
@@ -367,16 +367,18 @@ class Reporting:
 
     def counted(self, live: Remembered, events: Integers, counts: Integers, weighed: Weighed) -> MatchSet:
         """The numbers of matches that `events` complete, and what they are `weighed`, summed up by event."""
-        some = np.flatnonzero(counts > 0)
+        some = np.flatnonzero(counts)
         last, places = np.unique(events[some], return_inverse=True)
         if not len(last):
             return self.nothing
+        if counts.min() < 0:
+            exact(None, "the number of matches")
         sums = [0] * len(last)
         for place, count in zip(places.tolist(), counts[some].tolist(), strict=True):
             sums[place] += count
         time, rows = live.events.view("time")[last], live.events.view("rows")[last]
         empty = row_lists(np.zeros(len(last) + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
-        counts = np.array([min(2**61, total) for total in sums], dtype=np.int64)
+        counts = np.array([exact(total, "the number of matches") for total in sums], dtype=np.int64)
         totals: tuple[tuple[Value, ...], ...] = ()
         if self.totals:
             joined = weighed.take(some).by_place(self.support, places, len(last), self.totals)

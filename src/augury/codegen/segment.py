@@ -8,8 +8,9 @@ sequences become one with a node for each event and one for "this event or an ea
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
@@ -25,9 +26,6 @@ from augury.runtime.batch import Integers
 
 CHUNK = 1 << 18
 """How many events of matches are written out at a time."""
-
-MOST = 2**61
-"""What compiled code counts up to; it stands for that many or more."""
 
 NODES = ("NE", "NP", "NC", "NT", "NM")
 EDGES = ("XN", "XX")
@@ -61,9 +59,11 @@ class Segment:
     def totals(self, support: Tier) -> list[int]:
         """`count`, exact however many they are."""
         counts: list[int] = self.count(support).tolist()
-        if max(counts, default=0) < MOST:
-            return counts
-        return [self._ways(f)[int(self.finals[f])] for f in range(len(self.finals))]
+        if self.span < 0 and min(counts, default=0) < 0:
+            # Without a window, the ways back from a node are the same whichever final node they are counted for.
+            ways = self._ways_of(int(final) for final in self.finals)
+            return [ways[int(final)] for final in self.finals]
+        return [n if n >= 0 else self._ways(f)[int(self.finals[f])] for f, n in enumerate(counts)]
 
     def walks(self, f: int, numbers: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
         """The matches of these numbers among those of a final node: events with their components, in order."""
@@ -99,8 +99,12 @@ class Segment:
 
     def _ways(self, f: int) -> dict[int, int]:
         """The number of ways back from every node that final node f leads to, without any limit."""
-        final = int(self.finals[f])
-        reached, pending = {final}, [final]
+        return self._ways_of([int(self.finals[f])], f)
+
+    def _ways_of(self, finals: Iterable[int], f: int = 0) -> dict[int, int]:
+        """The number of ways back from `finals` and every node that they lead to, inside the window of the f-th."""
+        reached = set(finals)
+        pending = list(reached)
         while pending:
             fresh = {before for before in self._before(pending.pop()) if before >= 0} - reached
             reached |= fresh
@@ -140,7 +144,7 @@ def write_out(
 def count_ways(
     support: Tier, finals: Integers, buffer: Mapping[str, npt.NDArray[Any]], start: Integers, span: int
 ) -> Integers:
-    """How many matches end at each of the nodes `finals`, `MOST` for that many or more."""
+    """How many matches end at each of the nodes `finals`, `MANY` for more than 64 bits can count."""
     scratch = (np.empty(len(buffer["NE"]) + 1, dtype=np.int64) for _ in range(7))
     stamp = np.full(len(buffer["NE"]) + 1, -1, dtype=np.int64)
     each = np.zeros(len(finals), dtype=np.int64)
@@ -185,11 +189,6 @@ def weigh_ways(
     return found, int(looked)
 
 
-def total(counts: Integers) -> int:
-    """The sum of such numbers, `MOST` for that many or more."""
-    return min(MOST, sum(map(int, counts)))
-
-
 def sample(support: Tier, segments: Sequence[Segment], size: int, seed: int | None) -> list[tuple[int, Expanded]]:
     """`size` of the matches of all segments, or all if they are fewer; each set of them is equally likely.
 
@@ -212,7 +211,7 @@ def _distinct(random: Random, bound: int, size: int) -> set[int]:
     """`size` numbers below `bound`, which may be too great for `Random.sample`."""
     if size >= bound:
         return set(range(bound))
-    if bound < MOST:
+    if bound <= sys.maxsize:
         return set(random.sample(range(bound), size))
     numbers: set[int] = set()
     while len(numbers) < size:

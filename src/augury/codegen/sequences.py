@@ -9,12 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from augury.codegen.counting import plus, times
 from augury.codegen.prelude import lower_bound
-
-
-def capped(a: int, b: int) -> int:
-    """The product, 2**61 standing for that many or more."""
-    return 2**61 if float(a) * float(b) >= 2.0**61 else a * b
 
 
 def count_sequences(
@@ -31,7 +27,7 @@ def count_sequences(
 ) -> int:
     """How many sequences of one event for each bit of `mask` there are that end with event `i0` or a later one.
 
-    `each` gets their number for each event.
+    `each` gets their number for each event. Numbers that are too great are MANY.
 
     Concurrent events are a matrix that leads from "the first j are bound" to one more; the product over the groups of a
     window tells the number of ways. It slides as a queue made of two stacks: F has, for each group of the older half,
@@ -66,7 +62,7 @@ def count_sequences(
                         c[s] += (mask[e] >> s) & 1
                 for s in range(k - 1):
                     for q in range(k):
-                        R[s, q] = min(2**61, R[s, q] + capped(c[s], R[s + 1, q]))
+                        R[s, q] = plus(R[s, q], times(c[s], R[s + 1, q]))
                 for e in range(first, x + 1):
                     for q in range(k):
                         F[e, q] = R[0, q]
@@ -82,13 +78,13 @@ def count_sequences(
             ways = 0
             for s in range(k):
                 start = F[lo, s] if lo < middle else (1 if s == 0 else 0)
-                ways = min(2**61, ways + capped(start, A[s, k - 1]))
-            total = min(2**61, total + capped(ways, ends))
+                ways = plus(ways, times(start, A[s, k - 1]))
+            total = plus(total, times(ways, ends))
             for e in range(max(at, i0), end):
                 each[e] = ways * ((mask[e] >> (k - 1)) & 1)
         for q in range(k - 1, 0, -1):
             for s in range(k):
-                A[s, q] = min(2**61, A[s, q] + capped(A[s, q - 1], c[q - 1]))
+                A[s, q] = plus(A[s, q], times(A[s, q - 1], c[q - 1]))
         at = end
     return total
 

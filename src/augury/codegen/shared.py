@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from augury.codegen.reporting import Expanded, Reporting
-from augury.codegen.segment import Segment, sample, total
+from augury.codegen.segment import Segment, sample
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import SharedMatches
 
@@ -17,7 +17,7 @@ class SharedReporting(Reporting):
         """The matches of all segments, in their order."""
         return SharedMatches(
             self.positive,
-            lambda: min(2**61, sum(total(segment.count(self.support)) for segment in segments)),
+            lambda: sum(sum(segment.totals(self.support)) for segment in segments),
             lambda: (batch for segment in segments for batch in self._batches(segment)),
             lambda size, seed: self.sampled(segments, size, seed),
         )

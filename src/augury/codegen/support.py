@@ -16,7 +16,16 @@ def support_source() -> KernelSource:
     >>> "expand" in support_source().entries
     True
     """
-    names = ("buffer.py", "chains.py", "ordering.py", "rates.py", "sequences.py", "standardising.py", "weighing.py")
+    names = (
+        "buffer.py",
+        "chains.py",
+        "counting.py",
+        "ordering.py",
+        "rates.py",
+        "sequences.py",
+        "standardising.py",
+        "weighing.py",
+    )
     texts = [files("augury.codegen").joinpath(name).read_text(encoding="utf-8") for name in names]
     # Without their imports: what these name is in the prelude.
     body = "\n\n".join(text[text.index("\ndef ") + 1 :] for text in texts)

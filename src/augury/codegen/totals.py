@@ -22,6 +22,7 @@ from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.dictionary import StringDictionary, ranks
 from augury.runtime.events import EventStore
+from augury.runtime.matches import exact
 from augury.schema import Kind
 
 Floats = npt.NDArray[np.float64]
@@ -31,9 +32,6 @@ EXACT = 2.0**100
 
 TOO_MANY = 10**280
 """Numbers of ways that are not told apart any more."""
-
-MOST = 2**61
-"""What numbers of matches are counted up to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,7 +176,7 @@ class Totals:
         column = -1 if a.argument is None else self._column[_of_event(a.argument)]
         numbers = _integers(weighed.sums[:, self.sums.index((a.variable, column, False))])
         if a.function == "count":
-            return [min(MOST, n) for n in numbers]
+            return [exact(n, f"count({a.variable})") for n in numbers]
         if a.function in ("min", "max"):
             keys = weighed.least[:, self.keys.index((a.variable, column, a.function == "max"))]
             ordered = (~keys if a.function == "max" else keys).tolist()
@@ -187,17 +185,19 @@ class Totals:
         t = self.sums.index((a.variable, column, True))
         sums: list[Any] = weighed.sums[:, t, 0].tolist()
         whole = self.specs[column].kind is not Kind.FLOAT
-        # More ways than a float can tell: their sum is unknown too.
-        numbers = [n if n < TOO_MANY else 0 for n in numbers]
         if whole:
-            exact = [n * greatest[t] < EXACT for n in numbers]
+            known = [n * greatest[t] < EXACT for n in numbers]
             totals = _integers(weighed.sums[:, t])
-            sums = [total if fits else s for total, s, fits in zip(totals, sums, exact, strict=True)]
+            sums = [total if fits else s for total, s, fits in zip(totals, sums, known, strict=True)]
         if a.function == "avg":
             return [representable(s / n) if n else None for s, n in zip(sums, numbers, strict=True)]
+        if not whole:
+            return [representable(s) if n else None for s, n in zip(sums, numbers, strict=True)]
         # A float among integers is a sum too great to be known exactly.
-        kind = int if whole else float
-        return [representable(s) if n and isinstance(s, kind) else None for s, n in zip(sums, numbers, strict=True)]
+        what = f"sum({a.variable})"
+        return [
+            exact(s if isinstance(s, int) else None, what) if n else None for s, n in zip(sums, numbers, strict=True)
+        ]
 
     def _reader(self, column: int, by_rank: Mapping[int, str]) -> Any:
         match self.specs[column].kind:

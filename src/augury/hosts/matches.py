@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from augury import arguments
 from augury.compiler import CompiledQuery
+from augury.errors import HostError
 from augury.hosts.columns import match_columns, return_columns, times, variable_column
 from augury.hosts.render import cell, html_table, text_table
 from augury.hosts.reorder import Arrivals
@@ -21,11 +23,15 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches, enumerated
+from augury.runtime.shared import FoundMatches, enumerated, size
+from augury.schema import INT_MAX
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+MOST_EVENTS = 2**31 - 1
+"""Matches that can be chosen at once, as many as a list array of Arrow can hold."""
 
 BLOCK = 1024
 """Matches that iteration turns into Python objects at a time."""
@@ -96,7 +102,18 @@ class Matches(Sequence[Match]):
         return cls(MatchSet.of((), []), Arrivals.none(pa.schema([])), None)
 
     def __len__(self) -> int:
-        return len(self.found)
+        """How many matches there are; more than `len` can say in Python is an error, `count()` tells any number."""
+        found = self.count()
+        if found > sys.maxsize:
+            raise HostError(
+                "A564",
+                f"too many matches for len(): {found}",
+                "ask for count(), which is exact whatever the number",
+            )
+        return found
+
+    def __bool__(self) -> bool:
+        return self.count() > 0
 
     def __iter__(self) -> Iterator[Match]:
         for part in self._parts():
@@ -118,11 +135,12 @@ class Matches(Sequence[Match]):
 
     def __getitem__(self, index: int | slice) -> Match | Matches:
         if isinstance(index, slice):
-            return self._take(np.array(range(len(self))[index], dtype=np.int64))
+            return self._take(_positions(range(self.count())[index]))
         index = operator.index(index)
-        k = index + len(self) if index < 0 else index
-        if not 0 <= k < len(self):
-            raise IndexError(f"there are {len(self)} matches, none at {index}")
+        found = self.count()
+        k = index + found if index < 0 else index
+        if not 0 <= k < found:
+            raise IndexError(f"there are {found} matches, none at {index}")
         return _objects(self, self.found.take(np.array([k])))[0]
 
     def _take(self, positions: Integers) -> Matches:
@@ -130,7 +148,9 @@ class Matches(Sequence[Match]):
 
     def count(self, value: object = None) -> int:
         """How many matches there are, without writing them out; with a `value`, how many are equal to it."""
-        return len(self) if value is None else sum(1 for match in self if isinstance(value, Match) and match == value)
+        if value is None:
+            return size(self.found)
+        return sum(1 for match in self if isinstance(value, Match) and match == value)
 
     def head(self, size: int = 10) -> Matches:
         """The first `size` matches; compressed ones are written out no further."""
@@ -202,8 +222,9 @@ class Matches(Sequence[Match]):
         return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
-        title = "1 match" if len(self) == 1 else f"{len(self)} matches"
-        if len(self) > SHOWN:
+        found = self.count()
+        title = "1 match" if found == 1 else f"{found} matches"
+        if found > SHOWN:
             title += f", the first {SHOWN}:"
         head = self[:SHOWN]
         rows = [[cell(v) for v in row.values()] for row in head._rows(to_shown)]
@@ -215,6 +236,18 @@ class Matches(Sequence[Match]):
 
     def _repr_html_(self) -> str:
         return html_table(*self._summary())
+
+
+def _positions(chosen: range) -> Integers:
+    """The numbers of a slice of the matches."""
+    some = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
+    if some > MOST_EVENTS or (some and max(chosen[0], chosen[-1]) > INT_MAX):
+        raise HostError(
+            "A564",
+            f"too many matches for a slice: {some}",
+            "iterate over the matches, or take to_batches()",
+        )
+    return np.array(chosen, dtype=np.int64)
 
 
 def _objects(matches: Matches, found: MatchSet) -> list[Match]:

@@ -10,6 +10,7 @@ from augury.ir.functions import representable
 from augury.ir.predicate import Aggregate, Value
 from augury.reference.conditions import Conditions
 from augury.reference.find import Candidate
+from augury.runtime.matches import exact
 
 
 def totals(given: Conditions, matches: Sequence[Candidate]) -> tuple[Value, ...]:
@@ -29,6 +30,8 @@ def _over(a: Aggregate, given: Conditions, matches: Sequence[Candidate]) -> Valu
         present = [v for v in values if isinstance(v, float)]
         total = _sum(present)
         return representable(total if a.function == "sum" else total / len(present))
+    if a.function == "sum" and any(v is not None for v in values):
+        return exact(sum(v for v in values if isinstance(v, int)), f"sum({a.variable})")
     return aggregate(a.function, values)
 
 

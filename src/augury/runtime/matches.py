@@ -10,8 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.errors import HostError, TooManyMatches
 from augury.ir.predicate import Value
 from augury.runtime.batch import Integers
+from augury.schema import INT_MAX, INT_MIN
+
+MOST_ROWS = 2**31 - 1
+"""Rows that one column of lists can hold, whose offsets have 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,12 @@ class MatchSet:
         assert all(p.variables == variables for p in sets)
         if len(sets) < 2:
             return sets[0] if sets else cls.of(variables, ())
+        for v in range(len(variables)):
+            if sum(len(p.rows[v].values) for p in sets) > MOST_ROWS:
+                raise TooManyMatches(
+                    f"{sum(map(len, sets))} matches bind more than {MOST_ROWS} events to `{variables[v]}`\n"
+                    " = help: write the matches out in pieces, with to_batches()"
+                )
         scores = [p.probability for p in sets]
         return cls(
             variables,
@@ -134,3 +145,20 @@ class MatchSet:
             np.concatenate([p.completed_by for p in sets]),
             tuple(row for p in sets for row in p.totals),
         )
+
+
+def exact(total: int | None, what: str) -> int:
+    """A count or sum over all matches that an event completes; one that 64 bits do not hold, or None, is an error.
+
+    >>> exact(2**63 - 1, "the number of matches") == 2**63 - 1
+    True
+    """
+    if total is None or not INT_MIN <= total <= INT_MAX:
+        raise HostError(
+            "A563",
+            f"the result of OUTPUT COUNT does not fit 64 bits: {what} that an event completes is "
+            + ("too great" if total is None else f"{total:.6g}" if abs(total) < 10**300 else "over 10^300"),
+            "shorten WITHIN, add predicates or a partition key, bound the iteration (`{1,20}`), or ask for OUTPUT ALL "
+            "with compressed=True, whose count() is exact whatever the number",
+        )
+    return total

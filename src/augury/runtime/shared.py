@@ -25,9 +25,6 @@ class SharedMatches:
     batches: Callable[[], Iterator[MatchSet]]
     sample: Callable[[int, int | None], MatchSet]
 
-    def __len__(self) -> int:
-        return self.count()
-
     def __iter__(self) -> Iterator[Found]:
         for batch in self.batches():
             yield from batch
@@ -52,6 +49,11 @@ class SharedMatches:
 
 FoundMatches: TypeAlias = "MatchSet | SharedMatches"
 """What a kernel reports."""
+
+
+def size(found: FoundMatches) -> int:
+    """How many matches there are, of shared ones exact whatever the number, which `len` could not say."""
+    return len(found) if isinstance(found, MatchSet) else found.count()
 
 
 def enumerated(found: FoundMatches) -> MatchSet:
