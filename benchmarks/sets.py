@@ -183,7 +183,7 @@ def against_eager(quick: bool) -> Iterator[Figure]:
             part = batches if size == table.num_rows else cut(table.slice(0, size), 10_000)
             for types in QUERIES if window == 50 else QUERIES[:1]:
                 text = _sequence(types, where, window)
-                options = Options(jit=True, merge=False, max_matches=10**9, max_runs=10**8)
+                options = Options(jit=True, merge=False, max_matches=10**9, max_partial_matches=10**8)
                 kernels = {
                     plan: (_kernel(text, table, replace(options, plan=plan)), part)
                     for plan in ("linked", "eager-nfa", "lazy-chain")

@@ -20,7 +20,8 @@ def raised() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(
-                    ast.Name("HostError" | "UnsupportedPlan" | "FunctionFailed"), [ast.Constant(str(code)), message, *_]
+                    ast.Name("HostError" | "UnsupportedPlan" | "FunctionFailed" | "BudgetExceeded" | "TooManyMatches"),
+                    [ast.Constant(str(code)), message, *_],
                 ):
                     yield code, beginning(message)
 

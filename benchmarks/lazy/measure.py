@@ -96,7 +96,7 @@ def compiled(
     text: str, table: pa.Table, variant: Variant, cache: Path | None, **more: Any
 ) -> tuple[CompiledQuery, Options]:
     """The query taken through every stage; `Unavailable` says what is missing."""
-    base = Options(jit=True, cache_dir=cache, max_matches=10**9, max_partial_matches=10**9, max_runs=10**8)
+    base = Options(jit=True, cache_dir=cache, max_matches=10**9, max_partial_matches=10**9)
     known = {f.name for f in fields(Options)}
     if missing := [name for name in variant.options if name not in known]:
         raise Unavailable(f"this release has no option `{missing[0]}`")

@@ -13,8 +13,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
-from augury.errors import AuguryError, AuguryWarning, HostError, QueryError, TooManyMatches, UnsupportedPlan
+from augury.errors import (
+    AuguryError,
+    AuguryWarning,
+    BudgetExceeded,
+    HostError,
+    QueryError,
+    TooManyMatches,
+    UnsupportedPlan,
+)
 from augury.explain.text import STAGES as _STAGES
 from augury.explain.text import explain_program, explain_text, unknown_stage
 from augury.hosts.calibration import Calibration, Decile, calibration
@@ -30,6 +39,7 @@ from augury.printable import printable
 from augury.schema import EventSchema
 
 if TYPE_CHECKING:
+    import datetime as dt
     import os
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
@@ -41,6 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AuguryError",
     "AuguryWarning",
+    "BudgetExceeded",
     "Calibration",
     "Decile",
     "Empirical",
@@ -91,7 +102,8 @@ def compile(
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
     max_partial_matches: int = 5_000_000,
-    max_runs: int = 2_000_000,
+    max_memory: int | str | None = None,
+    timeout: float | str | dt.timedelta | None = None,
     jit: bool | None = None,
     merge: bool = True,
     counters: bool = False,
@@ -113,13 +125,17 @@ def compile(
         loss=loss,
         max_matches=max_matches,
         max_partial_matches=max_partial_matches,
-        max_runs=max_runs,
+        max_memory=max_memory,
+        timeout=timeout,
         jit=jit,
         merge=merge,
         counters=counters,
         cache_dir=cache_dir,
     )
-    return compile_program(query_source(query), known.schema, options, measure=known.measure())
+    options = options.watched()
+    assert options.budget is not None
+    with within(options.budget):
+        return compile_program(query_source(query), known.schema, options, measure=known.measure())
 
 
 def explain(
@@ -140,7 +156,8 @@ def explain(
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
     max_partial_matches: int = 5_000_000,
-    max_runs: int = 2_000_000,
+    max_memory: int | str | None = None,
+    timeout: float | str | dt.timedelta | None = None,
     jit: bool | None = None,
     merge: bool = True,
     counters: bool = False,
@@ -180,7 +197,8 @@ def explain(
         loss=loss,
         max_matches=max_matches,
         max_partial_matches=max_partial_matches,
-        max_runs=max_runs,
+        max_memory=max_memory,
+        timeout=timeout,
         jit=jit,
         merge=merge,
         counters=counters,

@@ -100,8 +100,12 @@ class UnsupportedPlan(HostError):
     """The plan that was asked for cannot run this query."""
 
 
-class TooManyMatches(AuguryError):
-    """The result is larger than the caller allowed; nothing of it was returned."""
+class BudgetExceeded(HostError):
+    """A query needs more than its budget: `max_memory`, `timeout`, or one of the limits below."""
+
+
+class TooManyMatches(BudgetExceeded):
+    """More matches, or partial matches, than `max_matches` or `max_partial_matches` allow; none was returned."""
 
 
 def names(words: Iterable[str]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from augury.budget import Budget, default_memory
 from augury.loss import LossModel
 from augury.plan.statistics import Statistics
 
@@ -17,8 +18,9 @@ class Options:
 
     `plan` forces an evaluator by name, `order` the order in which a lazy one binds the variables, `negation` when it
     looks for negated parts; `statistics` are what the caller knows of the stream. `parameters` give values to the bare
-    names of the query, `functions` are Python functions it may call. `max_matches`, the reference's
-    `max_partial_matches` and the automata's `max_runs` stop an explosion with an error. With `jit` off a kernel runs as
+    names of the query, `functions` are Python functions it may call. `max_matches`,
+    `max_partial_matches`, `max_memory` (in bytes, None for half of what there is) and `timeout` (in seconds) stop an
+    explosion with an error; `budget` is what watches the last two while the query runs. With `jit` off a kernel runs as
     the plain Python it is written in, with None until that takes long; `cache_dir` keeps compiled ones. `merge` lets
     the planner merge equivalent runs, `counters` makes kernels count what they do, `compressed` lets matches share
     their events until they are looked at.
@@ -33,12 +35,26 @@ class Options:
     loss: LossModel | None = None
     max_matches: int = 1_000_000
     max_partial_matches: int = 5_000_000
-    max_runs: int = 2_000_000
+    max_memory: int | None = None
+    timeout: float | None = None
     jit: bool | None = None
     cache_dir: Path | None = None
     merge: bool = True
     counters: bool = False
     compressed: bool = False
+    budget: Budget | None = field(default=None, compare=False, repr=False)
+
+    def with_budget(self) -> Options:
+        """These options with a budget, a new one unless they have one."""
+        return self if self.budget is not None else self.watched()
+
+    def watched(self, slots: int = 1) -> Options:
+        """These options with a budget of which nothing is used, for a call or for a stream.
+
+        Of `slots` processes that share the memory it gets one part.
+        """
+        memory = default_memory() if self.max_memory is None else self.max_memory
+        return replace(self, budget=Budget(max(1, memory // slots), self.timeout))
 
     @property
     def callables(self) -> dict[str, Callable[..., Any]]:

@@ -111,7 +111,7 @@ def test_memory_does_not_grow_with_the_stream() -> None:
 def test_an_explosion_is_stopped() -> None:
     table = events("A" * 40)
     text = "PATTERN AND(A+ a[], A+ b[], A c) WHERE skip_till_next_match {}"
-    k = kernel(text, table, max_runs=1000)
+    k = kernel(text, table, max_partial_matches=1000)
     with pytest.raises(TooManyMatches, match="more than 1000 instances at a time"):
         counters(k, table)
 

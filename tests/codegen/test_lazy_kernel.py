@@ -186,7 +186,7 @@ def test_partial_matches_are_forgotten_with_their_window() -> None:
 
 def test_an_explosion_of_partial_matches_is_stopped() -> None:
     stream = events("A" * 40 + "B" * 40 + "C")
-    k = kernel("PATTERN SEQ(A a, B b, C c)", stream, "abc", options=Options(jit=False, max_runs=1_000))
+    k = kernel("PATTERN SEQ(A a, B b, C c)", stream, "abc", options=Options(jit=False, max_partial_matches=1_000))
     fed = Feed(k).all(pieces(stream.slice(0, 40), 20))
     state = fed.state
     with pytest.raises(TooManyMatches, match="more than 1000 partial matches at a time"):
@@ -199,7 +199,7 @@ def test_an_explosion_of_partial_matches_is_stopped() -> None:
 
 def test_one_event_may_make_no_more_partial_matches_than_allowed() -> None:
     stream = events("B" * 3_000 + "AC")
-    k = kernel("PATTERN AND(A a, B b, C c)", stream, "abc", options=Options(jit=False, max_runs=1_000))
+    k = kernel("PATTERN AND(A a, B b, C c)", stream, "abc", options=Options(jit=False, max_partial_matches=1_000))
     with pytest.raises(TooManyMatches, match="more than 1000 partial matches at a time"):
         Feed(k).all(pieces(stream, 3_001))
 
@@ -220,16 +220,18 @@ def test_an_explosion_of_lists_without_a_match_is_stopped(size: int) -> None:
     """None of 2^28 lists has so low a mean: no match and no partial match would ever be too many."""
     stream = events("A" + "B" * 28 + "C", [1.0] * 30)
     text = "PATTERN SEQ(A a, B+ b[], C c) WHERE avg(b[].x) < 0.5"
-    k = kernel(text, stream, "acb", options=Options(jit=False, max_runs=1_000))
+    k = kernel(text, stream, "acb", options=Options(jit=False, max_partial_matches=1_000))
     with pytest.raises(TooManyMatches, match="more than 1000 lists for one partial match") as raised:
         Feed(k).all(pieces(stream, size))
-    assert "max_runs" in str(raised.value)
+    assert "max_partial_matches" in str(raised.value)
 
 
 def test_the_lists_of_several_partial_matches_are_no_explosion() -> None:
     """A hundred pairs of A and C have seven lists each."""
     stream = events("A" + "BBB" + "C" * 100)
-    fed = Feed(kernel("PATTERN SEQ(A a, B+ b[], C c)", stream, "acb", options=Options(jit=False, max_runs=500)))
+    fed = Feed(
+        kernel("PATTERN SEQ(A a, B+ b[], C c)", stream, "acb", options=Options(jit=False, max_partial_matches=500))
+    )
     assert len(fed.all([stream]).matches) == 700
 
 

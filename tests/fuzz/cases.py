@@ -25,7 +25,7 @@ LOSS = LossModel(0.2, delays={f"v{k}": Exponential(3.0) for k in range(8)} | {"a
 
 def limits() -> dict[str, Any]:
     """The budgets that calls take in this release."""
-    known: dict[str, Any] = {"max_memory": BUDGET, "timeout": 4.0, "max_runs": 3_000}
+    known: dict[str, Any] = {"max_memory": BUDGET, "timeout": 4.0, "max_partial_matches": 3_000}
     return {name: value for name, value in known.items() if name in ARGUMENTS}
 
 

@@ -111,7 +111,9 @@ def events(first: int, count: int) -> list[dict[str, Any]]:
 def saved(plan: str, number: int, jit: bool = False) -> bytes:
     """The snapshot of a case."""
     case = CASES[plan][number]
-    stream = Matcher(case.query, SCHEMA, plan=plan, jit=jit, max_matches=20_000, max_runs=20_000, **case.options)
+    stream = Matcher(
+        case.query, SCHEMA, plan=plan, jit=jit, max_matches=20_000, max_partial_matches=20_000, **case.options
+    )
     with warnings.catch_warnings():
         # Concurrent events are part of it.
         warnings.simplefilter("ignore", AuguryWarning)

@@ -25,7 +25,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
         room -= need
         if room < 0:
             room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
-            if room < 0:
+            if room < 0 or stopped(nums):
                 nums[0] = nodes
                 nums[1] = edges
                 nums[2] = free
@@ -174,6 +174,8 @@ def fits(c, n, keep, time, rank, place, type_, part, string_rank, c1_symbol, c0_
 @kernel
 def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
+        if stopped(nums):
+            return
         keep[m] = 1
         if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0

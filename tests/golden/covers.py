@@ -43,6 +43,8 @@ def fits(c, n, keep, time, rank, place, type_, part, string_rank, c0_price, c1_v
 @kernel
 def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
+        if stopped(nums):
+            return
         keep[m] = 1
         if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0
@@ -74,6 +76,8 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
     n1 = L_tail[L]
     while n1 >= 0:
         e1 = N_event[n1]  # b
+        if stopped(nums):
+            break
         n0 = N_up[n1]
         n1 = N_prev[n1]
         if time[e2] - time[e1] > 600000:  # WITHIN
@@ -121,6 +125,8 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c0_
             mask |= 4
         if mask == 0:  # no component could bind it: it breaks no chain
             continue
+        if stopped(nums):
+            return i
         need = LIVE[g] + 3
         if min(N_event.shape[0] - nums[0], L_parent.shape[0] - nums[1], C_last.shape[0] - nums[2], F_next.shape[0] - nums[3]) < need:
             return i  # the caller makes room and comes back

@@ -33,6 +33,8 @@ def extend_2(i, L, N_event, N_prev, N_up, L_tail, M, KEEP, nums, time, rank, pla
     n1 = L_tail[L]
     while n1 >= 0:
         e1 = N_event[n1]  # b
+        if stopped(nums):
+            break
         n0 = N_up[n1]
         n1 = N_prev[n1]
         if time[e2] - time[e1] > 600000:  # WITHIN
@@ -71,6 +73,8 @@ def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, c0_
             mask |= 4
         if mask == 0:  # no component could bind it: it breaks no chain
             continue
+        if stopped(nums):
+            return i
         need = LIVE[g] + 3
         if min(N_event.shape[0] - nums[0], L_parent.shape[0] - nums[1], C_last.shape[0] - nums[2], F_next.shape[0] - nums[3]) < need:
             return i  # the caller makes room and comes back
@@ -261,6 +265,8 @@ def combine(f0, nf, limit, F_own, F_up, F_events, OE, OC, OO, N_event, N_prev, N
         matches, events = nums[4], nums[5]
         ED[-1] = -1
         while True:
+            if stopped(nums):
+                return f
             size = walk(F_events[f, 0], F_own[f], F_up[f], limit, N_event, N_prev, N_up, SE, SC, SK, SX, SU, SP, SN, SM, DEAD, ED, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null)
             if size < 0:
                 nums[6] = 1  # too many steps

@@ -95,6 +95,10 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
     base3_v1_n = 0
     top3_v1_n = 0
     for j_v3_c in range(r0, r1):
+        if stopped(nums):
+            nums[0] = m
+            nums[1] = w
+            return j_v3_c
         m_0 = m
         w_0 = w
         e_v3_c = B0_e[j_v3_c]
@@ -122,6 +126,12 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 t_v2_b = B1_t[j_v2_b]
                 if not (dot(c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, e_v2_b, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, e_v3_c) < -0.5):  # dot(b.`standardise(e.history)`, c.`standardise(e.history)`) < -0.5   (query 2:68)
                     continue
+                if stopped(nums):
+                    nums[4] = m
+                    nums[0] = m_0
+                    nums[1] = w_0
+                    nums[2] = -2
+                    return j_v3_c
                 lo_v0_a = base2_v0_a  # WITHIN
                 hi_v0_a = within_lower(B2_t, lo_v0_a, top2_v0_a, t_v2_b)  # before c, b
                 if not noted2_v0_a:  # A a near c
@@ -171,6 +181,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         continue
                     if w + 3 > O_events.shape[0]:
                         # no room: the caller makes some and comes back
+                        nums[4] = m
                         nums[0] = m_0
                         nums[1] = w_0
                         nums[2] = 1

@@ -95,6 +95,10 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
     base3_v1_n = 0
     top3_v1_n = 0
     for j_v3_c in range(r0, r1):
+        if stopped(nums):
+            nums[0] = m
+            nums[1] = w
+            return j_v3_c
         m_0 = m
         w_0 = w
         e_v3_c = B0_e[j_v3_c]
@@ -114,6 +118,12 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     e_v2_b = B3_e[j_v2_b]
                     t_v2_b = B3_t[j_v2_b]
                     v2_b__c0_price = B3__c0_price[j_v2_b]
+                    if stopped(nums):
+                        nums[4] = m
+                        nums[0] = m_0
+                        nums[1] = w_0
+                        nums[2] = -2
+                        return j_v3_c
                     lo_v0_a = base2_v0_a  # WITHIN
                     hi_v0_a = within_lower(B2_t, lo_v0_a, top2_v0_a, t_v2_b)  # before c, b
                     found_v0_a = select_2(lo_v0_a, hi_v0_a, v2_b__c0_price, B2__c0_price, MASK, G2)  # a.price < b.price   (query 2:31)
@@ -135,6 +145,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                             continue
                         if w + 3 > O_events.shape[0]:
                             # no room: the caller makes some and comes back
+                            nums[4] = m
                             nums[0] = m_0
                             nums[1] = w_0
                             nums[2] = 1

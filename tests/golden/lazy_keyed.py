@@ -80,6 +80,12 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
     f0 = PF[0, 0]
     f1 = PF[1, 0]
     for j_v0_a in range(r0, r1):
+        if stopped(nums):
+            nums[0] = m
+            nums[1] = w
+            PF[0, 0] = f0
+            PF[1, 0] = f1
+            return j_v0_a
         m_0 = m
         w_0 = w
         f0_0 = f0
@@ -91,6 +97,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
         if now < INT_MAX and now - t_v0_a <= 3600000:  # it may wait for the stream
             if f0 >= P0__t.shape[0]:
                 # no room: the caller makes some and comes back
+                nums[4] = m
                 nums[0] = m_0
                 nums[1] = w_0
                 PF[0, 0] = f0_0
@@ -126,9 +133,18 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
             v1_b__c2_volume_null = B1__c2_volume_null[j_v1_b]
             if not (v0_a__c1_symbol == v1_b__c1_symbol and v0_a__c1_symbol >= 0 and v1_b__c1_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
                 continue
+            if stopped(nums):
+                nums[4] = m
+                nums[0] = m_0
+                nums[1] = w_0
+                PF[0, 0] = f0_0
+                PF[1, 0] = f1_0
+                nums[2] = -2
+                return j_v0_a
             if now < INT_MAX and now - min(t_v0_a, t_v1_b) <= 3600000:  # it may wait for the stream
                 if f1 >= P1__t.shape[0]:
                     # no room: the caller makes some and comes back
+                    nums[4] = m
                     nums[0] = m_0
                     nums[1] = w_0
                     PF[0, 0] = f0_0
@@ -169,6 +185,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         continue
                     if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
                         # no room: the caller makes some and comes back
+                        nums[4] = m
                         nums[0] = m_0
                         nums[1] = w_0
                         PF[0, 0] = f0_0
@@ -200,6 +217,11 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
     w = nums[1]
     f1 = PF[1, 0]
     for j_v1_b in range(r0, r1):
+        if stopped(nums):
+            nums[0] = m
+            nums[1] = w
+            PF[1, 0] = f1
+            return j_v1_b
         m_0 = m
         w_0 = w
         f1_0 = f1
@@ -223,9 +245,17 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
                 continue
             if not (v0_a__c1_symbol == v1_b__c1_symbol and v0_a__c1_symbol >= 0 and v1_b__c1_symbol >= 0):  # a.symbol = b.symbol   (query 2:31)
                 continue
+            if stopped(nums):
+                nums[4] = m
+                nums[0] = m_0
+                nums[1] = w_0
+                PF[1, 0] = f1_0
+                nums[2] = -2
+                return j_v1_b
             if now < INT_MAX and now - min(t_v0_a, t_v1_b) <= 3600000:  # it may wait for the stream
                 if f1 >= P1__t.shape[0]:
                     # no room: the caller makes some and comes back
+                    nums[4] = m
                     nums[0] = m_0
                     nums[1] = w_0
                     PF[1, 0] = f1_0
@@ -265,6 +295,7 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
                         continue
                     if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
                         # no room: the caller makes some and comes back
+                        nums[4] = m
                         nums[0] = m_0
                         nums[1] = w_0
                         PF[1, 0] = f1_0
@@ -293,6 +324,10 @@ def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
     m = nums[0]
     w = nums[1]
     for j_v2_c in range(r0, r1):
+        if stopped(nums):
+            nums[0] = m
+            nums[1] = w
+            return j_v2_c
         m_0 = m
         w_0 = w
         e_v2_c = B2_e[j_v2_c]
@@ -324,6 +359,7 @@ def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
             if quiet == 0:
                 if m + 1 >= O_offsets.shape[0] or w + 3 > O_events.shape[0]:
                     # no room: the caller makes some and comes back
+                    nums[4] = m
                     nums[0] = m_0
                     nums[1] = w_0
                     nums[2] = 1

@@ -56,6 +56,10 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
     from1_v0_a = 0
     to1_v0_a = 0
     for j_v1_b in range(r0, r1):
+        if stopped(nums):
+            nums[0] = m
+            nums[1] = w
+            return j_v1_b
         m_0 = m
         w_0 = w
         e_v1_b = B0_e[j_v1_b]
@@ -81,6 +85,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     continue
                 if w + 2 > O_events.shape[0]:
                     # no room: the caller makes some and comes back
+                    nums[4] = m
                     nums[0] = m_0
                     nums[1] = w_0
                     nums[2] = 1

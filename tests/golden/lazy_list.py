@@ -73,6 +73,10 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
     m = nums[0]
     w = nums[1]
     for j_v2_c in range(r0, r1):
+        if stopped(nums):
+            nums[0] = m
+            nums[1] = w
+            return j_v2_c
         m_0 = m
         w_0 = w
         e_v2_c = B0_e[j_v2_c]
@@ -90,6 +94,12 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     break
                 e_v0_a = B2_e[j_v0_a]
                 t_v0_a = B2_t[j_v0_a]
+                if stopped(nums):
+                    nums[4] = m
+                    nums[0] = m_0
+                    nums[1] = w_0
+                    nums[2] = -2
+                    return j_v2_c
                 at_v1_b = L0[j_v2_c]
                 back_v1_b = X0_prev[at_v1_b] if at_v1_b >= 0 else -1
                 while back_v1_b >= 0 and B1_t[back_v1_b] > t_v0_a:
@@ -137,6 +147,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     d_v1_b += 1
                     lists += 1
                     if lists > nums[3]:
+                        nums[4] = m
                         nums[0] = m_0
                         nums[1] = w_0
                         nums[2] = -1
@@ -149,6 +160,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     if ok:
                         if m + 1 >= O_offsets.shape[0] or w + 2 + d_v1_b > O_events.shape[0]:
                             # no room: the caller makes some and comes back
+                            nums[4] = m
                             nums[0] = m_0
                             nums[1] = w_0
                             nums[2] = 1

@@ -139,7 +139,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             q = -1
             s = 1.0
             binds = True
-            while nums[0] <= nums[2]:
+            while nums[0] <= nums[2] and not stopped(nums):
                 if binds:
                     binds = False
                     B[a] = e

@@ -30,7 +30,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
         room -= need
         if room < 0:
             room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
-            if room < 0:
+            if room < 0 or stopped(nums):
                 nums[0] = nodes
                 nums[1] = edges
                 nums[2] = free

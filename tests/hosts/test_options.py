@@ -77,7 +77,7 @@ def test_compiled_kernels_are_kept_where_they_should_be(tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
 
 
-@pytest.mark.parametrize("name", ["max_matches", "max_partial_matches", "max_runs"])
+@pytest.mark.parametrize("name", ["max_matches", "max_partial_matches"])
 def test_limits_are_positive(name: str) -> None:
     with pytest.raises(HostError, match=f"{name} is a positive integer, not 0"):
         make_options(**{name: 0})  # type: ignore[arg-type]
@@ -85,15 +85,15 @@ def test_limits_are_positive(name: str) -> None:
 
 def test_each_evaluator_has_its_limit() -> None:
     many: dict[str, Any] = {"events": stream(" ".join(["a1"] * 40)), "query": "PATTERN SEQ(A+ a[], B b)"}
-    with pytest.raises(TooManyMatches, match="raise max_runs"):
-        augury.match(**many, plan="eager-nfa", max_runs=100, merge=False)
+    with pytest.raises(TooManyMatches, match="raise max_partial_matches"):
+        augury.match(**many, plan="eager-nfa", max_partial_matches=100, merge=False)
     with pytest.raises(TooManyMatches, match="max_partial_matches"):
         augury.match(**many, plan="reference", max_partial_matches=100)
 
 
 def test_a_snapshot_keeps_the_options() -> None:
     many = stream(" ".join(["a1"] * 40))
-    automaton: dict[str, Any] = {"plan": "eager-nfa", "max_runs": 100, "merge": False}
+    automaton: dict[str, Any] = {"plan": "eager-nfa", "max_partial_matches": 100, "merge": False}
     matcher = Matcher("PATTERN SEQ(A+ a[], B b)", COLUMNS, **automaton, jit=False, counters=True)
     again = Matcher.restore(matcher.snapshot())
     assert again.feed(many.slice(0, 3)).counters == matcher.feed(many.slice(0, 3)).counters is not None
@@ -104,7 +104,9 @@ def test_a_snapshot_keeps_the_options() -> None:
 def test_a_snapshot_keeps_the_order_and_limit_of_a_chain() -> None:
     """In the order of the pattern all pairs of A wait for a B; with B first there would be none."""
     many = stream(" ".join(["a1"] * 40))
-    matcher = Matcher("PATTERN SEQ(A a, A b, B c)", COLUMNS, order=["a", "b", "c"], max_runs=100, counters=True)
+    matcher = Matcher(
+        "PATTERN SEQ(A a, A b, B c)", COLUMNS, order=["a", "b", "c"], max_partial_matches=100, counters=True
+    )
     again = Matcher.restore(matcher.snapshot())
     counters = again.feed(many.slice(0, 5)).counters
     assert counters == matcher.feed(many.slice(0, 5)).counters
@@ -128,7 +130,7 @@ def test_a_snapshot_keeps_what_the_planner_was_told(statistics: dict[str, Any] |
 
 @pytest.mark.parametrize("option", [{"merge": False}, {"counters": True}])
 def test_compile_and_explain_take_the_options_too(option: dict[str, bool]) -> None:
-    kernel = augury.compile(RISING, COLUMNS, jit=False, max_runs=10, **option).last.kernel  # type: ignore[arg-type]
+    kernel = augury.compile(RISING, COLUMNS, jit=False, max_partial_matches=10, **option).last.kernel  # type: ignore[arg-type]
     assert kernel is not None
     text = augury.explain(RISING, COLUMNS, stage="kernel", **option)  # type: ignore[arg-type]
     assert kernel.source.text == text + "\n"

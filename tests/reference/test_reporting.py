@@ -147,9 +147,9 @@ def test_too_many_matches_is_an_error(both: Options) -> None:
 def test_too_much_work_is_an_error_too() -> None:
     text, events = "PATTERN SEQ(A+ a[], B b) WHERE a.len > 40", [f"a{i}" for i in range(30)]
     f = Feed(text, replace(REFERENCE, max_partial_matches=1000))
-    with pytest.raises(TooManyMatches, match="stopped after 1000 partial matches"):
+    with pytest.raises(TooManyMatches, match="more than 1000 partial matches"):
         f.feed(*events, "b40")
-    f = Feed(text, replace(AUTOMATON, max_runs=1000, merge=False))
+    f = Feed(text, replace(AUTOMATON, max_partial_matches=1000, merge=False))
     with pytest.raises(TooManyMatches, match="more than 1000 partial matches at a time"):
         f.feed(*events, "b40")
 

@@ -136,6 +136,16 @@ def match_command(
     out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of standard output.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="Show that many matches at most.")] = None,
     max_matches: Annotated[int, typer.Option("--max-matches", min=1, help="Refuse larger results.")] = 1_000_000,
+    max_partial_matches: Annotated[
+        int, typer.Option("--max-partial-matches", min=1, help="Stop when more partial matches wait at a time.")
+    ] = 5_000_000,
+    max_memory: Annotated[
+        str | None,
+        typer.Option("--max-memory", metavar="SIZE", help='Such as "2 GB". Default: half of what the machine has.'),
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option("--timeout", metavar="DURATION", help='Stop after that long, such as "30 seconds".')
+    ] = None,
 ) -> None:
     """Print the matches of a query, of the last one when it holds several."""
     not_both_stdin(query, events)
@@ -154,6 +164,9 @@ def match_command(
             parameters=parameters,
             loss=model,
             max_matches=max_matches,
+            max_partial_matches=max_partial_matches,
+            max_memory=max_memory,
+            timeout=timeout,
             jit=jit,
         )
         source, table = read_query(query), read_input(events, time)

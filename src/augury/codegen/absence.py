@@ -65,6 +65,8 @@ class _Absences:
         out.add("@kernel")
         head = f"def absent(m0, n, keep, nums, {self.arguments}, {', '.join(MATCH)}):"
         with out.block(head), out.block("for m in range(m0, n):"):
+            with out.block("if stopped(nums):"):
+                out.add("return")
             out.add("keep[m] = 1")
             for b, parts in enumerate(calls):
                 for call in parts:

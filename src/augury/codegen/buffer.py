@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augury.codegen.counting import plus
-from augury.codegen.prelude import INT_MAX, INT_MIN, mix, natural
+from augury.codegen.prelude import INT_MAX, INT_MIN, mix, natural, stopped
 
 
 def index_keys(nums: NDArray[Any], KEYS: NDArray[Any], TABLE: NDArray[Any]) -> None:
@@ -149,6 +149,7 @@ def expand(
 
 
 def count(
+    stop: NDArray[Any],
     nf: int,
     OUT: NDArray[Any],
     NE: NDArray[Any],
@@ -199,6 +200,8 @@ def count(
                 # A history that was thrown away because it had expired.
                 earliest[node] = INT_MIN
     for f in range(nf):
+        if stopped(stop):
+            break
         limit = start[NE[OUT[f]]] - window
         if window < 0 or earliest[OUT[f]] >= limit:
             each[f] = ways[OUT[f]]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from augury.budget import Budget, too_many_partial_matches
 from augury.codegen.eager_checks import Arrays, check_cells, check_history, check_states
 from augury.codegen.eager_nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
 from augury.codegen.eager_reporting import EagerReporting
@@ -23,7 +24,6 @@ from augury.codegen.preparing import standardising
 from augury.codegen.reporting import SLICE, Expanded, span_of
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
-from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -59,6 +59,10 @@ class AutomatonKernel(ABC):
         source: EagerNfaSource,
         reporting: type[EagerReporting],
     ) -> None:
+        options = options.with_budget()
+        assert options.budget is not None
+        self.budget: Budget = options.budget
+        self.memory = self.budget.account()
         self.plan, self.options, self.source = plan, options, source
         self.code = Tier(source.source, options, source.functions)
         self.support = Tier(support_source(), options)
@@ -81,6 +85,7 @@ class AutomatonKernel(ABC):
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
+        self.budget.watch(live.nums)
         first = live.events.length
         encoded, live.encoding = encode(
             batch,
@@ -91,6 +96,7 @@ class AutomatonKernel(ABC):
             standardise=standardising(self.support),
         )
         live.events.append(encoded)
+        self.memory.hold("events", live.events.nbytes)
         self._number(live, first, encoded)
         found = live.pending + self._advance(live, first, watermark)
         matches: FoundMatches
@@ -192,11 +198,11 @@ class AutomatonKernel(ABC):
         self._collect(live, int(live.events.view("time")[at]))
         need = 3 * int(live.pool["P_live"][0 if strict else partition]) + len(self.plan.branches)
         if live.nums[FREE] < 2 * need:
-            if len(live.pool["RS"]) > self.options.max_runs:
-                raise TooManyMatches(
-                    f"more than {self.options.max_runs} partial matches at a time: the pattern explodes on this "
-                    "stream\n = help: shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter "
-                    "strategy, or raise max_runs"
+            if len(live.pool["RS"]) > self.options.max_partial_matches:
+                raise too_many_partial_matches(
+                    self.options.max_partial_matches,
+                    "partial matches at a time",
+                    "shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter strategy",
                 )
             live.grow_runs(2 * need)
         # Every collection goes through all nodes: where few of them stay, it is seldom called and finds much.
@@ -224,6 +230,7 @@ class AutomatonKernel(ABC):
         # older than the runs that lead back to it.
         by_partition = self._counts and isinstance(self.plan, EagerNfaPlan) and self.plan.merge
         limits = np.empty(len(pool["P_head"]) if by_partition else 1, dtype=np.int64)
+        self.memory.claim("partial matches", 8 * (len(pool["NE"]) + 2 * len(pool["XN"])))
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
         least = self.support(
@@ -305,4 +312,5 @@ class EagerKernel(AutomatonKernel):
             merge=self.plan.merge,
             walks=walks,
             totals=self.reporting.totals.specs,
+            memory=self.memory,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from augury.budget import too_many_matches
 from augury.codegen.eager_nfa import EagerNfaSource
 from augury.codegen.eager_state import NODES, OUT, EagerState
 from augury.codegen.reporting import Bindings, Expanded, span_of
@@ -12,7 +13,6 @@ from augury.codegen.segment import NODES as NODE_ARRAYS
 from augury.codegen.shared import SharedReporting
 from augury.codegen.tier import Tier
 from augury.codegen.totals import Weighed
-from augury.errors import TooManyMatches
 from augury.ir.query import CountWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
@@ -49,10 +49,12 @@ class EagerReporting(SharedReporting):
         for some in write_out(self.support, finals, live.pool, self.starts(live), span_of(self.query.window)):
             parts.append(some)
             count += len(some)
+            # They are brought together, put in order and written by variable: three copies at a time.
+            self.support.claim("matches", 3 * sum(2 * p.events.nbytes + p.offsets.nbytes for p in parts))
             if count > self.options.max_matches:
-                raise TooManyMatches(
-                    f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT "
-                    "NONOVERLAP, shorten WITHIN, add predicates, or let them stay compressed"
+                raise too_many_matches(
+                    self.options.max_matches,
+                    "ask for OUTPUT NONOVERLAP, shorten WITHIN, add predicates, or let them stay compressed",
                 )
         live.nums[OUT] = 0
         return Expanded.of(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.budget import Account
 from augury.codegen.eager_checks import EDGES as EDGE_SPECS
 from augury.codegen.eager_checks import NODES as NODE_SPECS
 from augury.codegen.eager_checks import RUNS, Arrays
@@ -53,6 +54,7 @@ class EagerState:
     """How many matches events complete, and what they come to, if they are only counted."""
     looked: int = 0
     """How many nodes were looked at for what matches come to."""
+    memory: Account | None = None
     horizon: int = 0
     next_look: int = 4096
     """How many events there must be before it is worth looking which of them are still in a run."""
@@ -68,6 +70,7 @@ class EagerState:
         merge: bool,
         walks: int,
         totals: tuple[ColumnSpec, ...] = (),
+        memory: Account | None = None,
     ) -> EagerState:
         """`totals` are columns that aggregates over matches read."""
         runs, nodes = 64, 1024
@@ -86,7 +89,7 @@ class EagerState:
         nums = np.zeros(16, dtype=np.int64)
         nums[FREE] = runs
         events = EventStore((*source.specs, *totals), with_places=with_places)
-        return cls(source, Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool)
+        return cls(source, Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool, memory=memory)
 
     @property
     def counts(self) -> Integers:
@@ -98,18 +101,30 @@ class EagerState:
     def cut_segment(self, start: Integers, span: int) -> None:
         """Set the matches reported so far aside, with the buffer they lie in."""
         nodes, edges = int(self.nums[NODES]), int(self.nums[EDGES])
+        if self.memory is not None:
+            self.memory.claim("compressed matches", 8 * (5 * nodes + 2 * edges + 4 * self.events.length))
         buffer = {k: self.pool[k][:nodes].copy() for k in ("NE", "NP", "NC", "NT", "NM")}
         buffer |= {k: self.pool[k][: max(1, edges)].copy() for k in ("XN", "XX")}
         finals = self.pool["OUT"][: int(self.nums[OUT])].copy()
         columns = (self.events.view(name).copy() for name in ("time", "rank", "rows"))
         self.segments.append(Segment(finals, buffer, start.copy(), span, *columns))
         self.nums[OUT] = 0
+        if self.memory is not None:
+            self.memory.hold("compressed matches", sum(segment.nbytes for segment in self.segments))
+
+    def _claim(self, names: Iterable[str], size: int) -> None:
+        """Before arrays of the pool become `size` long; the old ones are there until the new ones are filled."""
+        if self.memory is not None:
+            self.memory.hold("partial matches", sum(array.nbytes for array in self.pool.values()))
+            self.memory.claim("partial matches", sum(size * self.pool[k].nbytes // len(self.pool[k]) for k in names))
 
     def grow_runs(self, least: int) -> None:
         """Room for at least `least` more runs."""
         old = len(self.pool["RS"])
         new = max(2 * old, old + least)
-        for name in ("RS", "RN", "RT", "RK", "RX", "RI", "RF"):
+        grown = ("RS", "RN", "RT", "RK", "RX", "RI", "RF")
+        self._claim((*grown, "FREE"), new)
+        for name in grown:
             self.pool[name] = _longer(self.pool[name], new)
         free = _longer(self.pool["FREE"], new)
         count = int(self.nums[FREE])
@@ -118,12 +133,14 @@ class EagerState:
         self.nums[FREE] = count + new - old
         if len(self.pool["HT"]) > 1:
             size = 1 << (4 * new - 1).bit_length()
+            self._claim(("HT", "HG"), size)
             self.pool["HT"] = np.zeros(size, dtype=np.int64)
             self.pool["HG"] = np.zeros(size, dtype=np.int64)
 
     def grow_buffer(self, least: int, names: tuple[str, ...]) -> None:
         for name in names:
             size = len(self.pool[name])
+            self._claim((name,), max(2 * size, size + least))
             self.pool[name] = _longer(self.pool[name], max(2 * size, size + least))
         if "NE" in names and self.pool["WALK"].shape[1] > 1:
             self.pool["WALK"] = np.zeros((self.pool["WALK"].shape[0], len(self.pool["NE"])), dtype=np.int64)

@@ -181,7 +181,8 @@ class _Emitter:
         out.add("room -= need")
         with out.block("if room < 0:"):
             out.add(f"room = {ROOM} - need")
-            with out.block("if room < 0:"):
+            # Room is used up as work is done, so that this is looked at often enough, and seldom.
+            with out.block("if room < 0 or stopped(nums):"):
                 self._save()
                 out.add("return i", "the caller makes room and comes back")
         out.add("t = time[i]")

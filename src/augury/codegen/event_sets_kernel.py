@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.budget import too_many_partial_matches
 from augury.codegen.eager_checks import Arrays, check_sets
 from augury.codegen.eager_kernel import AutomatonKernel
 from augury.codegen.eager_nfa import EagerNfaSource
@@ -14,7 +15,6 @@ from augury.codegen.eager_reporting import EagerReporting
 from augury.codegen.eager_state import FREE, LIVE, NODES, OUT, EagerState
 from augury.codegen.event_sets import emit_event_sets, width
 from augury.codegen.reporting import SLICE, Expanded, Remembered
-from augury.errors import TooManyMatches
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
@@ -68,6 +68,7 @@ class EventSetKernel(AutomatonKernel):
             merge=False,
             walks=walks,
             totals=self.reporting.totals.specs,
+            memory=self.memory,
         )
 
     def _advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
@@ -119,11 +120,11 @@ class EventSetKernel(AutomatonKernel):
         components = sum(len(b.components) for b in self.plan.branches)
         need = width(self.plan) * int(live.pool["P_live"][group]) + components
         if live.nums[FREE] < 2 * need:
-            if len(live.pool["RS"]) > self.options.max_runs:
-                raise TooManyMatches(
-                    f"more than {self.options.max_runs} instances at a time: the pattern explodes on this stream\n"
-                    " = help: shorten WITHIN, add predicates that keep the variables apart, bound the iteration "
-                    "(`{1,5}`), or raise max_runs"
+            if len(live.pool["RS"]) > self.options.max_partial_matches:
+                raise too_many_partial_matches(
+                    self.options.max_partial_matches,
+                    "instances at a time",
+                    "shorten WITHIN, add predicates that keep the variables apart, bound the iteration (`{1,5}`)",
                 )
             live.grow_runs(2 * need)
         if live.nums[NODES] + 2 * need > len(live.pool["NE"]) // 2:
@@ -135,6 +136,7 @@ class EventSetKernel(AutomatonKernel):
     def _collect(self, live: EagerState, now: int | None = None) -> int:
         """Throw away nodes that no instance holds; the first event that is left in one."""
         pool = live.pool
+        self.memory.claim("instances", 8 * (len(pool["NE"]) + 2 * len(pool["XN"])))
         scratch = np.empty(len(pool["NE"]), dtype=np.int64)
         edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
         chains = (pool[k] for k in ("RN", "RX", "P_head", "NE", "NP", "NC", "NT", "NM", "XN", "XX"))

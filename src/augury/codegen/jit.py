@@ -29,7 +29,7 @@ Functions: TypeAlias = Mapping[str, Function]
 
 NO_FUNCTIONS: Functions = MappingProxyType({})
 
-INSTRUCTIONS = ("vectors.py", "lanes.py", "abreast.py", "compress.py")
+INSTRUCTIONS = ("vectors.py", "lanes.py", "abreast.py", "compress.py", "stopping.py")
 """Where instructions are written that compiled kernels have in place of functions of the prelude."""
 
 _LOG = logging.getLogger(__name__)
@@ -137,6 +137,7 @@ def _instructions() -> Mapping[str, Any]:
     from augury.codegen.abreast import emit_coefficients, emit_lowest, emit_near
     from augury.codegen.compress import emit_ahead, emit_marked
     from augury.codegen.lanes import ListAt, emit_dot
+    from augury.codegen.stopping import emit_stopped
 
     int64, float64 = types.int64, types.float64
 
@@ -205,6 +206,15 @@ def _instructions() -> Mapping[str, Any]:
 
         return int64(mask, int64, int64, found), generate
 
+    def stopped(context: Any, nums: Any) -> Any:
+        if not _arrays_of((nums,), (int64,)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit_stopped(builder, *pointers(context, builder, signature, arguments))
+
+        return types.boolean(nums), generate
+
     def ahead(operator: str) -> Any:
         def search(context: Any, ascending: Any, lo: Any, value: Any) -> Any:
             if not _arrays_of((ascending,), (int64,)):
@@ -217,7 +227,7 @@ def _instructions() -> Mapping[str, Any]:
 
         return search
 
-    found = {f.__name__: f for f in (dot, near, coefficients, lowest, marked)} | {
+    found = {f.__name__: f for f in (dot, near, coefficients, lowest, marked, stopped)} | {
         "below": ahead("<"),
         "up_to": ahead("<="),
     }

@@ -24,6 +24,8 @@ from augury.codegen.lazy_source import (
     MATCHES,
     NO_ROOM_IN_POOL,
     OUTPUT,
+    SO_FAR,
+    STOPPED,
     Entry,
     LazyChainSource,
     Pool,
@@ -166,6 +168,10 @@ class _Emitter(Lists):
             for near in dict.fromkeys(re.findall(r"\b(?:from|to|base|top)\d+_\w+", text)):
                 out.add(f"{near} = 0")
             with out.block(head):
+                with out.block("if stopped(nums):"):
+                    for register, cell in saved:
+                        out.add(f"{cell} = {register}")
+                    out.add(f"return {head.split()[1]}")
                 for register, _ in saved:
                     out.add(f"{register}_0 = {register}")
                 for line in body.lines:
@@ -181,6 +187,7 @@ class _Emitter(Lists):
             return
         what = line.text.split()[1]
         back = [*(f"{cell} = {register}_0" for register, cell in saved), f"nums[{FULL}] = {what}", f"return {at}"]
+        back[:0] = [f"nums[{SO_FAR}] = m"]
         self.out.lines += [Line(line.depth, text, "") for text in back]
 
     def _registers(self, text: str) -> list[tuple[str, str]]:
@@ -275,6 +282,10 @@ class _Emitter(Lists):
         if self.counters:
             out.add(f"seen{node.number} += 1", "partial matches")
         self.order = node.order
+        if node.children and not root:
+            # One partial match may lead to more work than all before it.
+            with out.block("if stopped(nums):"):
+                self._full(out, f"{STOPPED}")
         if node.stores:
             self._keep(out, node)
         for child in node.children:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from augury.budget import Account, Budget, too_many_matches, too_many_partial_matches
 from augury.codegen.keys import NO_PLACES, KeyNumbers, key_words
 from augury.codegen.lazy_source import (
     ENTRIES,
@@ -16,6 +17,7 @@ from augury.codegen.lazy_source import (
     MATCHES,
     NO_ROOM_FOR_MATCHES,
     NO_ROOM_IN_POOL,
+    SO_FAR,
     TOO_MANY_LISTS,
     Entry,
     LazyChainSource,
@@ -52,6 +54,8 @@ class Consuming(ABC):
 
     plan: LazyChainPlan
     options: Options
+    budget: Budget
+    memory: Account
     support: Tier
     span: int
     keys: tuple[ColumnSpec, ...]
@@ -69,9 +73,8 @@ class Consuming(ABC):
         return live.events.view("place" if self.counts_events else "time")
 
     def too_many(self) -> TooManyMatches:
-        return TooManyMatches(
-            f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT NONOVERLAP, "
-            "shorten WITHIN, or add predicates"
+        return too_many_matches(
+            self.options.max_matches, "ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
         )
 
     def build_up(self, live: LazyState, way: Way, end: int) -> None:
@@ -135,7 +138,7 @@ class Consuming(ABC):
         self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: Found | None, quiet: int = 0
     ) -> None:
         stream, code = live.stream(), self.chain(live.way).code
-        live.nums[LIMIT] = self.options.max_runs
+        live.nums[LIMIT] = self.options.max_partial_matches
         at = r0
         while at < r1:
             end = min(r1, at + SLICE) if code.warming_up else r1
@@ -148,10 +151,10 @@ class Consuming(ABC):
                 found.make_room()
                 live.rehead(self.support)
             elif full == TOO_MANY_LISTS:
-                raise TooManyMatches(
-                    f"more than {self.options.max_runs} lists for one partial match: the pattern explodes on this "
-                    "stream\n = help: shorten WITHIN, bound the lists, add predicates on their elements, or raise "
-                    "max_runs"
+                raise too_many_partial_matches(
+                    self.options.max_partial_matches,
+                    "lists for one partial match",
+                    "shorten WITHIN, bound the lists, add predicates on their elements",
                 )
             elif full >= NO_ROOM_IN_POOL:
                 self._grow_pool(live, full - NO_ROOM_IN_POOL)
@@ -159,10 +162,9 @@ class Consuming(ABC):
     def _grow_pool(self, live: LazyState, node: int) -> None:
         pool = next(p for p in live.source.pools if p.node == node)
         # What the outermost event has made was put back, so that the pool itself tells how much it was.
-        if max(live.waiting(), len(live.arrays[f"P{node}__t"])) > self.options.max_runs:
-            raise TooManyMatches(
-                f"more than {self.options.max_runs} partial matches at a time: the pattern explodes on this "
-                "stream\n = help: shorten WITHIN, add predicates, or raise max_runs"
+        if max(live.waiting(), len(live.arrays[f"P{node}__t"])) > self.options.max_partial_matches:
+            raise too_many_partial_matches(
+                self.options.max_partial_matches, "partial matches at a time", "shorten WITHIN, add predicates"
             )
         live.grow_pool(pool)
         live.rehead(self.support)
@@ -257,6 +259,8 @@ class Found:
         self.count = 0
 
     def make_room(self) -> None:
+        if self.count + int(self.live.nums[SO_FAR]) > self.kernel.options.max_matches:
+            raise self.kernel.too_many()
         if self.live.nums[MATCHES]:
             self.flush()
         else:
@@ -272,6 +276,9 @@ class Found:
         self.count += m
         if self.count > self.kernel.options.max_matches:
             raise self.kernel.too_many()
+        held = sum(p.events.nbytes * (1 if fixed else 2) + 8 * len(p) for p in self.parts)
+        # They are brought together, put in order and written by variable: three copies at a time.
+        self.kernel.memory.claim("matches", 3 * (held + 8 * (2 * w + m)))
         events = live.arrays["O_events"][:w].copy()
         if fixed:
             self.parts.append(Expanded.alike(fixed, events))

@@ -80,6 +80,10 @@ class LazyKernel(Consuming):
         self.shares = self.tallies or (plan.unary and output is OutputMode.ALL and options.compressed)
         if self.shares:
             better = None
+        options = options.with_budget()
+        assert options.budget is not None
+        self.budget = options.budget
+        self.memory = self.budget.account()
         self.plan, self.options, self.better, self.tree = plan, options, better, tree
         self.piece, self.few, self.stretch = piece, few, stretch
         self.support = Tier(support_source(), options)
@@ -129,6 +133,7 @@ class LazyKernel(Consuming):
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
+        self.budget.watch(live.nums)
         encoded, encoding = encode(
             batch,
             self.plan.query.schema,
@@ -187,6 +192,7 @@ class LazyKernel(Consuming):
         """Remember events, with the numbers of their keys; where the first one is."""
         first = live.events.length
         live.events.append(encoded)
+        self.memory.hold("events", live.events.nbytes)
         view = live.events.view
         words, null = key_words(encoded.arrays, encoded.length, self.keys)
         live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
@@ -234,6 +240,7 @@ class LazyKernel(Consuming):
                 for found in taken.batches(self.span, self.support)
             ),
             lambda size, seed: reporting.sampled([taken.segment(self.span, self.support)], size, seed),
+            self.support.claim,
         )
 
     def counters(self, state: RunState) -> dict[str, int]:
@@ -259,6 +266,7 @@ class LazyKernel(Consuming):
             keys=len(self.keys),
             with_places=self.counts_events,
             totals=self.totals.specs,
+            memory=self.memory,
         )
 
     def _saved(self, live: LazyState) -> RunState:

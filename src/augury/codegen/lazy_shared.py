@@ -42,10 +42,13 @@ class Snapshot:
     def count(self, span: int, support: Tier) -> tuple[int, Integers]:
         """How many new matches there are, in all and by the event that completes them; MANY if they are too many."""
         mask, k = self._mask(), len(self.starts) - 1
+        support.claim("counting", 8 * (k + 2) * len(mask))
         square = (np.zeros((k, k), dtype=np.int64) for _ in range(2))
         rows = np.zeros(k, dtype=np.int64), np.zeros((len(mask) + 1, k), dtype=np.int64)
         each = np.zeros(len(mask), dtype=np.int64)
-        total = support("count_sequences", self.first, mask, self.rank, self.time, span, *square, *rows, each)
+        total = support(
+            "count_sequences", support.cells, self.first, mask, self.rank, self.time, span, *square, *rows, each
+        )
         return int(total), each
 
     def total(self, span: int, support: Tier) -> int:
@@ -58,6 +61,7 @@ class Snapshot:
     ) -> tuple[Weighed, int]:
         """What the new matches come to by the event that completes them, and how many steps that took."""
         n, k = len(self.time), len(self.starts) - 1
+        support.claim("sums over matches", 8 * n * (k + 1) * (2 + 2 * len(totals.sums) + len(totals.keys)))
         mask = self._mask()
         terms = totals.sums, totals.keys
         of = (np.array([variables.index(v) for v, _, _ in some], dtype=np.int64) for some in terms)
@@ -72,7 +76,9 @@ class Snapshot:
         found = Weighed.none(n, totals)
         events = self.first, mask, self.rank, self.time, span
         products = (*cells(k, k), *cells(k, k), *older)
-        steps = support("weigh_sequences", *events, *of, *weights, *group, *products, found.sums, found.least)
+        steps = support(
+            "weigh_sequences", support.cells, *events, *of, *weights, *group, *products, found.sums, found.least
+        )
         return found, int(steps)
 
     def _mask(self) -> Integers:
@@ -85,6 +91,7 @@ class Snapshot:
     def segment(self, span: int, support: Tier) -> Segment:
         """The new matches as ways back."""
         n = len(self.events)
+        support.claim("compressed matches", 8 * 2 * n * 6)
         buffer = {name: np.empty(2 * n, dtype=np.int64) for name in NODES}
         buffer |= {name: np.empty(n, dtype=np.int64) for name in EDGES}
         support("chain_ways", self.starts, self.events, self.ranks, self.times, *buffer.values())
@@ -99,7 +106,9 @@ class Snapshot:
         size = FIRST_ROWS
         while at[k] >= 0:
             out = np.empty((size, k), dtype=np.int64)
-            m = support("write_sequences", self.starts, self.events, self.ranks, self.times, span, at, out)
+            m = support(
+                "write_sequences", support.cells, self.starts, self.events, self.ranks, self.times, span, at, out
+            )
             yield Expanded.alike(k, out[:m].reshape(-1))
             size = MOST_ROWS
 

@@ -12,10 +12,12 @@ from augury.codegen.source import KernelSource
 from augury.plan import Absence
 from augury.runtime.columns import ColumnSpec
 
-MATCHES, ENTRIES, FULL, LIMIT = range(4)
-"""Cells of `nums`: how many matches and events of matches there are, what had no room left, how many lists may be."""
+MATCHES, ENTRIES, FULL, LIMIT, SO_FAR = range(5)
+"""Cells of `nums`: how many matches and events of matches there are, what had no room left, how many lists may be, how
+many matches there were when there was no room, those of the outermost event included."""
 
 TOO_MANY_LISTS = -1
+STOPPED = -2
 
 NO_ROOM_FOR_MATCHES = 1
 NO_ROOM_IN_POOL = 2

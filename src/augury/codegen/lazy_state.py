@@ -6,6 +6,7 @@ another evaluation order.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.budget import Account
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
 from augury.codegen.lazy_layout import PARTITION
@@ -84,6 +86,7 @@ class LazyState:
     rates: Mapping[str, float] = field(default_factory=dict)
     """Events of each variable in a window, when the order was last thought about."""
     broken: bool = False
+    memory: Account | None = None
     streamed: tuple[tuple[int, str], list[npt.NDArray[Any]]] = ((-1, ""), [])
     """The arrays of `stream`, and what they were listed for: a version of the events, and a kernel."""
 
@@ -96,11 +99,18 @@ class LazyState:
         keys: int,
         with_places: bool,
         totals: tuple[ColumnSpec, ...] = (),
+        memory: Account | None = None,
     ) -> LazyState:
         """`totals` are columns that aggregates over matches read."""
         events = EventStore((*source.specs, *totals), with_places=with_places)
         return cls(
-            source, way, Encoding.start(source.strings), events, KeyNumbers(keys), np.zeros(16, dtype=np.int64)
+            source,
+            way,
+            Encoding.start(source.strings),
+            events,
+            KeyNumbers(keys),
+            np.zeros(16, dtype=np.int64),
+            memory=memory,
         ).renewed(source)
 
     def renewed(self, source: LazyChainSource) -> LazyState:
@@ -213,6 +223,10 @@ class LazyState:
 
     def grow(self, name: str, size: int, fill: int = 0) -> None:
         old = self.arrays[name]
+        if self.memory is not None:
+            what = "partial matches" if name.startswith("P") else "matches" if name.startswith("O") else "buffers"
+            self.memory.hold("buffers", sum(array.nbytes for array in self.arrays.values()))
+            self.memory.claim(what, math.prod(self._shape(name, size)) * old.itemsize)
         larger = np.empty(self._shape(name, size), dtype=old.dtype)
         larger[: len(old)] = old
         if fill:

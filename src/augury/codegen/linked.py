@@ -187,6 +187,8 @@ class _Emitter:
         with out.block(f"while n{d} >= 0:"):
             out.add(f"e{d} = N_event[n{d}]", remark(self.names[d]))
             if d > 0:
+                with out.block("if stopped(nums):"):
+                    out.add("break")
                 out.add(f"n{d - 1} = N_up[n{d}]")
             out.add(f"n{d} = N_prev[n{d}]")
             if self.window >= 0:
@@ -235,6 +237,8 @@ class _Emitter:
                 out.add(f"mask |= {1 << j}")
         with out.block("if mask == 0:", "no component could bind it: it breaks no chain"):
             out.add("continue")
+        with out.block("if stopped(nums):"):
+            out.add("return i")
         out.add(f"need = LIVE[g] + {self.size}")
         pools = ("N_event", "L_parent", "C_last", "F_next")
         room = ", ".join(f"{name}.shape[0] - nums[{cell}]" for cell, name in enumerate(pools))

@@ -5,6 +5,7 @@ Only the events are saved. Chains follow from them, and are built anew when old 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.budget import Account, too_many_matches, too_many_partial_matches
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers, key_words
 from augury.codegen.linked import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
@@ -25,7 +27,6 @@ from augury.codegen.segment import EDGES, NODES, Segment
 from augury.codegen.shared import SharedReporting
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
-from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
@@ -69,12 +70,13 @@ class LinkedState:
     horizon: int = 0
     watermark: int = LONG_AGO
     broken: bool = False
+    memory: Account | None = None
 
     @classmethod
-    def start(cls, source: LinkedSource, *, keys: int, with_places: bool) -> LinkedState:
+    def start(cls, source: LinkedSource, *, keys: int, with_places: bool, memory: Account | None = None) -> LinkedState:
         events = EventStore(source.specs, with_places=with_places)
         encoding = Encoding.start(source.strings)
-        live = cls(source, encoding, events, KeyNumbers(keys), np.zeros(16, dtype=np.int64))
+        live = cls(source, encoding, events, KeyNumbers(keys), np.zeros(16, dtype=np.int64), memory=memory)
         live.clear()
         return live
 
@@ -101,6 +103,9 @@ class LinkedState:
             if old.shape[axis] < least:
                 shape = list(old.shape)
                 shape[axis] = max(2 * shape[axis], least)
+                if self.memory is not None:
+                    self.memory.hold("chains", sum(array.nbytes for array in self.arrays.values()))
+                    self.memory.claim("chains", math.prod(shape) * old.itemsize)
                 larger = np.full(shape, -1 if name in ("HEAD", "ROOT") else 0, dtype=old.dtype)
                 larger[tuple(slice(0, s) for s in old.shape)] = old
                 self.arrays[name] = larger
@@ -123,6 +128,10 @@ class LinkedKernel:
 
     def __init__(self, plan: LinkedPlan, options: Options, source: LinkedSource | None = None) -> None:
         """`source` is what the plan was emitted as with these options, if it was."""
+        options = options.with_budget()
+        assert options.budget is not None
+        self.budget = options.budget
+        self.memory = self.budget.account()
         self.plan, self.options = plan, options
         self.source = source or emit_linked(plan, counters=options.counters)
         self.code = Tier(self.source.source, options, self.source.functions)
@@ -155,6 +164,7 @@ class LinkedKernel:
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
+        self.budget.watch(live.nums)
         first = live.events.length
         encoded, live.encoding = encode(
             batch,
@@ -165,6 +175,7 @@ class LinkedKernel:
             standardise=standardising(self.support),
         )
         live.events.append(encoded)
+        self.memory.hold("events", live.events.nbytes)
         view = live.events.view
         words, null = key_words(encoded.arrays, encoded.length, self.keys)
         live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
@@ -190,7 +201,7 @@ class LinkedKernel:
         return {name: int(live.nums[8 + k]) for k, name in enumerate(COUNTERS)}
 
     def _new_state(self) -> LinkedState:
-        return LinkedState.start(self.source, keys=len(self.keys), with_places=self._counts)
+        return LinkedState.start(self.source, keys=len(self.keys), with_places=self._counts, memory=self.memory)
 
     def _saved(self, live: LinkedState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
@@ -232,10 +243,11 @@ class LinkedKernel:
 
     def _make_room(self, live: LinkedState, at: int) -> None:
         lists = int(live.arrays["LIVE"][live.events.view("partition")[at]])
-        if lists > self.options.max_runs:
-            raise TooManyMatches(
-                f"more than {self.options.max_runs} combinations of chains at a time: the pattern explodes on this "
-                "stream\n = help: shorten WITHIN, add predicates, or raise max_runs"
+        if lists > self.options.max_partial_matches:
+            raise too_many_partial_matches(
+                self.options.max_partial_matches,
+                "combinations of chains at a time",
+                "shorten WITHIN, add predicates",
             )
         need = 2 * (lists + self.size)
         nodes, chains, ends = (
@@ -260,7 +272,9 @@ class LinkedKernel:
             parts.append(self._expanded(live.arrays["F_events"][:n].copy()))
             return
         if self.shares:
+            self.memory.claim("compressed matches", 8 * (12 * int(live.nums[0]) + 4 * live.events.length))
             live.segments.append(self._segment(live, n))
+            self.memory.hold("compressed matches", sum(segment.nbytes for segment in live.segments))
             return
         found = sum(map(len, parts))
         at, size = 0, FIRST_ROWS
@@ -275,13 +289,13 @@ class LinkedKernel:
             parts.append(self._expanded(out[:written].copy() if written < size else out))
             found += written
             self._check(found)
+            self.memory.claim("matches", 3 * sum(p.events.nbytes for p in parts))
             size = max(ROWS, 4 * size if at == before else size)
 
     def _check(self, found: int) -> None:
         if found > self.options.max_matches:
-            raise TooManyMatches(
-                f"more than {self.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COVER "
-                "or LATEST, shorten WITHIN, or add predicates"
+            raise too_many_matches(
+                self.options.max_matches, "ask for OUTPUT COVER or LATEST, shorten WITHIN, or add predicates"
             )
 
     def _combine_lists(self, live: LinkedState, stream: list[npt.NDArray[Any]], n: int, parts: list[Expanded]) -> None:
@@ -297,16 +311,18 @@ class LinkedKernel:
             live.nums[ENTRIES : ENTRIES + 3] = 0
             out = [np.empty(max(longest, 4 * size), dtype=np.int64) for _ in range(2)]
             offsets = np.zeros(size + 1, dtype=np.int64)
-            before, limit = at, self.options.max_runs
+            before, limit = at, self.options.max_partial_matches
             at = self.code("combine", at, n, limit, *ends, *out, offsets, *links, *stack, live.nums, *stream)
             if live.nums[ENTRIES + 2]:
-                raise TooManyMatches(
-                    f"more than {limit} ways back from one event to the one before a match\n = help: shorten WITHIN, "
-                    "add predicates, bound the iteration (`{1,5}`), or raise max_runs"
+                raise too_many_partial_matches(
+                    limit,
+                    "ways back from one event to the one before a match",
+                    "shorten WITHIN, add predicates, bound the iteration (`{1,5}`)",
                 )
             matches, events = int(live.nums[ENTRIES]), int(live.nums[ENTRIES + 1])
             parts.append(Expanded(offsets[: matches + 1].copy(), out[0][:events].copy(), out[1][:events].copy()))
             found += matches
+            self.memory.claim("matches", 6 * sum(p.events.nbytes for p in parts))
             # Of the event that there was no room for, the matches so far are known though not written.
             self._check(found + int(live.nums[FOUND_SO_FAR]) if at < n else found)
             size = max(ROWS, 4 * size if at == before else size)

@@ -129,6 +129,8 @@ class Walk:
                 out.add("matches, events = nums[4], nums[5]")
                 out.add("ED[-1] = -1")
                 with out.block("while True:"):
+                    with out.block("if stopped(nums):"):
+                        out.add("return f")
                     end = "F_events[f, 0], F_own[f], F_up[f], limit"
                     out.add(f"size = walk({end}, {self.arrays}, nums, {self.arguments})")
                     with out.block("if size < 0:"):

@@ -111,7 +111,7 @@ class _Emitter(LossyConditions):
         out.add("q = -1")
         out.add("s = 1.0")
         out.add("binds = True")
-        with out.block(f"while nums[{FOUND}] <= nums[{LIMIT}]:"):
+        with out.block(f"while nums[{FOUND}] <= nums[{LIMIT}] and not stopped(nums):"):
             with out.block("if binds:"):
                 self._bind()
             with out.block("if depth < 0:"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from augury.budget import too_many_matches
 from augury.codegen.keys import NO_PLACES, key_words
 from augury.codegen.live import LiveTables, in_use
 from augury.codegen.lossy import FOUND, LIMIT, LossySource, emit_lossy
@@ -13,7 +14,6 @@ from augury.codegen.lossy_state import LossyState, Scored, score_tables
 from augury.codegen.preparing import standardising
 from augury.codegen.support import support_source
 from augury.codegen.tier import Tier
-from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import TimeWindow
 from augury.loss import DIGITS
@@ -36,6 +36,10 @@ class LossyKernel:
     def __init__(self, plan: LossyPlan, options: Options, source: LossySource | None = None) -> None:
         """`source` is what the plan was emitted as with these options, if it was."""
         assert isinstance(plan.query.window, TimeWindow)
+        options = options.with_budget()
+        assert options.budget is not None
+        self.budget = options.budget
+        self.memory = self.budget.account()
         self.plan, self.options, self.window = plan, options, plan.query.window.ticks
         self.source = source or emit_lossy(plan, counters=options.counters)
         self.code = Tier(self.source.source, options, self.source.functions)
@@ -59,6 +63,7 @@ class LossyKernel:
         live = self._live(state)
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
+        self.budget.watch(live.nums)
         first = live.events.length
         encoded, live.encoding = encode(
             batch,
@@ -69,6 +74,7 @@ class LossyKernel:
             standardise=standardising(self.support),
         )
         live.events.append(encoded)
+        self.memory.hold("events", live.events.nbytes)
         self._number(live, first, encoded)
         found = live.pending + self._advance(live, first)
         matches = self.reporting.report(live, found, watermark)
@@ -86,7 +92,9 @@ class LossyKernel:
     def _new_state(self) -> LossyState:
         components = len(self.plan.positive)
         slots = components + len(self.plan.negated)
-        return LossyState.start(self.source, keys=len(self.keys), components=components, slots=slots)
+        return LossyState.start(
+            self.source, keys=len(self.keys), components=components, slots=slots, memory=self.memory
+        )
 
     def _saved(self, live: LossyState) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
@@ -122,9 +130,9 @@ class LossyKernel:
             at = self.code("advance", at, end, *live.arguments(stream, self.tables))
             needed = max(int(live.nums[FOUND]), int(live.nums[LIMIT + 1]))
             if needed > self.options.max_matches:
-                raise TooManyMatches(
-                    f"more than {self.options.max_matches} matches\n = help: raise max_matches or THRESHOLD, ask for "
-                    "OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
+                raise too_many_matches(
+                    self.options.max_matches,
+                    "raise THRESHOLD, ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates",
                 )
             if at == n:
                 count = int(live.nums[FOUND])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.budget import Account
 from augury.codegen.inventory import stream_arrays
 from augury.codegen.keys import KeyNumbers
 from augury.codegen.lossy import FREED, PATH, QUEUES, LossySource
@@ -82,9 +83,12 @@ class LossyState:
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
     horizon: int = 0
     broken: bool = False
+    memory: Account | None = None
 
     @classmethod
-    def start(cls, source: LossySource, *, keys: int, components: int, slots: int) -> LossyState:
+    def start(
+        cls, source: LossySource, *, keys: int, components: int, slots: int, memory: Account | None = None
+    ) -> LossyState:
         entries = 256
         pool: dict[str, npt.NDArray[Any]] = {
             name: np.zeros(entries, dtype=np.int64) for name in ENTRIES if name not in ("QU", "QN")
@@ -101,8 +105,8 @@ class LossyState:
         nums = np.zeros(16, dtype=np.int64)
         nums[FREED] = entries
         events = EventStore(source.specs, with_places=False)
-        pending = Scored.none(components)
-        return cls(Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool, pending, source.queues)
+        encoding, pending = Encoding.start(source.strings), Scored.none(components)
+        return cls(encoding, events, KeyNumbers(keys), nums, pool, pending, source.queues, memory=memory)
 
     def stream(self, source: LossySource) -> Arrays:
         """The arrays of the events, in the order that generated functions know them in."""
@@ -123,9 +127,16 @@ class LossyState:
         """How many entries the queues hold."""
         return len(self.pool["FREE"]) - int(self.nums[FREED])
 
+    def _claim(self, what: str, names: Iterable[str], size: int) -> None:
+        """Before arrays of the pool become `size` long; the old ones are there until the new ones are filled."""
+        if self.memory is not None:
+            self.memory.hold("arrival queues", sum(array.nbytes for array in self.pool.values()))
+            self.memory.claim(what, sum(size * self.pool[k].nbytes // len(self.pool[k]) for k in names))
+
     def grow_entries(self) -> None:
         """Twice as many entries."""
         old = len(self.pool["FREE"])
+        self._claim("arrival queues", (*ENTRIES, "FREE"), 2 * old)
         for name in ENTRIES:
             self.pool[name] = _longer(self.pool[name], 2 * old)
         free = _longer(self.pool["FREE"], 2 * old)
@@ -136,6 +147,7 @@ class LossyState:
 
     def grow_output(self, least: int) -> None:
         size = max(2 * len(self.pool["OUT_score"]), least)
+        self._claim("matches", ("OUT", "OUT_score"), size)
         self.pool["OUT"] = _longer(self.pool["OUT"], size)
         self.pool["OUT_score"] = _longer(self.pool["OUT_score"], size)
 

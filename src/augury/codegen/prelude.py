@@ -61,6 +61,14 @@ def natural(x: int) -> int:
     return x & INT_MAX
 
 
+def stopped(nums: NDArray[Any]) -> bool:
+    """Whether the kernel is to come back at once, because of Ctrl-C or a timeout (`augury.budget.STOP`).
+
+    In compiled code this is an instruction that reads the cell whenever it is asked.
+    """
+    return bool(nums[15] != 0)
+
+
 def isnan(x: float) -> bool:
     return x != x
 

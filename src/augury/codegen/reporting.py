@@ -13,7 +13,6 @@ import pyarrow as pa
 from augury.codegen.arranging import FEW, NOTHING, Words, arrange
 from augury.codegen.tier import Tier
 from augury.codegen.totals import Totals, Weighed
-from augury.errors import TooManyMatches
 from augury.ir.predicate import Value
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow, Window
 from augury.ir.terms import OutputMode
@@ -21,11 +20,8 @@ from augury.plan import Absence
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
-from augury.runtime.matches import MatchSet, exact
+from augury.runtime.matches import MOST_ROWS, MatchSet, exact, too_wide
 from augury.runtime.state import FOREVER
-
-MOST_EVENTS = 2**31 - 1
-"""Events that the matches of one step may hold in all: Arrow's lists count them in 32 bits."""
 
 SLICE = 64
 """How many events, or matches, a kernel takes at a time while it may still be compiled."""
@@ -389,11 +385,8 @@ class Reporting:
     def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
         if not len(found):
             return self.nothing
-        if len(found.events) > MOST_EVENTS:
-            raise TooManyMatches(
-                f"{len(found)} matches of {len(found.events)} events in one batch\n = help: feed smaller batches, "
-                "or let the matches stay compressed"
-            )
+        if len(found.events) > MOST_ROWS:
+            raise too_wide(len(found))
         order = self._order(found, rank)
         m = len(found)
         one, none = (np.ndarray((m,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))

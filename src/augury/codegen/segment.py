@@ -46,6 +46,12 @@ class Segment:
     rank: Integers
     rows: Integers
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        arrays = (self.finals, *self.buffer.values(), self.start, self.time, self.rank, self.rows)
+        return sum(array.nbytes for array in arrays)
+
     def write_out(self, support: Tier) -> Iterator[Expanded]:
         """The matches, some at a time."""
         return write_out(support, self.finals, self.buffer, self.start, self.span)
@@ -145,11 +151,12 @@ def count_ways(
     support: Tier, finals: Integers, buffer: Mapping[str, npt.NDArray[Any]], start: Integers, span: int
 ) -> Integers:
     """How many matches end at each of the nodes `finals`, `MANY` for more than 64 bits can count."""
+    support.claim("counting", 8 * (8 * len(buffer["NE"]) + len(finals)))
     scratch = (np.empty(len(buffer["NE"]) + 1, dtype=np.int64) for _ in range(7))
     stamp = np.full(len(buffer["NE"]) + 1, -1, dtype=np.int64)
     each = np.zeros(len(finals), dtype=np.int64)
     arrays = (buffer[k] for k in ("NE", "NP", "NT", "NM", "XN", "XX"))
-    support("count", len(finals), finals, *arrays, start, span, *scratch, stamp, each)
+    support("count", support.cells, len(finals), finals, *arrays, start, span, *scratch, stamp, each)
     return each
 
 
@@ -165,6 +172,7 @@ def weigh_ways(
 ) -> tuple[Weighed, int]:
     """What the matches that end at each of the nodes `finals` come to, and how many nodes were looked at."""
     n = len(buffer["NE"]) + 1
+    support.claim("sums over matches", 8 * n * (8 + 4 * len(totals.sums) + 2 * len(totals.keys)))
     scratch = (np.empty(n, dtype=np.int64) for _ in range(3))
     stamp = np.full(n, -1, dtype=np.int64)
     found = Weighed.none(len(finals), totals)
@@ -172,6 +180,7 @@ def weigh_ways(
     arrays = (buffer[k] for k in ("NE", "NP", "NC", "NT", "NM", "XN", "XX"))
     looked = support(
         "weigh_ways",
+        support.cells,
         len(finals),
         finals,
         *arrays,

@@ -10,10 +10,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augury.codegen.counting import plus, times
-from augury.codegen.prelude import lower_bound
+from augury.codegen.prelude import lower_bound, stopped
 
 
 def count_sequences(
+    stop: NDArray[Any],
     i0: int,
     mask: NDArray[Any],
     rank: NDArray[Any],
@@ -38,7 +39,7 @@ def count_sequences(
     for s in range(k):
         for q in range(k):
             A[s, q] = 1 if s == q else 0
-    while at < n:
+    while at < n and not stopped(stop):
         end = at + 1
         while end < n and rank[end] == rank[at]:
             end += 1
@@ -90,6 +91,7 @@ def count_sequences(
 
 
 def write_sequences(
+    stop: NDArray[Any],
     starts: NDArray[Any],
     E: NDArray[Any],
     R: NDArray[Any],
@@ -115,6 +117,8 @@ def write_sequences(
         elif at[depth] < starts[b] or (span >= 0 and T[at[depth]] < T[at[0]] - span):
             depth -= 1
             at[depth] += 1 if depth == 0 else -1
+            if stopped(stop):
+                break
             continue
         if depth < k - 1:
             # The next component before it: its latest event of a lower rank.

@@ -20,6 +20,7 @@ class SharedReporting(Reporting):
             lambda: sum(sum(segment.totals(self.support)) for segment in segments),
             lambda: (batch for segment in segments for batch in self._batches(segment)),
             lambda size, seed: self.sampled(segments, size, seed),
+            self.support.claim,
         )
 
     def sampled(self, segments: Sequence[Segment], size: int, seed: int | None) -> MatchSet:

@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from augury.codegen.prelude import INT_MAX, INT_MIN
+from augury.codegen.prelude import INT_MAX, INT_MIN, stopped
 
 
 def added(x: float, y: float, a: float, b: float) -> tuple[float, float]:
@@ -109,6 +109,7 @@ def bind_event(
 
 
 def weigh_ways(
+    stop: NDArray[Any],
     nf: int,
     OUT: NDArray[Any],
     NE: NDArray[Any],
@@ -161,6 +162,8 @@ def weigh_ways(
                 earliest[node] = INT_MIN
         bind_event(node, NE[node], NC[node], on_sum, on_least, H, K, W, S, L)
     for f in range(nf):
+        if stopped(stop):
+            break
         limit = start[NE[OUT[f]]] - window
         if window < 0 or earliest[OUT[f]] >= limit:
             join_rows(f, S_out, L_out, OUT[f], S, L)
@@ -276,6 +279,7 @@ def go_on(
 
 
 def weigh_sequences(
+    stop: NDArray[Any],
     i0: int,
     mask: NDArray[Any],
     rank: NDArray[Any],
@@ -309,7 +313,7 @@ def weigh_sequences(
     n, k = mask.shape[0], W.shape[0]
     lo, middle, at, steps = 0, 0, 0, 0
     begin_product(W, S, L)
-    while at < n:
+    while at < n and not stopped(stop):
         if mask[at] == 0:
             # No component could bind it.
             at += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from augury import arguments
+from augury.budget import memory_size, seconds, too_many_matches, within
 from augury.compiler import CompiledProgram, compile_program
-from augury.errors import AuguryWarning, HostError, TooManyMatches, suggestion
+from augury.errors import AuguryWarning, HostError, suggestion
 from augury.hosts.events import Events, is_text, read_events
 from augury.hosts.matches import Matches
 from augury.hosts.reorder import Arrivals, arrive, in_order, ties
@@ -57,7 +59,8 @@ def match(
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
     max_partial_matches: int = 5_000_000,
-    max_runs: int = 2_000_000,
+    max_memory: int | str | None = None,
+    timeout: float | str | dt.timedelta | None = None,
     jit: bool | None = None,
     merge: bool = True,
     counters: bool = False,
@@ -68,7 +71,9 @@ def match(
 
     `events` is an Arrow table, batch or reader, a pandas or polars frame, a path to Parquet, CSV, JSON lines or Arrow
     files, or an iterable of dicts. They are sorted by `order_by` (default: `time`). `query` is the text itself, or a
-    `Path` to a file that holds it. More than `max_matches` raise `TooManyMatches`.
+    `Path` to a file that holds it. A query that reaches one of its budgets raises `BudgetExceeded`: `max_matches`,
+    `max_partial_matches` that are kept at a time, `max_memory` (bytes, or such as "2 GB"; by default half of what the
+    machine or container has), `timeout` (seconds, a timedelta, or such as "30 seconds").
 
     `plan` forces an evaluator. The planner measures rates and selectivities on a sample of the events, except for those
     that `statistics` state: `{"rates": {"A": 3.0}, "selectivities": {"a.x < b.x": 0.1}}`, events per second by type or
@@ -98,17 +103,16 @@ def match(
         loss=loss,
         max_matches=max_matches,
         max_partial_matches=max_partial_matches,
-        max_runs=max_runs,
+        max_memory=max_memory,
+        timeout=timeout,
         jit=jit,
         merge=merge,
         counters=counters,
         compressed=compressed,
         cache_dir=cache_dir,
     )
-    order_by = order_columns(order_by)
-    table = read_events(events, time, required_columns(type, order_by))
-    found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
-    return _warned(found)[-1]
+    roles: dict[str, Any] = {"time": time, "type": type, "order_by": order_columns(order_by), "time_unit": time_unit}
+    return _warned(_run_within(options, events, query, roles))[-1]
 
 
 def match_all(
@@ -128,7 +132,8 @@ def match_all(
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
     max_partial_matches: int = 5_000_000,
-    max_runs: int = 2_000_000,
+    max_memory: int | str | None = None,
+    timeout: float | str | dt.timedelta | None = None,
     jit: bool | None = None,
     merge: bool = True,
     counters: bool = False,
@@ -146,17 +151,27 @@ def match_all(
         loss=loss,
         max_matches=max_matches,
         max_partial_matches=max_partial_matches,
-        max_runs=max_runs,
+        max_memory=max_memory,
+        timeout=timeout,
         jit=jit,
         merge=merge,
         counters=counters,
         compressed=compressed,
         cache_dir=cache_dir,
     )
-    order_by = order_columns(order_by)
-    table = read_events(events, time, required_columns(type, order_by))
-    found = run(table, query_source(query), options, time=time, type=type, order_by=order_by, time_unit=time_unit)
-    return _warned(found)
+    roles: dict[str, Any] = {"time": time, "type": type, "order_by": order_columns(order_by), "time_unit": time_unit}
+    return _warned(_run_within(options, events, query, roles))
+
+
+def _run_within(
+    options: Options, events: Events, query: str | os.PathLike[str], roles: dict[str, Any]
+) -> list[Matches]:
+    """Read the events and match them, all within one budget."""
+    options = options.watched()
+    assert options.budget is not None
+    with within(options.budget):
+        table = read_events(events, roles["time"], required_columns(roles["type"], roles["order_by"]))
+        return run(table, query_source(query), options, **roles)
 
 
 def run(
@@ -172,6 +187,25 @@ def run(
     every: int = SLICE,
 ) -> list[Matches]:
     """The matches of every query over a table of events; `progress` is told after `every` so many of them."""
+    options = options.with_budget()
+    assert options.budget is not None
+    roles: dict[str, Any] = {"time": time, "type": type, "order_by": order_by, "time_unit": time_unit}
+    with within(options.budget):
+        return _run(table, source, options, **roles, progress=progress, every=every)
+
+
+def _run(
+    table: pa.Table,
+    source: Source,
+    options: Options,
+    *,
+    time: str,
+    type: str | None,
+    order_by: str | Iterable[str] | None,
+    time_unit: str,
+    progress: Progress | None,
+    every: int,
+) -> list[Matches]:
     if table.num_columns == 0:
         return [Matches.nothing() for _ in parse(source).queries]
     schema = event_schema(table.schema, time, type, order_by, time_unit)
@@ -215,7 +249,7 @@ def _joined(pieces: Sequence[Found], options: Options, notes: tuple[str, ...]) -
         _, once = np.unique(log.rows, return_index=True)
         log = log.take(once)
         if len(found) > options.max_matches:
-            raise TooManyMatches(f"more than {options.max_matches} matches\n = help: raise max_matches")
+            raise too_many_matches(options.max_matches, "shorten WITHIN, or add predicates")
     query = pieces[0].query
     return Matches(found, log, query.bound, options.callables, notes, counters=pieces[-1].counters, compiled=query)
 
@@ -231,7 +265,8 @@ def make_options(
     loss: LossModel | None = None,
     max_matches: int = 1_000_000,
     max_partial_matches: int = 5_000_000,
-    max_runs: int = 2_000_000,
+    max_memory: int | str | None = None,
+    timeout: float | str | dt.timedelta | None = None,
     jit: bool | None = None,
     merge: bool = True,
     counters: bool = False,
@@ -249,7 +284,8 @@ def make_options(
         loss=arguments.optional("loss", loss, LossModel, "a LossModel"),
         max_matches=arguments.limit("max_matches", max_matches),
         max_partial_matches=arguments.limit("max_partial_matches", max_partial_matches),
-        max_runs=arguments.limit("max_runs", max_runs),
+        max_memory=None if max_memory is None else memory_size(max_memory),
+        timeout=None if timeout is None else seconds(timeout),
         jit=arguments.optional_flag("jit", jit),
         cache_dir=arguments.optional_path("cache_dir", cache_dir),
         merge=arguments.flag("merge", merge),

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from augury import arguments
+from augury.budget import Budget, within
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryWarning, HostError
 from augury.hosts.events import Events, conform, is_rows, read_events
@@ -112,7 +113,8 @@ class Matcher:
         loss: LossModel | None = None,
         max_matches: int = 1_000_000,
         max_partial_matches: int = 5_000_000,
-        max_runs: int = 2_000_000,
+        max_memory: int | str | None = None,
+        timeout: float | str | dt.timedelta | None = None,
         jit: bool | None = None,
         merge: bool = True,
         counters: bool = False,
@@ -130,17 +132,19 @@ class Matcher:
             loss=loss,
             max_matches=max_matches,
             max_partial_matches=max_partial_matches,
-            max_runs=max_runs,
+            max_memory=max_memory,
+            timeout=timeout,
             jit=jit,
             merge=merge,
             counters=counters,
             compressed=compressed,
             cache_dir=cache_dir,
         )
-        known = known_columns(schema, time, type, order_by, time_unit)
-        ticks = delay_ticks(delay, known.schema)
-        self._setting = setting(query_source(query), known.arrow, known.schema, options, ticks)
-        self._position = beginning(self._setting)
+        with within(_budget(options := options.watched())):
+            known = known_columns(schema, time, type, order_by, time_unit)
+            ticks = delay_ticks(delay, known.schema)
+            self._setting = setting(query_source(query), known.arrow, known.schema, options, ticks)
+            self._position = beginning(self._setting)
 
     @property
     def late(self) -> int:
@@ -161,27 +165,28 @@ class Matcher:
         only `restore` goes on after it.
         """
         self._refuse_to_go_on()
-        at, given = self._position, self._setting
-        required = (given.schema.type, *given.schema.order_by)
-        table = read_events(events, given.schema.time, required)
-        if not table.num_columns:
-            # Of no events not even the columns are known.
-            table = given.arrow.empty_table()
-        table = conform(table, given.arrow, fill=is_rows(events), required=required)
-        arrived = arrive(table, given.schema, at.next_row)
-        in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.delay is None)
-        highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
-        behind = 0 if given.delay is None else given.delay
-        at = replace(
-            at,
-            held=at.held + in_time,
-            late=at.late + late,
-            types=at.types | types_of(arrived.table, given.schema),
-            next_row=at.next_row + len(arrived),
-            highest=highest,
-            watermark=max(at.watermark, highest - behind),
-        )
-        return self._consume(at, everything=given.delay is None, late=len(late))
+        with within(_budget(self._setting.options)):
+            at, given = self._position, self._setting
+            required = (given.schema.type, *given.schema.order_by)
+            table = read_events(events, given.schema.time, required)
+            if not table.num_columns:
+                # Of no events not even the columns are known.
+                table = given.arrow.empty_table()
+            table = conform(table, given.arrow, fill=is_rows(events), required=required)
+            arrived = arrive(table, given.schema, at.next_row)
+            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.delay is None)
+            highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
+            behind = 0 if given.delay is None else given.delay
+            at = replace(
+                at,
+                held=at.held + in_time,
+                late=at.late + late,
+                types=at.types | types_of(arrived.table, given.schema),
+                next_row=at.next_row + len(arrived),
+                highest=highest,
+                watermark=max(at.watermark, highest - behind),
+            )
+            return self._consume(at, everything=given.delay is None, late=len(late))
 
     def advance(self, watermark: str | dt.datetime | dt.date | float) -> Matches:
         """Promise that no event earlier than `watermark`, a time of the stream or its ISO 8601 text, will come."""
@@ -189,13 +194,15 @@ class Matcher:
         given = self._setting
         ticks = moment_ticks(watermark, given.arrow.field(given.schema.time).type, given.schema)
         at = replace(self._position, watermark=max(self._position.watermark, ticks))
-        return self._consume(at, everything=False)
+        with within(_budget(self._setting.options)):
+            return self._consume(at, everything=False)
 
     def finish(self) -> Matches:
         """End the stream and get the remaining matches; nothing can be fed afterwards."""
         self._refuse_to_go_on()
         at = replace(self._position, watermark=FOREVER, finished=True)
-        return self._consume(at, everything=True)
+        with within(_budget(self._setting.options)):
+            return self._consume(at, everything=True)
 
     def snapshot(self, *, key: bytes | None = None) -> bytes:
         """Everything needed to go on later, in another process too, save the registered functions and `cache_dir`.
@@ -274,3 +281,8 @@ class Matcher:
             final.counters,
             final.query,
         )
+
+
+def _budget(options: Options) -> Budget:
+    assert options.budget is not None
+    return options.budget

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury import arguments
+from augury.budget import enough_memory
 from augury.compiler import CompiledQuery
 from augury.errors import HostError
 from augury.hosts.columns import match_columns, return_columns, times, variable_column
@@ -23,7 +24,7 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches, enumerated, size
+from augury.runtime.shared import FoundMatches, SharedMatches, enumerated, size
 from augury.schema import INT_MAX
 
 if TYPE_CHECKING:
@@ -191,7 +192,14 @@ class Matches(Sequence[Match]):
         """
         if self.query is None:
             return pa.table({"start": pa.nulls(0), "end": pa.nulls(0)})
-        return pa.concat_tables([self._columns(MatchSet.of(self.found.variables, ())), *self.to_batches()])
+        with enough_memory():
+            tables, held = [self._columns(MatchSet.of(self.found.variables, ()))], 0
+            for table in self.to_batches():
+                held += table.nbytes
+                if isinstance(self.found, SharedMatches):
+                    self.found.claim("matches", held)
+                tables.append(table)
+            return pa.concat_tables(tables)
 
     def to_batches(self) -> Iterator[pa.Table]:
         """`to_arrow` in pieces: compressed matches are written out one piece at a time."""
@@ -203,14 +211,16 @@ class Matches(Sequence[Match]):
 
     def to_pandas(self) -> pd.DataFrame:
         """`to_arrow` as a pandas frame."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        with enough_memory():
+            frame: pd.DataFrame = self.to_arrow().to_pandas()
+            return frame
 
     def to_polars(self) -> pl.DataFrame:
         """`to_arrow` as a polars frame."""
         import polars
 
-        return polars.DataFrame(self.to_arrow())
+        with enough_memory():
+            return polars.DataFrame(self.to_arrow())
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """`to_arrow` as one dict a match."""
@@ -218,8 +228,9 @@ class Matches(Sequence[Match]):
 
     def _rows(self, convert: Callable[[pa.Array], list[Any]]) -> list[dict[str, Any]]:
         table = self.to_arrow()
-        columns = [convert(table[name].combine_chunks()) for name in table.column_names]
-        return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+        with enough_memory():
+            columns = [convert(table[name].combine_chunks()) for name in table.column_names]
+            return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         found = self.count()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import hmac
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -94,7 +95,7 @@ def load_snapshot(
             f"the query calls {', '.join(missing)}, which a snapshot does not hold",
             "give functions={...} to restore",
         )
-    options = replace(options, functions=functions, cache_dir=cache_dir)
+    options = replace(options, functions=functions, cache_dir=cache_dir).watched()
     text, name = facts.texts("source", size=2)
     if "schema" not in saved.tables:
         raise inconsistent("it does not say what the events are")
@@ -270,7 +271,8 @@ def _option_facts(options: Options) -> dict[str, Any]:
         "loss": None if options.loss is None else options.loss.to_json(),
         "max_matches": options.max_matches,
         "max_partial_matches": options.max_partial_matches,
-        "max_runs": options.max_runs,
+        "max_memory": options.max_memory,
+        "timeout": options.timeout,
         "jit": options.jit,
         "merge": options.merge,
         "counters": options.counters,
@@ -280,8 +282,11 @@ def _option_facts(options: Options) -> dict[str, Any]:
 
 def _options(facts: Facts) -> Options:
     order, loss = facts.optional("order", list), facts.optional("loss", dict)
-    limits = [facts.one(name, int) for name in ("max_matches", "max_partial_matches", "max_runs")]
+    limits = [facts.one(name, int) for name in ("max_matches", "max_partial_matches")]
+    memory, timeout = facts.optional("max_memory", int), facts.optional("timeout", float)
     require(all(1 <= limit < MOST for limit in limits), "a limit is a positive number")
+    require(memory is None or memory >= 1, "there is no such max_memory")
+    require(timeout is None or 0 < timeout < math.inf, "there is no such timeout")
     return Options(
         plan=facts.optional("plan", str),
         order=None if order is None else facts.texts("order"),
@@ -295,7 +300,8 @@ def _options(facts: Facts) -> Options:
         compressed=facts.one("compressed", bool),
         max_matches=limits[0],
         max_partial_matches=limits[1],
-        max_runs=limits[2],
+        max_memory=memory,
+        timeout=timeout,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from augury.budget import Budget, within
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.errors import HostError
 from augury.hosts.columns import last_events, return_columns, returned_type
@@ -27,7 +28,7 @@ class Stage:
 
     `arrow` is the schema of the events it sees. It runs `lag` ticks behind the watermark, because the query before it
     may report that late what it derives; None waits for the end of the stream. `held` are the events that wait, `log`
-    those that a match may still bind, held ones included.
+    those that a match may still bind, held ones included. The stages of a program share a `budget`.
     """
 
     query: CompiledQuery
@@ -37,6 +38,7 @@ class Stage:
     state: RunState
     held: Arrivals
     log: Arrivals
+    budget: Budget
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +53,14 @@ class Found:
 
 def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tuple[Stage, ...]:
     """The program before its first event, whose columns are `arrow`."""
+    options = options.with_budget()
+    assert options.budget is not None
     built: list[Stage] = []
     lag: int | None = 0
     for query in program.queries:
         kernel = load(query, options)
         nothing = Arrivals.none(arrow)
-        built.append(Stage(query, kernel, arrow, lag, kernel.start(), nothing, nothing))
+        built.append(Stage(query, kernel, arrow, lag, kernel.start(), nothing, nothing, options.budget))
         if query.bound.into is not None:
             arrow = _with_derived(query, arrow)
             own = _reporting_delay(query)
@@ -71,6 +75,13 @@ def step(
 
     Derived events are numbered from `next_derived`; the next free number is returned last.
     """
+    with within(program[0].budget):
+        return _step(program, events, watermark, next_derived, options)
+
+
+def _step(
+    program: Sequence[Stage], events: Arrivals, watermark: int, next_derived: int, options: Options
+) -> tuple[tuple[Stage, ...], tuple[Found, ...], int]:
     moved: list[Stage] = []
     found: list[Found] = []
     for stage in program:

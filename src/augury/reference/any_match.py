@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from augury.ir.branches import AbsentPart, Branch, branches
-from augury.ir.pattern import Event, Repeat, variable_of
+from augury.ir.pattern import Event, variable_of
 from augury.reference.conditions import Conditions, bound, ordered
 from augury.reference.stream import Bindings, StreamEvent
 
@@ -36,29 +36,32 @@ def _assignments(
 ) -> Iterator[Bindings]:
     """Assign the components one after the other; `context` is bound already."""
 
-    def assign(rest: tuple[Event | Repeat, ...], bindings: Bindings) -> Iterator[Bindings]:
-        if not rest:
-            yield bindings
-            return
-        for extended in lists(rest[0], bindings):
-            yield from assign(rest[1:], extended)
-
-    def lists(component: Event | Repeat, bindings: Bindings) -> Iterator[Bindings]:
+    components = branch.components
+    if not components:
+        yield context
+        return
+    # A stack of its own, since a list can be longer than Python's is deep: what is pushed last is gone through first.
+    stack = [(0, context, iter(given.candidates(components[0], context)))]
+    while stack:
+        k, bindings, events = stack[-1]
+        e = next(events, None)
+        if e is None:
+            stack.pop()
+            continue
+        component = components[k]
         low, high = (1, 1) if isinstance(component, Event) else (component.low, component.high)
         v = variable_of(component)
-        for e in given.candidates(component, bindings):
-            if not _may_stand(e, v, order, bindings):
-                continue
-            joined = given.joins(bindings, v, e)
-            if joined is None:
-                continue
-            size = len(joined[v])
-            if size >= low and given.complete(joined, (v,)):
+        joined = given.joins(bindings, v, e) if _may_stand(e, v, order, bindings) else None
+        if joined is None:
+            continue
+        size = len(joined[v])
+        if high is None or size < high:
+            stack.append((k, joined, iter(given.candidates(component, joined))))
+        if size >= low and given.complete(joined, (v,)):
+            if k + 1 == len(components):
                 yield joined
-            if high is None or size < high:
-                yield from lists(component, joined)
-
-    return assign(branch.components, context)
+            else:
+                stack.append((k + 1, joined, iter(given.candidates(components[k + 1], joined))))
 
 
 def _may_stand(e: StreamEvent, variable: str, order: Collection[tuple[str, str]], bindings: Bindings) -> bool:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from augury.errors import TooManyMatches
+from augury.budget import too_many_partial_matches
 from augury.ir.evaluate import Bindings as Rows
 from augury.ir.evaluate import holds
 from augury.ir.normal_form import normal_conjuncts
@@ -17,6 +17,9 @@ from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import Strategy
 from augury.options import Options
 from augury.reference.stream import Bindings, Partition, StreamEvent
+
+LOOK = 4096
+"""Partial matches between two looks at the time and at the memory."""
 
 
 @dataclass(slots=True)
@@ -28,11 +31,14 @@ class Budget:
 
     def spend(self) -> None:
         self.partial += 1
+        if self.partial % LOOK == 0 and self.options.budget is not None:
+            self.options.budget.check()
+            self.options.budget.check_process("partial matches")
         if self.partial > self.options.max_partial_matches:
-            raise TooManyMatches(
-                f"stopped after {self.options.max_partial_matches} partial matches: the pattern explodes on this "
-                "stream\n = help: shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter "
-                "strategy, or raise max_partial_matches"
+            raise too_many_partial_matches(
+                self.options.max_partial_matches,
+                "partial matches",
+                "shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter strategy",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from augury.errors import TooManyMatches
+from augury.budget import too_many_matches
 from augury.ir.branches import Branch, branches
 from augury.ir.equality import close_equalities
 from augury.ir.lossy import check_model
@@ -56,9 +56,8 @@ def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[
             rows = candidate.rows(variables)
             found[rows] = _either(found[rows], candidate) if rows in found else candidate
             if len(found) > given.options.max_matches:
-                raise TooManyMatches(
-                    f"more than {given.options.max_matches} matches\n = help: raise max_matches, ask for OUTPUT COUNT "
-                    "or NONOVERLAP, shorten WITHIN, or add predicates"
+                raise too_many_matches(
+                    given.options.max_matches, "ask for OUTPUT COUNT or NONOVERLAP, shorten WITHIN, or add predicates"
                 )
     return list(found.values())
 

@@ -102,6 +102,11 @@ class EventStore:
         self.length = n
         self.version += 1
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return sum(array.nbytes for array in self.arrays.values())
+
     def view(self, name: str) -> npt.NDArray[Any]:
         """A column of the events there are."""
         if name in self.values:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.errors import HostError, TooManyMatches
+from augury.errors import BudgetExceeded, HostError
 from augury.ir.predicate import Value
 from augury.runtime.batch import Integers
 from augury.schema import INT_MAX, INT_MIN
@@ -81,6 +81,11 @@ class MatchSet:
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return int(sum(column.nbytes for column in self.rows)) + 40 * len(self)
+
     def __iter__(self) -> Iterator[Found]:
         for k in range(len(self)):
             yield self[k]
@@ -130,10 +135,7 @@ class MatchSet:
             return sets[0] if sets else cls.of(variables, ())
         for v in range(len(variables)):
             if sum(len(p.rows[v].values) for p in sets) > MOST_ROWS:
-                raise TooManyMatches(
-                    f"{sum(map(len, sets))} matches bind more than {MOST_ROWS} events to `{variables[v]}`\n"
-                    " = help: write the matches out in pieces, with to_batches()"
-                )
+                raise too_wide(sum(map(len, sets)))
         scores = [p.probability for p in sets]
         return cls(
             variables,
@@ -162,3 +164,12 @@ def exact(total: int | None, what: str) -> int:
             "with compressed=True, whose count() is exact whatever the number",
         )
     return total
+
+
+def too_wide(matches: int) -> BudgetExceeded:
+    """The error of matches that do not fit one table."""
+    return BudgetExceeded(
+        "A601",
+        f"too many events in one table of matches: {matches} matches bind more than {MOST_ROWS} events to a variable",
+        "feed smaller batches, or let the matches stay compressed and write them out with to_batches()",
+    )

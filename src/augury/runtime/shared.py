@@ -24,6 +24,8 @@ class SharedMatches:
     count: Callable[[], int]
     batches: Callable[[], Iterator[MatchSet]]
     sample: Callable[[int, int | None], MatchSet]
+    claim: Callable[[str, int], None] = lambda _what, _more: None
+    """Refuses to write out more than there is memory for."""
 
     def __iter__(self) -> Iterator[Found]:
         for batch in self.batches():
@@ -44,7 +46,13 @@ class SharedMatches:
 
     def enumerate(self) -> MatchSet:
         """All of them at once."""
-        return MatchSet.concat(self.variables, self.batches())
+        parts, held = [], 0
+        for batch in self.batches():
+            held += batch.nbytes
+            # Once as they were written out, once more together.
+            self.claim("matches", 2 * held)
+            parts.append(batch)
+        return MatchSet.concat(self.variables, parts)
 
 
 FoundMatches: TypeAlias = "MatchSet | SharedMatches"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from augury.budget import within
 from augury.hosts.reorder import Arrivals, arrive, in_order, release
 from augury.hosts.spark.job import Job
 from augury.hosts.spark.partition import FIRST_DERIVED
@@ -95,5 +96,6 @@ def replayable(job: Job) -> bool:
 def replayed(stage: Stage, job: Job, watermark: int) -> Stage:
     """The stage after the events that are kept, and no others; what it finds has been reported before."""
     events = in_order(stage.log, job.schema)
-    state, _ = stage.kernel.step(stage.kernel.start(), events.batch(job.schema), watermark)
+    with within(stage.budget):
+        state, _ = stage.kernel.step(stage.kernel.start(), events.batch(job.schema), watermark)
     return replace(stage, state=state)

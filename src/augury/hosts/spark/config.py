@@ -70,6 +70,10 @@ class QuerySection(_Section):
     text: str | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     plan: str | None = None
+    max_matches: int = Field(default=1_000_000, ge=1)
+    max_partial_matches: int = Field(default=5_000_000, ge=1)
+    max_memory: int | str | None = None
+    timeout: float | str | None = None
     sink: SinkSection
 
     @model_validator(mode="after")

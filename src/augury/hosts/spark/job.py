@@ -52,7 +52,7 @@ class Job:
     """One program over one kind of events; picklable, the same on the driver and in every task.
 
     `arrow` are the columns that the program needs, `schema` is what they mean, `result` are the columns of a match,
-    `name` tells jobs apart, `kernels` are compiled already.
+    `name` tells jobs apart, `kernels` are compiled already. So many `slots` of an executor share its memory.
     """
 
     source: Source
@@ -63,6 +63,7 @@ class Job:
     result: pa.Schema
     name: str
     kernels: tuple[CompiledFile, ...] = ()
+    slots: int = 1
 
     @property
     def last(self) -> CompiledQuery:
@@ -83,7 +84,7 @@ class Job:
                 if len(_started) >= KEPT:
                     del _started[next(iter(_started))]
                 provide_kernels(self.kernels)
-                _started[self.name] = stages(self.program, self.arrow, self.options)
+                _started[self.name] = stages(self.program, self.arrow, self.options.watched(self.slots))
             ready = _started[self.name]
         fresh = tuple(replace(stage, state=stage.kernel.start()) for stage in ready)
         if arrow is None or arrow == self.arrow:

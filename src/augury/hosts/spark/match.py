@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -130,9 +131,19 @@ def job_for(look: Look, query: str | os.PathLike[str], roles: Roles, options: Op
         look=look if measurable else None,
         live=events.isStreaming,
     )
+    job = replace(job, slots=_slots(events.sparkSession))
     if options.jit is False or _shares_disk(events.sparkSession):
         return job
     return replace(job, kernels=compiled_kernels(job.program, options.cache_dir))
+
+
+def _slots(spark: SparkSession) -> int:
+    """How many tasks run in one executor at a time, and share its memory."""
+    local = re.fullmatch(r"local(?:\[(\*|\d+).*\])?", spark.conf.get("spark.master", "") or "")
+    if local is not None:
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+    cores, task = (int(spark.conf.get(name, "1") or 1) for name in ("spark.executor.cores", "spark.task.cpus"))
+    return max(1, cores // max(1, task))
 
 
 def _shares_disk(spark: SparkSession) -> bool:

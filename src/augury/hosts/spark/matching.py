@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from augury.budget import within
 from augury.hosts.events import conform
 from augury.hosts.reorder import Arrivals
 from augury.hosts.spark.chunks import Chunks, kept_in
@@ -89,10 +90,11 @@ def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int,
     Kernels see the columns that decide, of a share of the keys; what they find is shown with the events of all.
     """
     schema, coded = group.schema, group.coded
-    logs, kernels, reads = [], [], []
+    logs, kernels, budgets, reads = [], [], [], []
     for job in group.jobs:
         (stage,) = job.stages()
         kernels.append(stage.kernel)
+        budgets.append(stage.budget)
         decisive = job.decisive
         reads.append([name for name in job.arrow.names if name in decisive])
         shown = conform(events.table.select(job.arrow.names), coded_schema(job.arrow, coded))
@@ -108,8 +110,9 @@ def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int,
     for part in shared_out(events, names, group.key, shares):
         for k, (kernel, read) in enumerate(zip(kernels, reads, strict=True)):
             seen = replace(part, table=part.table.select(read))
-            _, found = kernel.step(kernel.start(), seen.batch(schema), FOREVER)
-            waiting[k].append(enumerated(found))
+            with within(budgets[k]):
+                _, found = kernel.step(kernel.start(), seen.batch(schema), FOREVER)
+                waiting[k].append(enumerated(found))
             if sum(map(len, waiting[k])) > PIECE:
                 yield all_found(k)
     yield from (all_found(k) for k in range(len(waiting)) if waiting[k])

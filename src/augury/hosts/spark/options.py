@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
@@ -22,7 +23,8 @@ class RunOptions(TypedDict, total=False):
     loss: LossModel | None
     max_matches: int
     max_partial_matches: int
-    max_runs: int
+    max_memory: int | str | None
+    timeout: float | str | dt.timedelta | None
     jit: bool | None
     merge: bool
     counters: bool

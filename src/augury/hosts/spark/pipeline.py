@@ -138,6 +138,10 @@ def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFr
         watermark=roles.watermark if streaming is not None else None,
         buckets=None if streaming is None else streaming.buckets,
         plan=query.plan,
+        max_matches=query.max_matches,
+        max_partial_matches=query.max_partial_matches,
+        max_memory=query.max_memory,
+        timeout=query.timeout,
         parameters=query.parameters,
     )
 

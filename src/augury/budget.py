@@ -1,0 +1,442 @@
+"""What a query may use: memory and time, watched while it runs.
+
+Kernels ask before they allocate (`Account`), and look at one cell of memory while they compute (`Budget.cells`), which
+the thread of this module sets when the time is over or the user presses Ctrl-C: compiled code cannot be interrupted in
+any other way. docs/decisions/0038 tells why.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+import re
+import selectors
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.errors import BudgetExceeded, HostError, TooManyMatches
+
+STOP = 15
+"""The cell of a kernel's `nums` that tells it to come back at once."""
+
+UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+"""Bytes of the units that sizes are written in; TiB are rarely budgets of one process."""
+
+
+Result = TypeVar("Result")
+
+
+class Budget:
+    """The memory and the time of one call, or of one stream; the queries of a program share it.
+
+    `timeout` seconds are for each call that is `running`. A copy of a pickle has used nothing.
+    """
+
+    def __init__(self, memory: int, timeout: float | None) -> None:
+        self.memory, self.timeout = memory, timeout
+        self.cells: npt.NDArray[np.int64] = np.zeros(STOP + 1, dtype=np.int64)
+        self.interrupted = self.late = False
+        self._accounts: list[Account] = []
+        self._depth = 0
+        self._deadline = float("inf")
+        self._resident = resident()
+
+    def __reduce__(self) -> tuple[type[Budget], tuple[int, float | None]]:
+        return Budget, (self.memory, self.timeout)
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def account(self) -> Account:
+        """For one more kernel."""
+        account = Account(self)
+        self._accounts.append(account)
+        return account
+
+    def claim(self, what: str, more: int) -> None:
+        """Refuse to allocate `more` bytes for `what` if they do not fit beside all that is held."""
+        held: dict[str, int] = {}
+        for account in self._accounts:
+            for name, size in account.held.items():
+                held[name] = held.get(name, 0) + size
+        if sum(held.values()) + more > self.memory:
+            held[what] = held.get(what, 0) + more
+            raise out_of_memory(self.memory, held)
+
+    def check_process(self, what: str) -> None:
+        """The same for objects of Python's, whose size nobody knows: by what the process has grown since it began."""
+        grown = resident() - self._resident
+        if grown > self.memory:
+            raise out_of_memory(self.memory, {what: grown})
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While this lasts, the time counts and Ctrl-C stops kernels; no error leaves it that has no code."""
+        if self._depth:
+            yield
+            return
+        self.interrupted = self.late = False
+        self.cells[STOP] = 0
+        self._deadline = float("inf") if self.timeout is None else time.monotonic() + self.timeout
+        self._resident = resident()
+        self._depth += 1
+        try:
+            with _watched(self):
+                yield
+        except BaseException as e:
+            if self.interrupted and not isinstance(e, KeyboardInterrupt):
+                # Ctrl-C in the middle of a compilation gives whatever the compiler makes of it.
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            self._depth -= 1
+
+    def watch(self, cells: npt.NDArray[np.int64]) -> None:
+        """From now on the kernel to stop is the one that looks at `cells`."""
+        cells[STOP] = 0
+        self.cells = cells
+        self.check()
+
+    def stop(self, *, interrupted: bool) -> None:
+        """Called by another thread."""
+        if interrupted:
+            self.interrupted = True
+        else:
+            self.late = True
+        self.cells[STOP] = 1
+
+    def apart(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """What `function` gives, computed by another thread while this one waits for it, for Ctrl-C or for the timeout.
+
+        For work that cannot be stopped, nor an exception raised in the middle of it, which is true of compilers. It
+        goes on in the background if nobody waits for it any more.
+        """
+        if not self._depth or (self.timeout is None and threading.current_thread() is not threading.main_thread()):
+            return function(*arguments)
+        work = _Work(partial(function, *arguments))
+        thread = threading.Thread(target=work.run, name="augury-compiler", daemon=True)
+        thread.start()
+        while not work.done.wait(None if self.timeout is None else max(0.0, self._deadline - time.monotonic())):
+            self.check()
+        return work.result()  # type: ignore[no-any-return]
+
+    def check(self) -> None:
+        """Raise what stopped the kernel, if anything has."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        if self.late or (self._depth and self.timeout is not None and time.monotonic() > self._deadline):
+            raise BudgetExceeded(
+                "A566",
+                f"timeout={self.timeout:g} s is over before the query was done",
+                "raise timeout, shorten WITHIN, add predicates or a partition key, or match a part of the events",
+            )
+
+
+class _Work:
+    """What a thread has to do, and what came of it."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function, self.done = function, threading.Event()
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.value = self.function()
+        except BaseException as e:
+            # Whoever waits for the result raises it.
+            self.error = e
+        finally:
+            self.done.set()
+
+    def result(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class Account:
+    """What one kernel holds, in bytes, by what it is for."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.held: dict[str, int] = {}
+
+    def hold(self, what: str, size: int) -> None:
+        """The kernel holds so many bytes of `what` now; they must fit."""
+        self.held[what] = size
+        self.budget.claim(what, 0)
+
+    def claim(self, what: str, more: int) -> None:
+        """Before `more` bytes are allocated."""
+        self.budget.claim(what, more)
+
+
+def out_of_memory(limit: int, held: dict[str, int] | None = None) -> BudgetExceeded:
+    """The error of a query that needs more memory than it may have."""
+    used = sorted((held or {}).items(), key=lambda item: -item[1])
+    parts = ", ".join(f"{what} {size_text(size)}" for what, size in used[:3] if size)
+    return BudgetExceeded(
+        "A565",
+        f"max_memory={size_text(limit)} is not enough for this query" + (f": {parts}" if parts else ""),
+        "shorten WITHIN, add predicates or a partition key, bound the iteration (`{1,5}`), let the matches stay "
+        "compressed, or raise max_memory",
+    )
+
+
+def too_many_matches(limit: int, help: str) -> TooManyMatches:
+    """The error of a query that finds more than `max_matches`; `help` is what there is to do beside raising that."""
+    return TooManyMatches(
+        "A567", f"max_matches={limit} is reached: there are more than {limit} matches", f"raise max_matches, {help}"
+    )
+
+
+def too_many_partial_matches(limit: int, what: str, help: str) -> TooManyMatches:
+    """The same of `max_partial_matches`; `what` says what the plan calls them."""
+    return TooManyMatches(
+        "A568",
+        f"max_partial_matches={limit} is reached: more than {limit} {what}, the pattern explodes on this stream",
+        f"{help}, or raise max_partial_matches",
+    )
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """For results that are looked at when the query is done: running out of memory has a code there too."""
+    try:
+        yield
+    except MemoryError as e:
+        raise out_of_memory(default_memory()) from e
+
+
+@contextmanager
+def within(budget: Budget) -> Iterator[None]:
+    """Run a call of a user's within its budget; errors of Python itself that mean "too large" get a code."""
+    try:
+        with budget.running():
+            yield
+    except MemoryError as e:
+        raise out_of_memory(budget.memory) from e
+    except RecursionError as e:
+        raise BudgetExceeded(
+            "A569", "the query is nested too deeply to be evaluated", "write it with fewer levels of parentheses"
+        ) from e
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+
+
+def size_text(size: int) -> str:
+    """
+    >>> size_text(512), size_text(2_000_000_000), size_text(11_800_000_000)
+    ('512 B', '2 GB', '11.8 GB')
+    """
+    for unit in ("TB", "GB", "MB", "KB"):
+        if size >= UNITS[unit]:
+            return f"{size / UNITS[unit]:.3g} {unit}"
+    return f"{size} B"
+
+
+def memory_size(given: int | str) -> int:
+    """A number of bytes, or a size as people write it.
+
+    >>> memory_size(1024), memory_size("2 GB"), memory_size("1.5 GiB")
+    (1024, 2000000000, 1610612736)
+    """
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return given
+    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?i?B)?\s*", given, re.I) if isinstance(given, str) else None
+    size = 0 if written is None else int(float(written[1]) * UNITS.get((written[2] or "B").upper(), 0))
+    if size <= 0:
+        raise HostError(
+            "A600",
+            f"not a budget: max_memory={given!r}, which is a number of bytes or a text such as '2 GB'",
+        )
+    return size
+
+
+def seconds(given: float | str | dt.timedelta) -> float:
+    """Seconds, a timedelta, or a duration as queries write it.
+
+    >>> seconds(1.5), seconds(dt.timedelta(minutes=1)), seconds("30 seconds"), seconds("2 min")
+    (1.5, 60.0, 30.0, 120.0)
+    """
+    found: float | None = None
+    match given:
+        case dt.timedelta():
+            found = given.total_seconds()
+        case bool():
+            pass
+        case int() | float():
+            found = float(given)
+        case str():
+            written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", given, re.I)
+            unit = None if written is None else _SECONDS.get(written[2].lower() or "s")
+            if written is not None and unit is not None:
+                found = float(written[1]) * unit
+        case _:
+            pass
+    if found is None or not 0 < found < math.inf:
+        raise HostError(
+            "A600",
+            f"not a budget: timeout={given!r}, which is seconds, a timedelta or a text such as '30 seconds'",
+        )
+    return found
+
+
+_SECONDS = {
+    name: unit
+    for unit, names in {
+        0.001: ("ms", "millisecond", "milliseconds"),
+        1.0: ("s", "sec", "second", "seconds"),
+        60.0: ("m", "min", "minute", "minutes"),
+        3600.0: ("h", "hour", "hours"),
+    }.items()
+    for name in names
+}
+"""How long the units are that a timeout is written in."""
+
+
+def default_memory() -> int:
+    """Half of the memory that the machine, the container or a limit of the process lets this process have."""
+    limits = [_number(Path(name)) for name in _LIMITS]
+    with suppress(ImportError):
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        limits.append(None if soft == resource.RLIM_INFINITY else soft)
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min((limit for limit in limits if limit), default=8 * UNITS["GB"]) // 2
+
+
+def resident() -> int:
+    """Bytes of memory that this process uses; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0
+
+
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container reads its own limit: version 2 and version 1 of control groups."""
+
+
+def _number(file: Path) -> int | None:
+    """The number in a file; "max" is none, and neither is a file that cannot be read."""
+    try:
+        return int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+# -- the thread that watches -------------------------------------------------------------------------------------------
+
+
+class _Watchdog:
+    """A thread that waits for signals of the process and for deadlines, and tells budgets."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.budgets: list[tuple[Budget, bool]] = []
+        """Those that run, and whether in the main thread, which is where signals are handled."""
+        # Apart, since `hear` is also called by the main thread, which must not hear what is for this one.
+        self.receiving, self.sending = _pair()
+        self.woken, self.waking = _pair()
+        self.forward_to = -1
+        threading.Thread(target=self._run, name="augury-watchdog", daemon=True).start()
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            for end in (self.receiving, self.woken):
+                selector.register(end, selectors.EVENT_READ)
+            while True:
+                with self.lock:
+                    nearest = min((b._deadline for b, _ in self.budgets if not b.late), default=float("inf"))
+                wait = None if nearest == float("inf") else max(0.0, nearest - time.monotonic())
+                selector.select(wait)
+                with suppress(BlockingIOError):
+                    self.woken.recv(4096)
+                now = time.monotonic()
+                with self.lock:
+                    self.hear()
+                    for budget, _ in self.budgets:
+                        if budget._deadline <= now:
+                            budget.stop(interrupted=False)
+
+    def hear(self) -> None:
+        """Tell the budgets that run of the signals that have come; with the lock, so that it is not told to others."""
+        try:
+            signals = self.receiving.recv(4096)
+        except BlockingIOError:
+            return
+        if self.forward_to >= 0:
+            # Whoever wanted to be woken before, such as an event loop, still is.
+            with suppress(OSError):
+                os.write(self.forward_to, signals)
+        # A handler of somebody's own may want the query to be finished first: only Python's own stops it.
+        if signal.SIGINT in signals and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            for budget, main in self.budgets:
+                if main:
+                    budget.stop(interrupted=True)
+
+    def wake(self) -> None:
+        with suppress(BlockingIOError):
+            self.waking.send(b"\0")
+
+
+def _pair() -> tuple[socket.socket, socket.socket]:
+    ends = socket.socketpair()
+    for end in ends:
+        end.setblocking(False)
+    return ends
+
+
+_watchdogs: dict[int, _Watchdog] = {}
+_starting = threading.Lock()
+
+
+def _the_watchdog() -> _Watchdog:
+    """That of this process: threads do not survive a fork."""
+    with _starting:
+        if os.getpid() not in _watchdogs:
+            _watchdogs[os.getpid()] = _Watchdog()
+        return _watchdogs[os.getpid()]
+
+
+@contextmanager
+def _watched(budget: Budget) -> Iterator[None]:
+    main = threading.current_thread() is threading.main_thread()
+    if not main and budget.timeout is None:
+        yield
+        return
+    watchdog = _the_watchdog()
+    before: Any = None
+    with watchdog.lock:
+        watchdog.budgets.append((budget, main))
+    try:
+        if main:
+            before = signal.set_wakeup_fd(watchdog.sending.fileno(), warn_on_full_buffer=False)
+            if before != watchdog.sending.fileno():
+                watchdog.forward_to = before
+        if budget.timeout is not None:
+            watchdog.wake()
+        yield
+    finally:
+        if before is not None:
+            signal.set_wakeup_fd(before)
+        with watchdog.lock:
+            watchdog.hear()
+            watchdog.budgets.remove((budget, main))
