@@ -28,7 +28,7 @@ from augury.cli.arguments import (
     read_query,
     read_statistics,
 )
-from augury.cli.output import Format, write_file, write_text
+from augury.cli.output import Format, print_query, write_file, write_text
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
@@ -255,7 +255,7 @@ def explain_command(
     with _reporting():
         source = read_query(query)
         if schema is None:
-            typer.echo(printable(str(parse(source))))
+            print_query(printable(str(parse(source))))
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
@@ -267,7 +267,11 @@ def explain_command(
             parameters=parameters,
         )
         program = _compile(source, table, options, roles)
-        typer.echo(explain_program(program, stage or Stage.PLAN))
+        text = explain_program(program, stage or Stage.PLAN)
+        if stage is Stage.SYNTAX:
+            print_query(text)
+        else:
+            typer.echo(text)
 
 
 @app.command("sql")

@@ -35,7 +35,10 @@ from bokeh.models import (
 from bokeh.models.annotations import Title
 from bokeh.plotting import figure
 from bokeh.resources import Resources
+from pygments import highlight
+from pygments.formatters.html import HtmlFormatter
 
+from augury.lang.lexer import AuguryLexer
 from augury.view.scene import Floats, Lanes, Scene
 
 DENSITY_BINS = 800
@@ -111,7 +114,8 @@ def _json(value: Any) -> str:
 
 
 def _highlighted(query: str) -> str:
-    return html.escape(query.strip("\n"))
+    """Query text as HTML, its tokens in elements of the classes that `page.css` colours."""
+    return highlight(query.strip("\n"), AuguryLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")
 
 
 def _extent(scene: Scene) -> tuple[float, float]:
