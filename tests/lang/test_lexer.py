@@ -37,7 +37,7 @@ def test_keywords_in_any_case(word: str) -> None:
     for text in (word, word.lower(), word.title()):
         ((kind, value),) = token_kinds(text)
         assert value == text
-        assert kind in Keyword or kind in Operator.Word
+        assert kind.split()[:2] in (Keyword.split()[:2], Operator.split()[:2])
 
 
 def test_registered_with_pygments() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from pygments.lexer import RegexLexer, bygroups
+from pygments.lexer import RegexLexer
+from pygments.lexer import bygroups as _bygroups
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace, _TokenType
 
 from augury.lang.words import CLAUSES, CONSTANTS, OPERATORS, any_of, terminals
+
+# The stubs of Pygments leave this function untyped.
+bygroups: Any = _bygroups
 
 NAME = r"(?:[^\W\d]\w*|`(?:[^`]|``)*`)"
 NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
@@ -67,4 +71,4 @@ def token_kinds(text: str) -> list[tuple[_TokenType, str]]:
     >>> token_kinds("[tag]")[1]
     (Token.Name, 'tag')
     """
-    return [(kind, value) for kind, value in AuguryLexer().get_tokens(text) if kind not in Whitespace]
+    return [(kind, value) for kind, value in AuguryLexer().get_tokens(text) if not value.isspace()]
