@@ -63,6 +63,12 @@ demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pi
 	@echo "A shop's RFID readings of one day: which items went from a shelf to an exit past no register?"
 	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
 
+docs: $(READY) ## build the documentation as a site in build/docs, without network; warnings are errors
+	@$(BIN)/python -c 'import sphinx, myst_parser, pydata_sphinx_theme' 2>/dev/null || \
+		$(PIP) --no-build-isolation --editable '.[docs]'
+	@$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs build/docs
+	@echo "build/docs/site.html"
+
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
 
