@@ -27,7 +27,7 @@ SMOKE := tests/test_readme.py tests/test_packaging.py tests/examples tests/codeg
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup constraints demo demo-spark test test-slow test-all test-spark smoke smoke-spark check format coverage golden
-.PHONY: bench bench-call bench-lossy bench-sets bench-spark bench-stream clean
+.PHONY: docs bench bench-call bench-lossy bench-sets bench-spark bench-stream clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
