@@ -27,7 +27,7 @@ SMOKE := tests/test_readme.py tests/test_packaging.py tests/examples tests/codeg
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup constraints demo demo-spark test test-slow test-all test-spark smoke smoke-spark check format coverage golden
-.PHONY: bench bench-call bench-lossy bench-sets bench-spark bench-stream clean
+.PHONY: docs bench bench-call bench-lossy bench-sets bench-spark bench-stream clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,12 @@ constraints: ## write constraints.txt anew: the newest versions that pyproject.t
 demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pipeline on the embedded Spark engine
 	@echo "A shop's RFID readings of one day: which items went from a shelf to an exit past no register?"
 	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
+
+docs: $(READY) ## build the documentation as a site in build/docs, without network; warnings are errors
+	@$(BIN)/python -c 'import sphinx, myst_parser, pydata_sphinx_theme' 2>/dev/null || \
+		$(PIP) --no-build-isolation --editable '.[docs]'
+	@$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs build/docs
+	@echo "build/docs/site.html"
 
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)

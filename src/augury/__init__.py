@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from IPython.core.interactiveshell import InteractiveShell
+
     from augury.plan import StreamStatistics
 
 __version__ = "0.1.0"
@@ -205,3 +207,10 @@ def explain(
         cache_dir=cache_dir,
     )
     return explain_program(compiled, stage)
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """`%load_ext augury` in a notebook: brings the cell magic `%%augury`."""
+    from augury.notebook import register
+
+    register(shell)

@@ -28,7 +28,7 @@ from augury.cli.arguments import (
     read_query,
     read_statistics,
 )
-from augury.cli.output import Format, write_file, write_text
+from augury.cli.output import Format, print_query, write_file, write_text
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
@@ -182,6 +182,36 @@ def match_command(
             typer.echo(f"{matches.count() - len(shown)} more matches not shown (--limit {limit})", err=True)
 
 
+@app.command("view")
+def view_command(
+    query: QueryArgument,
+    events: EventsArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="PAGE", help="The HTML file to write.")],
+    time: TimeOption = "ts",
+    type: TypeOption = "type",
+    no_type: NoTypeOption = False,
+    order_by: OrderOption = None,
+    time_unit: UnitOption = "s",
+    plan: PlanOption = None,
+    param: ParamOption = None,
+    jit: JitOption = None,
+    loss: LossOption = None,
+    max_matches: Annotated[int, typer.Option("--max-matches", min=1, help="Refuse larger results.")] = 1_000_000,
+) -> None:
+    """Draw the matches of a query over their events: one HTML page to look at, without network."""
+    not_both_stdin(query, events)
+    parameters = parameter_values(param or [])
+    roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
+    with _reporting():
+        model = None if loss is None else read_loss(loss)
+        options = make_options(plan=plan, parameters=parameters, loss=model, max_matches=max_matches, jit=jit)
+        matches = _run(read_query(query), read_input(events, time), options, roles)
+        _warn(matches.warnings)
+        shown = matches.show()
+        shown.save(out)
+        typer.echo(f"{out}: {shown.title}", err=True)
+
+
 @app.command("check")
 def check_command(
     query: QueryArgument,
@@ -238,7 +268,7 @@ def explain_command(
     with _reporting():
         source = read_query(query)
         if schema is None:
-            typer.echo(printable(str(parse(source))))
+            print_query(printable(str(parse(source))))
             return
         table = read_input(schema, time)
         roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
@@ -250,7 +280,11 @@ def explain_command(
             parameters=parameters,
         )
         program = _compile(source, table, options, roles)
-        typer.echo(explain_program(program, stage or Stage.PLAN))
+        text = explain_program(program, stage or Stage.PLAN)
+        if stage is Stage.SYNTAX:
+            print_query(text)
+        else:
+            typer.echo(text)
 
 
 @app.command("sql")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -58,6 +59,20 @@ def write_text(table: pa.Table, format: Format, file: TextIO, noun: str = "match
             raise AssertionError("Parquet is not text")
         case _:
             assert_never(format)
+
+
+def print_query(text: str) -> None:
+    """Print query text, in colours on a terminal."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(text + "\n")
+        return
+    # Colours are not worth the wait where none are shown.
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    from augury.lang.lexer import AuguryLexer
+
+    Console().print(Syntax("", AuguryLexer(), background_color="default").highlight(text), soft_wrap=True, end="")
 
 
 def _records(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from augury.view.page import Page
+
 MOST_EVENTS = 2**31 - 1
 """Matches that can be chosen at once, as many as a list array of Arrow can hold."""
 
@@ -231,6 +233,16 @@ class Matches(Sequence[Match]):
         with enough_memory():
             columns = [convert(table[name].combine_chunks()) for name in table.column_names]
             return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def show(self, *, max_events: int = 100_000, max_matches: int = 10_000) -> Page:
+        """The matches drawn over their events, as a page that notebooks display; `show().save("page.html")` keeps it.
+
+        The page is one file and needs no network. Of more than `max_events` or `max_matches` it shows a part, evenly
+        spread, and says so. Needs `augury[view]`.
+        """
+        from augury.view.page import page
+
+        return page(self, max_events=max_events, max_matches=max_matches)
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         found = self.count()
