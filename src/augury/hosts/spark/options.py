@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
@@ -37,7 +38,7 @@ class FrameOptions(RunOptions, total=False):
     type: str | None
     order_by: str | Iterable[str] | None
     time_unit: str
-    watermark: str | None
+    watermark: str | dt.timedelta | None
     buckets: int | None
     partitions: int | None
     chunks: int | None
