@@ -25,6 +25,7 @@ ROLES = {
             "SEQ(A a, B+ b[])",
             "SEQ(A a, B b) WHERE a.x < b.x OR a.x = 1 OR a.x IS NULL RETURN a.x AS x, b.x AS y",
             "SEQ(A a, B b) WHERE length(a.x) = 1 AND known(a.x)",
+            "SEQ(A a, B b) WHERE a.x IS NOT NULL",
         ],
     ),
 }

@@ -66,6 +66,8 @@ def run(part: str, seed: int, first: int, stop: int) -> Report:
                 case {"failed": int(number), "reason": str(reason)}:
                     failures.append(Failure(part, seed, number, reason))
                     at = number + 1
+                case {"printed": str(text)}:
+                    failures.append(Failure(part, seed, at, f"the process printed {text!r}"))
                 case {"crashed": str(reason)}:
                     failures.append(Failure(part, seed, at, reason))
                     at += 1
@@ -82,7 +84,11 @@ def _child(part: str, seed: int, first: int, stop: int) -> Iterator[dict[str, ob
         os.set_blocking(child.stderr.fileno(), False)
         finished = False
         for line in child.stdout:
-            word = json.loads(line)
+            try:
+                word = json.loads(line)
+            except ValueError:
+                # A case that prints has run what it was given.
+                word = {"printed": line}
             finished = finished or "end" in word
             yield word
         code = child.wait(timeout=SILENCE)

@@ -13,7 +13,9 @@ SEED = 20_261_116
 def test_nothing_but_an_error_of_augury(part: str, runs: int) -> None:
     report = run(part, SEED, 0, runs)
     assert [str(failure) for failure in report.failures] == []
-    assert report.refused < 0.7 * runs
+    if part == "queries":
+        # Most of the text has to pass the front end, or little of what is behind it is tested.
+        assert report.refused < 0.5 * runs
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
 import augury.spark
@@ -50,3 +50,15 @@ def test_the_text_of_a_query(spark: SparkSession) -> None:
         spark.sql("SELECT * FROM augury_match(TABLE(trades), 'PATTERN SEQ(Buy b) WHERE x.price > 1', time => 'at')")
     with pytest.raises(AnalysisException, match=r"A579.*no argument `when`"):
         spark.sql(f"SELECT * FROM augury_match(TABLE(trades), '{QUERY}', when => 'at')")
+
+
+@pytest.mark.needs("PARTITION BY in a call")
+def test_a_partition_with_several_keys_is_refused_unless_it_is_allowed(spark: SparkSession) -> None:
+    frame = frame_of(spark, EVENTS)
+    frame.createOrReplaceTempView("trades")
+    whole = "SELECT * FROM {}(TABLE(trades) WITH SINGLE PARTITION)"
+    augury.spark.register(spark, "strict_gain", QUERY, frame, **ROLES)  # type: ignore[arg-type]
+    with pytest.raises(PythonException, match=r"A618.*several values of `symbol`, the key of the query"):
+        spark.sql(whole.format("strict_gain")).collect()
+    augury.spark.register(spark, "loose_gain", QUERY, frame, several_keys=True, **ROLES)  # type: ignore[arg-type]
+    assert rows_of(spark.sql(whole.format("loose_gain"))) == local_rows(EVENTS, QUERY, **ROLES)

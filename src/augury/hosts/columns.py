@@ -65,7 +65,7 @@ def times(ticks: Integers, log: Arrivals, query: BoundQuery) -> pa.Array:
         place = np.minimum(np.searchsorted(log.time, ticks, sorter=sorter), max(len(log) - 1, 0))
         if len(log) and (log.time[sorter[place]] == ticks).all():
             return _take(log.table[query.schema.time], sorter[place])
-        return pa.array(ticks / 1e9).cast(arrow)
+        return pa.array(ticks / 1e9).cast(arrow.value_type if pa.types.is_dictionary(arrow) else arrow)
     if pa.types.is_dictionary(arrow):
         arrow = arrow.value_type
     if pa.types.is_null(arrow):

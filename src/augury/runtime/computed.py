@@ -125,6 +125,12 @@ BLOCK = 2048
 """Lists that are standardised at a time."""
 
 
+def _holds_numbers(arrow: pa.DataType) -> bool:
+    item = arrow.value_type
+    types = pa.types
+    return bool(types.is_integer(item) or types.is_floating(item) or types.is_decimal(item) or types.is_null(item))
+
+
 def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
     """The offsets of a column of lists of numbers, where a null list is empty, and all its elements with NaN for null.
 
@@ -133,6 +139,9 @@ def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
     >>> [a.tolist() for a in list_parts(pa.array([[1, 2], None, [3]]))]
     [[0, 2, 2, 3], [1.0, 2.0, 3.0]]
     """
+    if not _holds_numbers(array.type):
+        # Conditions ask whether such a list is there, and for nothing in it.
+        return np.zeros(len(array) + 1, dtype=np.int64), np.empty(0)
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.zeros(len(array) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])

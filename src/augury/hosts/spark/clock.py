@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import re
-
+from augury.ir.durations import duration_nanoseconds
 from augury.runtime.state import LONG_AGO
 from augury.schema import UNITS, EventSchema
 
 MILLISECOND = 1_000_000
 """Nanoseconds."""
 
-_LENGTHS = {
-    "microsecond": 0.001,
-    "millisecond": 1,
-    "second": 1_000,
-    "minute": 60_000,
-    "hour": 3_600_000,
-    "day": 86_400_000,
-    "week": 604_800_000,
-}
-
 
 def delay_milliseconds(text: str | None) -> int | None:
-    """The delay of a watermark, or None for one that only Spark can read.
+    """The delay of a watermark, or None for one that is the frame's own.
 
-    >>> delay_milliseconds("10 minutes"), delay_milliseconds("1 hour 5 minutes")
-    (600000, None)
+    >>> delay_milliseconds("10 minutes"), delay_milliseconds("1 hour 5 minutes"), delay_milliseconds(None)
+    (600000, 3900000, None)
     """
-    parts = re.fullmatch(r"\s*(?:interval\s+)?(\d+)\s+([a-z]+?)s?\s*", text or "", re.IGNORECASE)
-    if parts is None or parts[2].lower() not in _LENGTHS:
-        return None
-    return math.ceil(int(parts[1]) * _LENGTHS[parts[2].lower()])
+    length = None if text is None else duration_nanoseconds(text)
+    return None if length is None else -(-length // MILLISECOND)
 
 
 def watermark_ticks(milliseconds: int, schema: EventSchema) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,7 @@ from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
+from augury.arguments import mapping, optional_text, unusable, whole
 from augury.errors import HostError
 from augury.hosts.local import make_options, query_source
 from augury.hosts.spark.batch import match_batch
@@ -19,8 +21,9 @@ from augury.hosts.spark.job import Job, Roles, job_of
 from augury.hosts.spark.kernels import compiled_kernels
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.sampling import Look
-from augury.hosts.spark.schemas import arrow_schema
+from augury.hosts.spark.schemas import arrow_schema, is_frame
 from augury.hosts.spark.stream import match_stream
+from augury.hosts.times import watermark_text
 from augury.options import Options
 
 
@@ -32,7 +35,7 @@ def match(
     type: str | None = "type",
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
-    watermark: str | None = None,
+    watermark: str | dt.timedelta | None = None,
     late: str | None = None,
     buckets: int | None = None,
     partitions: int | None = None,
@@ -59,7 +62,9 @@ def match(
 
     What is said about the other kind of frame is not looked at: one call serves both.
     """
+    check_frame(events)
     check_parts(partitions=partitions, chunks=chunks, buckets=buckets)
+    watermark, late = watermark_text("watermark", watermark), optional_text("late", late, wanted="the name of a column")
     look = Look(events)
     job = job_for(look, query, Roles(time, type, order_by, time_unit), make_options(**options))
     if events.isStreaming:
@@ -75,7 +80,7 @@ def match_all(
     type: str | None = "type",
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
-    watermark: str | None = None,
+    watermark: str | dt.timedelta | None = None,
     buckets: int | None = None,
     partitions: int | None = None,
     chunks: int | None = None,
@@ -87,6 +92,9 @@ def match_all(
     its matches, and is null in the rows of the others: `found.where("query = 'rally'").select("start", "rally.*")`.
     The arguments are those of `match`.
     """
+    check_frame(events)
+    queries = mapping("queries", queries, "a dict of queries by name")
+    watermark = watermark_text("watermark", watermark)
     if not queries:
         raise HostError("A580", "there is no query to match", "give queries={name: text, ...}")
     taken = sorted({QUERY, "start", "end"} & queries.keys())
@@ -112,11 +120,23 @@ def match_all(
     return reduce(lambda one, other: one.unionAll(other), found)
 
 
+def check_frame(events: object) -> None:
+    """Events on Spark are in one of its frames."""
+    if not is_frame(events):
+        help = "use augury.match for it, or make it a frame of Spark with spark.createDataFrame"
+        raise unusable("events", "a DataFrame of Spark", events, help)
+
+
 def check_parts(**parts: int | None) -> None:
     """A frame is split into one part at least."""
     for name, number in parts.items():
-        if number is not None and number < 1:
-            raise HostError("A589", f"a frame cannot be split into {number} parts: {name}={number}", "give 1 or more")
+        if number is None:
+            continue
+        count = whole(number)
+        if count is None:
+            raise unusable(name, "a number of parts", number)
+        if count < 1:
+            raise HostError("A589", f"a frame cannot be split into {count} parts: {name}={count}", "give 1 or more")
 
 
 def job_for(look: Look, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:

@@ -39,7 +39,7 @@ class FrameOptions(RunOptions, total=False):
     type: str | None
     order_by: str | Iterable[str] | None
     time_unit: str
-    watermark: str | None
+    watermark: str | dt.timedelta | None
     buckets: int | None
     partitions: int | None
     chunks: int | None

@@ -8,19 +8,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Unpack, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import udtf
 from pyspark.sql.types import StructType
 from pyspark.sql.udtf import UserDefinedTableFunction
 
+from augury.arguments import flag, text
+from augury.errors import HostError, names
 from augury.hosts.events import conform
 from augury.hosts.local import make_options, query_source
 from augury.hosts.reorder import arrive, in_order
 from augury.hosts.spark.job import Job, Roles, job_of
+from augury.hosts.spark.keys import shared_key
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.partition import FIRST_DERIVED
-from augury.hosts.spark.releases import require, table_function
-from augury.hosts.spark.schemas import arrow_schema, spark_schema
+from augury.hosts.spark.releases import can, require, table_function
+from augury.hosts.spark.schemas import arrow_schema, is_frame, spark_schema
 from augury.hosts.stages import step
 from augury.runtime.state import FOREVER
 
@@ -38,17 +42,24 @@ def register(
     type: str | None = "type",
     order_by: str | Iterable[str] | None = None,
     time_unit: str = "s",
+    several_keys: bool = False,
     **options: Unpack[RunOptions],
 ) -> None:
     """Make a query a table function of SQL, for events of these columns.
 
     `SELECT * FROM name(TABLE(events) PARTITION BY (symbol))`: each partition of the call is matched by itself, so it
-    takes the key of the query, or `WITH SINGLE PARTITION` for one without.
+    takes the key of the query, or `WITH SINGLE PARTITION` for one without. A partition with several keys most likely
+    comes from a mistake in the call and is an error, unless `several_keys` allows it. Too fine a PARTITION BY cannot be
+    seen from within a partition: it finds only the matches that lie in one.
     """
-    columns = schema if isinstance(schema, StructType) else schema.schema
+    name = text("name", name)
+    # A call that cannot split its table is handed what happens to lie together.
+    several = flag("several_keys", several_keys) or not can("PARTITION BY in a call")
+    columns = cast("DataFrame", schema).schema if is_frame(schema) else cast("StructType", schema)
     roles = Roles(time, type, order_by, time_unit)
     job = job_of(query_source(query), arrow_schema(columns), roles, make_options(**options))
-    spark.udtf.register(name, table_function(_on_arrow(job), _on_rows(job), spark_schema(job.result)))
+    handlers = _on_arrow(job, several), _on_rows(job, several)
+    spark.udtf.register(name, table_function(*handlers, spark_schema(job.result)))
 
 
 def register_any_query(spark: SparkSession, name: str = ANY_QUERY) -> None:
@@ -70,7 +81,20 @@ def matches_in(job: Job, events: pa.Table) -> Iterator[pa.Table]:
     return iter(job.columns(found[-1]))
 
 
-def _on_arrow(job: Job) -> type[Any]:
+def check_key(job: Job, events: pa.Table) -> None:
+    """A partition of a call holds the events of one key, if the query has one; events without a key do not count."""
+    for name in shared_key(job.program):
+        values = pc.unique(events[name]).drop_null()
+        if len(values) > 1:
+            shown = ", ".join(repr(value) for value in values.slice(0, 2).to_pylist())
+            raise HostError(
+                "A618",
+                f"a partition of the call holds several values of `{name}`, the key of the query: {shown}",
+                f"call it with PARTITION BY {names([name])}, or register it with several_keys=True",
+            )
+
+
+def _on_arrow(job: Job, several_keys: bool) -> type[Any]:
     """The handler of one query; Spark ships the class with what it refers to."""
 
     class Handler:
@@ -83,12 +107,15 @@ def _on_arrow(job: Job) -> type[Any]:
 
         def terminate(self) -> Iterator[pa.Table]:
             if self.batches:
-                yield from matches_in(job, pa.Table.from_batches(self.batches))
+                events = pa.Table.from_batches(self.batches)
+                if not several_keys:
+                    check_key(job, events)
+                yield from matches_in(job, events)
 
     return Handler
 
 
-def _on_rows(job: Job) -> type[Any]:
+def _on_rows(job: Job, several_keys: bool) -> type[Any]:
     """The handler of one query that gets its events one by one."""
 
     class Handler:
@@ -100,7 +127,10 @@ def _on_rows(job: Job) -> type[Any]:
 
         def terminate(self) -> Iterator[tuple[Any, ...]]:
             if self.rows:
-                for table in matches_in(job, table_of(self.rows, job.arrow)):
+                events = table_of(self.rows, job.arrow)
+                if not several_keys:
+                    check_key(job, events)
+                for table in matches_in(job, events):
                     yield from (tuple(row.values()) for row in table.to_pylist())
 
     return Handler
