@@ -16,7 +16,7 @@ from augury.compiler import compile_program, load
 from augury.options import Options
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import SharedMatches
+from augury.runtime.shared import SharedMatches, matches_in
 from augury.runtime.state import FOREVER, RunState
 from augury.schema import EventSchema
 from augury.source import Source
@@ -92,8 +92,8 @@ def run(kernel: EagerKernel, batches: Batches) -> tuple[RunState, Tally]:
     for batch, watermark in batches.parts:
         state, matches = kernel.step(state, batch, watermark)
         written = tally(matches)
-        if written.matches != len(matches):
-            raise WrongAnswer(f"{written.matches} matches written out, {len(matches)} counted")
+        if written.matches != matches_in(matches):
+            raise WrongAnswer(f"{written.matches} matches written out, {matches_in(matches)} counted")
         found += written
     return state, found
 
@@ -104,7 +104,7 @@ def timed_run(kernel: EagerKernel, batches: Batches, matches: int) -> Time:
     state = kernel.start()
     for batch, watermark in batches.parts:
         state, reported = kernel.step(state, batch, watermark)
-        found += len(reported)
+        found += matches_in(reported)
     spent = Time(perf_counter() - wall, thread_time() - cpu)
     if found != matches:
         raise WrongAnswer(f"{found} matches instead of {matches}")

@@ -20,6 +20,7 @@ from augury.codegen import EventSetKernel
 from augury.compiler import compile_program, load
 from augury.options import Options
 from augury.plan import EventSetsPlan
+from augury.runtime.shared import matches_in
 from augury.runtime.state import Kernel
 from augury.schema import EventSchema
 from augury.source import Source
@@ -42,7 +43,7 @@ def instances(text: str, table: pa.Table, jit: bool = True) -> tuple[int, int]:
     state, found = kernel.start(), 0
     for batch, watermark in cut(table, BATCH).parts:
         state, matches = kernel.step(state, batch, watermark)
-        found += len(matches)
+        found += matches_in(matches)
     return kernel.counters(state)["peak_instances"], found
 
 
@@ -58,7 +59,7 @@ def run(kernel: Kernel, batches: Batches) -> tuple[Time, int]:
     state = kernel.start()
     for batch, watermark in batches.parts:
         state, matches = kernel.step(state, batch, watermark)
-        found += len(matches)
+        found += matches_in(matches)
     return Time(perf_counter() - wall, thread_time() - cpu), found
 
 
@@ -155,8 +156,8 @@ def example_counts() -> tuple[tuple[int, int], tuple[int, int]]:
         kernel = _kernel(text, table, Options(plan=plan, jit=False, merge=False, counters=True))
         [(batch, watermark)] = cut(table, 8).parts
         state, matches = kernel.step(kernel.start(), batch, watermark)
-        if len(matches) != expected:
-            raise WrongAnswer(f"{len(matches)} matches instead of {expected}")
+        if matches_in(matches) != expected:
+            raise WrongAnswer(f"{matches_in(matches)} matches instead of {expected}")
         found.append(kernel.counters(state))  # type: ignore[attr-defined]
     linked, eager = found
     begun = table["type"].to_pylist().count("A")
@@ -206,7 +207,7 @@ def temporaries(quick: bool) -> Iterator[Figure]:
             state, matches = kernel.start(), 0
             for batch, watermark in cut(table, 10_000).parts:
                 state, reported = kernel.step(state, batch, watermark)
-                matches += len(reported)
+                matches += matches_in(reported)
             counts[plan] = kernel.counters(state)  # type: ignore[attr-defined]
             found.add(matches)
             spent[plan] = _time(kernel, cut(table, 10_000)).cpu

@@ -175,7 +175,7 @@ def explain(
     PATTERN   SEQ(A a, B b)
     WITHIN    90 seconds
     """
-    if not isinstance(stage, str) or stage not in _STAGES:
+    if stage not in _STAGES:
         raise unknown_stage(stage)
     if isinstance(query, Matches) and query.compiled is not None:
         return explain_text(query.compiled, stage, query.counters)

@@ -20,7 +20,20 @@ def test_counting_goes_from_fork_to_fork() -> None:
     each = np.zeros(len(finals), dtype=np.int64)
     scratch = [*(np.zeros(events, dtype=np.int64) for _ in range(7)), np.full(events, -1), each]
     latest = places // 100 * 100
-    looked = count(len(finals), finals, places, before, latest, more, edges[0], edges[1], places, window, *scratch)
+    looked = count(
+        np.zeros(1, dtype=np.int64),
+        len(finals),
+        finals,
+        places,
+        before,
+        latest,
+        more,
+        edges[0],
+        edges[1],
+        places,
+        window,
+        *scratch,
+    )
     starts = np.arange(0, events, 100)
     assert each.tolist() == [int(((starts <= f) & (starts >= f - window)).sum()) for f in finals.tolist()]
     assert looked <= events + len(finals) * (window // 100 + 2)

@@ -19,7 +19,7 @@ from augury.planner.hints import NO_HINTS
 from augury.planner.lazy_chain import build_lazy_chain
 from augury.planner.linked import build_linked
 from augury.runtime.batch import EventBatch, time_ticks
-from augury.runtime.shared import SharedMatches, enumerated, size
+from augury.runtime.shared import SharedMatches, enumerated, matches_in
 from augury.runtime.state import FOREVER, Kernel
 from augury.testing.evaluate import compiled, reference_matches, run
 from augury.testing.queries import queries
@@ -87,7 +87,7 @@ def test_a_factorised_result_is_the_same_set(family: str, text: str, events: pa.
     assume(isinstance(found, SharedMatches))
     assert isinstance(found, SharedMatches)
     everything = reference_matches(query.bound, events)
-    assert size(found) == len(everything)
+    assert matches_in(found) == len(everything)
     assert enumerated(found) == everything
     assert found.sample(len(everything), seed) == everything
     some = found.sample(len(everything) // 2, seed)

@@ -59,7 +59,7 @@ def known_columns(
         given = given.schema
     if isinstance(given, pa.Schema):
         given = readable_schema(given)
-        if isinstance(time, str) and given.names.count(time) == 1 and is_text(given.field(time).type):
+        if given.names.count(time) == 1 and is_text(given.field(time).type):
             raise HostError(
                 "A515",
                 f"the time column `{time}` of the schema holds strings",

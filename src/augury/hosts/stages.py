@@ -18,7 +18,7 @@ from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches, enumerated, size
+from augury.runtime.shared import FoundMatches, enumerated, matches_in
 from augury.runtime.state import FOREVER, LONG_AGO, Kernel, RunState
 
 
@@ -96,7 +96,7 @@ def _step(
             ready = in_order(ready, schema)
         state, matches = stage.kernel.step(stage.state, ready.batch(schema), bound)
         found.append(Found(stage.query, matches, log, counted(stage.kernel, state, options)))
-        if stage.query.bound.into is not None and size(matches):
+        if stage.query.bound.into is not None and matches_in(matches):
             derived = _derive(stage, enumerated(matches), log, next_derived, options)
             next_derived += len(derived)
             events = replace(events, table=conform(events.table, derived.table.schema, fill=True)) + derived

@@ -59,7 +59,7 @@ FoundMatches: TypeAlias = "MatchSet | SharedMatches"
 """What a kernel reports."""
 
 
-def size(found: FoundMatches) -> int:
+def matches_in(found: FoundMatches) -> int:
     """How many matches there are, of shared ones exact whatever the number, which `len` could not say."""
     return len(found) if isinstance(found, MatchSet) else found.count()
 
