@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from augury.arguments import text as _text
 from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
 from augury.errors import (
@@ -175,7 +176,7 @@ def explain(
     PATTERN   SEQ(A a, B b)
     WITHIN    90 seconds
     """
-    if stage not in _STAGES:
+    if _text("stage", stage) not in _STAGES:
         raise unknown_stage(stage)
     if isinstance(query, Matches) and query.compiled is not None:
         return explain_text(query.compiled, stage, query.counters)

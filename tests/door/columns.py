@@ -14,7 +14,7 @@ ZONES = (None, "UTC", "Europe/Berlin", "+05:30", "-00:00", "No/Where", "utc", "+
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
-class Money(pa.ExtensionType):
+class Money(pa.ExtensionType):  # type: ignore[misc]
     """An extension type that nobody registered."""
 
     def __init__(self, storage: pa.DataType) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,12 @@ def test_but_not_time_type_or_order(name: str) -> None:
     whole = [{"ts": 1, "type": "A", "seq": 1, "x": 1}, {"ts": 2, "type": "B", "seq": 2, "x": 2}]
     options: dict[str, Any] = {"order_by": ["ts", "seq"], "jit": False}
     lacking = [whole[0], {k: v for k, v in whole[1].items() if k != name}]
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: augury.match(lacking, QUERY, **options),
         lambda: augury.match(lacking[::-1], QUERY, **options),
         lambda: Matcher(QUERY, whole, **options).feed(lacking),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(HostError, match=rf"error\[A532\]: row [01] has no `{name}`"):
             call()
     with pytest.raises(HostError, match=rf"error\[A540\]: these events do not fit the schema: they lack `{name}`"):
@@ -133,7 +135,7 @@ def test_a_column_comes_before_an_index_of_its_name() -> None:
     assert augury.match(frame, QUERY, jit=False)[0].start == 1
 
 
-ODD_FRAMES = {
+ODD_FRAMES: dict[str, Callable[[], Any]] = {
     "two columns of one name": lambda: pd.DataFrame([[1, "A", 2]], columns=["ts", "type", "ts"]),
     "columns that print alike": lambda: pd.DataFrame([[1, "A", 2, 3]], columns=["ts", "type", 1, "1"]),
     "mixed objects": lambda: pd.DataFrame({"ts": [1, 2], "type": ["A", "B"], "x": [1, "a"]}),
@@ -159,7 +161,7 @@ ODD_FRAMES = {
 }
 """What is refused, or no more than empty."""
 
-FINE_FRAMES = {
+FINE_FRAMES: dict[str, Callable[[], Any]] = {
     "categories": lambda: pd.DataFrame({"ts": [1, 2], "type": pd.Categorical(["A", "B"])}),
     "intervals": lambda: pd.DataFrame({"ts": [1, 2], "type": ["A", "B"], "x": pd.interval_range(0, 2)}),
     "nullable": lambda: pd.DataFrame({"ts": pd.array([1, 2], "Int64"), "type": pd.array(["A", "B"], "string")}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ def refuse(name: str) -> bool:
     return True
 
 
+FUNCTIONS: dict[str, Callable[..., Any]] = {"inverse": inverse, "ratio": ratio, "refuse": refuse}
 PLANS = ["reference", "eager-nfa", "lazy-chain", "linked"]
 
 
@@ -46,12 +48,12 @@ PLANS = ["reference", "eager-nfa", "lazy-chain", "linked"]
 )
 def test_every_plan_tells(plan: str, condition: str, words: list[str]) -> None:
     query = f"SEQ(A a, B b) WHERE {condition} WITHIN 1 minute"
-    functions = {"inverse": inverse, "ratio": ratio, "refuse": refuse}
-    stream = Matcher(query, EVENTS, plan=plan, functions=functions, jit=False)
-    for call in (
-        lambda: augury.match(EVENTS, query, plan=plan, functions=functions, jit=False),
+    stream = Matcher(query, EVENTS, plan=plan, functions=FUNCTIONS, jit=False)
+    calls: list[Callable[[], object]] = [
+        lambda: augury.match(EVENTS, query, plan=plan, functions=FUNCTIONS, jit=False),
         lambda: stream.feed(EVENTS),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(HostError) as caught:
             call()
         assert str(caught.value).startswith("error[A616]: the registered function ")

@@ -68,17 +68,19 @@ def _table(events: Events, time: str, required: Collection[str]) -> pa.Table:
         return pandas_table(events, time)
     if _is_frame(events, "polars"):
         return polars_table(events)
-    if hasattr(events, "__arrow_c_stream__") and not isinstance(events, type):
+    # Some releases of Spark would hand over the whole frame, wherever it lies.
+    on_spark = _is_frame(events, "pyspark")
+    if hasattr(events, "__arrow_c_stream__") and not on_spark and not isinstance(events, type):
         try:
             return pa.RecordBatchReader.from_stream(events).read_all()
         except (pa.ArrowException, TypeError, ValueError) as e:
             raise unreadable(f"the stream of a {type(events).__name__}", e) from e
-    if isinstance(events, Mapping | bytes | type) or _is_frame(events, "pyspark") or not isinstance(events, Iterable):
+    if isinstance(events, Mapping | bytes | type) or on_spark or not isinstance(events, Iterable):
         raise HostError(
             "A539",
             f"events cannot be read from {shown(events)}",
             "use augury.spark.match for frames of Spark"
-            if _is_frame(events, "pyspark")
+            if on_spark
             else "give an Arrow table, a pandas or polars frame, a path, or an iterable of dicts",
         )
     items = list(events)

@@ -152,7 +152,7 @@ class Matches(Sequence[Match]):
     def count(self, value: object = None) -> int:
         """How many matches there are, without writing them out; with a `value`, how many are equal to it."""
         if value is None:
-            return size(self.found)
+            return matches_in(self.found)
         return sum(1 for match in self if isinstance(value, Match) and match == value)
 
     def head(self, size: int = 10) -> Matches:

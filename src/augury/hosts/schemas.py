@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from augury.arguments import optional_text, unusable
+from augury.arguments import optional_text, text, unusable
 from augury.compiler import Measure
 from augury.errors import HostError
 from augury.hosts.events import Events, engine_schema, is_text, read_events
@@ -59,6 +59,7 @@ def known_columns(
         given = given.schema
     if isinstance(given, pa.Schema):
         given = readable_schema(given)
+        time = text("time", time, wanted="the name of a column")
         if given.names.count(time) == 1 and is_text(given.field(time).type):
             raise HostError(
                 "A515",
