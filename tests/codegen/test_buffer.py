@@ -20,20 +20,8 @@ def test_counting_goes_from_fork_to_fork() -> None:
     each = np.zeros(len(finals), dtype=np.int64)
     scratch = [*(np.zeros(events, dtype=np.int64) for _ in range(7)), np.full(events, -1), each]
     latest = places // 100 * 100
-    looked = count(
-        np.zeros(1, dtype=np.int64),
-        len(finals),
-        finals,
-        places,
-        before,
-        latest,
-        more,
-        edges[0],
-        edges[1],
-        places,
-        window,
-        *scratch,
-    )
+    stop = np.zeros(16, dtype=np.int64)
+    looked = count(stop, len(finals), finals, places, before, latest, more, *edges, places, window, *scratch)
     starts = np.arange(0, events, 100)
     assert each.tolist() == [int(((starts <= f) & (starts >= f - window)).sum()) for f in finals.tolist()]
     assert looked <= events + len(finals) * (window // 100 + 2)

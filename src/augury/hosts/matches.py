@@ -24,7 +24,7 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches, SharedMatches, enumerated
+from augury.runtime.shared import FoundMatches, SharedMatches, enumerated, matches_in
 from augury.schema import INT_MAX
 
 if TYPE_CHECKING:
