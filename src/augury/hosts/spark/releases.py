@@ -183,7 +183,7 @@ def _hashed_to(wanted: int) -> int:
     """The integer whose hash in Spark is `wanted`: its steps (Murmur3 of one word, seed 42) backwards.
 
     >>> _hashed_to(0), _hashed_to(1)
-    (1, 2)
+    (-1693959553, -1910889132)
     """
     h = _unshifted(wanted % _WORD, 16)
     h = _unshifted(h * pow(0xC2B2AE35, -1, _WORD) % _WORD, 13)
