@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from augury.arguments import shown
 from augury.errors import BudgetExceeded, HostError, TooManyMatches
 
 STOP = 15
@@ -258,11 +259,12 @@ def memory_size(given: int | str) -> int:
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
     written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?i?B)?\s*", given, re.I) if isinstance(given, str) else None
-    size = 0 if written is None else int(float(written[1]) * UNITS.get((written[2] or "B").upper(), 0))
+    wanted = 0.0 if written is None else float(written[1]) * UNITS.get((written[2] or "B").upper(), 0)
+    size = int(wanted) if wanted < 2.0**63 else 0
     if size <= 0:
         raise HostError(
             "A600",
-            f"not a budget: max_memory={given!r}, which is a number of bytes or a text such as '2 GB'",
+            f"not a budget: max_memory={shown(given)}, which is a number of bytes or a text such as '2 GB'",
         )
     return size
 
@@ -279,8 +281,10 @@ def seconds(given: float | str | dt.timedelta) -> float:
             found = given.total_seconds()
         case bool():
             pass
-        case int() | float():
-            found = float(given)
+        case float():
+            found = given
+        case int():
+            found = float(given) if given < 2**63 else None
         case str():
             written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", given, re.I)
             unit = None if written is None else _SECONDS.get(written[2].lower() or "s")
@@ -291,7 +295,7 @@ def seconds(given: float | str | dt.timedelta) -> float:
     if found is None or not 0 < found < math.inf:
         raise HostError(
             "A600",
-            f"not a budget: timeout={given!r}, which is seconds, a timedelta or a text such as '30 seconds'",
+            f"not a budget: timeout={shown(given)}, which is seconds, a timedelta or a text such as '30 seconds'",
         )
     return found
 

@@ -164,7 +164,7 @@ def test_bad_files(tmp_path: Path, name: str, content: bytes | None, code: str, 
         ([{"ts": "2026-03-14T09:00:00Z"}, {"ts": "2026-03-14T09:00:00"}], "A538", "zone in row 0 and none in row 1"),
         ([TABLE, TABLE.drop_columns(["x"])], "A514", "batch 1 has another schema than batch 0"),
         (pd.DataFrame({"ts": [1, 2], "x": [1, "a"]}), "A533", "mixed types"),
-        (7, "A539", "cannot be read from a int"),
+        (7, "A539", "cannot be read from 7"),
         ({"ts": [1]}, "A539", "cannot be read from a dict"),
     ],
 )

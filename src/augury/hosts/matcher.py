@@ -230,11 +230,9 @@ class Matcher:
         """
         from augury.hosts.snapshot import load_snapshot
 
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise arguments.unusable("data", "the bytes of a snapshot", data)
         matcher = cls.__new__(cls)
         matcher._setting, matcher._position = load_snapshot(
-            bytes(data),
+            data,
             arguments.callables("functions", functions),
             arguments.optional_path("cache_dir", cache_dir),
             key,
