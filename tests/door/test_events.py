@@ -263,3 +263,9 @@ def test_the_command_line_reports_odd_events(tmp_path: Path) -> None:
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error[A509]: 1 of 2 events have no time")
+
+
+def test_integers_that_floats_do_not_hold_are_sampled_all_the_same() -> None:
+    events = [{"ts": i, "type": "AB"[i % 2], "x": 2**63 - 1 - i, "y": 0.5} for i in range(20)]
+    query = "SEQ(A a, B b) WHERE a.x * b.y < b.x + a.y WITHIN 1 hour"
+    assert len(augury.match(events, query, jit=False)) == len(augury.match(events, query, plan="reference"))

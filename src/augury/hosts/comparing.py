@@ -93,7 +93,9 @@ def _computed(e: Expr, read: Read) -> pa.ChunkedArray | pa.Array | pa.Scalar:
         case Literal(value):
             return pa.scalar(value)
         case Arithmetic(operator, left, right):
-            return ARITHMETIC[operator](*(_computed(side, read).cast(pa.float64()) for side in (left, right)))
+            return ARITHMETIC[operator](
+                *(_computed(side, read).cast(pa.float64(), safe=False) for side in (left, right))
+            )
         case Call("dot", (left, right)):
             return _dots(_lists(left, read), _lists(right, read))
         case _:
