@@ -20,6 +20,9 @@ SECONDS = 5.0
 MEMORY = 768 * 2**20
 """Bytes that a child may hold more than at its start."""
 
+CASES = 2_000
+"""Cases of one child: what processes keep of each query, such as the text of its kernel, adds up."""
+
 SILENCE = 60.0
 """Seconds without a word after which a child is taken to hang outside of Python."""
 
@@ -105,7 +108,7 @@ def child(part: str, seed: int, first: int, stop: int) -> None:
     base = _peak()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, _too_long)
-    for number in range(first, stop):
+    for number in range(first, min(stop, first + CASES)):
         # A hang in compiled code, where no signal handler runs, ends the process.
         signal.alarm(int(SILENCE))
         began, refused, reason = time.process_time(), 0, ""

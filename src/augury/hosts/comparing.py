@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -81,9 +81,14 @@ def compare(e: Expr, read: Read) -> npt.NDArray[np.bool_]:
     assert isinstance(e, Compare)
     sides = [_computed(side, read) for side in (e.left, e.right)]
     if e.left.type.kind is not e.right.type.kind:
-        sides = [side.cast(pa.float64()) for side in sides]
+        sides = [_floats(side) for side in sides]
     found = COMPARISONS[e.operator](*sides).fill_null(False)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _floats(values: Any) -> Any:
+    """The values as floats, the nearest ones where there is none: a sample need not be exact."""
+    return values.cast(pa.float64(), safe=False)
 
 
 def _computed(e: Expr, read: Read) -> pa.ChunkedArray | pa.Array | pa.Scalar:
@@ -93,9 +98,7 @@ def _computed(e: Expr, read: Read) -> pa.ChunkedArray | pa.Array | pa.Scalar:
         case Literal(value):
             return pa.scalar(value)
         case Arithmetic(operator, left, right):
-            return ARITHMETIC[operator](
-                *(_computed(side, read).cast(pa.float64(), safe=False) for side in (left, right))
-            )
+            return ARITHMETIC[operator](*(_floats(_computed(side, read)) for side in (left, right)))
         case Call("dot", (left, right)):
             return _dots(_lists(left, read), _lists(right, read))
         case _:
