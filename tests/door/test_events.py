@@ -269,3 +269,9 @@ def test_integers_that_floats_do_not_hold_are_sampled_all_the_same() -> None:
     events = [{"ts": i, "type": "AB"[i % 2], "x": 2**63 - 1 - i, "y": 0.5} for i in range(20)]
     query = "SEQ(A a, B b) WHERE a.x * b.y < b.x + a.y WITHIN 1 hour"
     assert len(augury.match(events, query, jit=False)) == len(augury.match(events, query, plan="reference"))
+
+
+def test_a_column_of_nulls_is_a_list_of_nothing() -> None:
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "l": [[1.0, 2.0]] * 2, "n": pa.nulls(2)})
+    assert len(augury.match(events, "SEQ(A a, B b) WHERE corr(a.n, b.l) > 0.5", jit=False)) == 0
+    assert len(augury.match(events, "SEQ(A a, B b) WHERE corr(a.n, b.l) IS NULL", jit=False)) == 1

@@ -126,8 +126,10 @@ BLOCK = 2048
 
 
 def _holds_numbers(arrow: pa.DataType) -> bool:
-    item = arrow.value_type
     types = pa.types
+    if types.is_null(arrow):
+        return False
+    item = arrow.value_type
     return bool(types.is_integer(item) or types.is_floating(item) or types.is_decimal(item) or types.is_null(item))
 
 
