@@ -93,14 +93,23 @@ def test_a_worker_dies_inside_a_micro_batch(machines: Cluster, tmp_path: Path) -
 @pytest.mark.slow
 def test_workers_compile_nothing_that_the_driver_compiled(machines: Cluster, tmp_path: Path) -> None:
     driver = tmp_path / "cache"
-    assert run(machines.master, tmp_path, "compiled", XDG_CACHE_HOME=str(driver)) == expected("compiled")
-    compiled = kernels(driver)
+    (tmp_path / "shipped").mkdir()
+    assert run(machines.master, tmp_path / "shipped", "compiled", XDG_CACHE_HOME=str(driver)) == expected("compiled")
+    compiled = kernels(driver).keys()
     assert compiled
-    workers = [found for cache in machines.folder.glob("cache-*") if compiled.keys() & (found := kernels(cache)).keys()]
-    assert workers
-    for found in workers:
-        # Compiled anew they would differ.
-        assert {name: found[name] for name in compiled} == compiled
+    assert not compiled & kept_by(machines)
+    # What a driver does not keep it cannot send: then workers compile, and keep it themselves.
+    unsafe = tmp_path / "everybody's"
+    unsafe.mkdir()
+    unsafe.chmod(0o777)
+    (tmp_path / "alone").mkdir()
+    assert run(machines.master, tmp_path / "alone", "compiled", XDG_CACHE_HOME=str(unsafe)) == expected("compiled")
+    assert compiled & kept_by(machines)
+
+
+def kept_by(machines: Cluster) -> set[str]:
+    """The kernels that workers have compiled."""
+    return {name for cache in machines.folder.glob("cache-*") for name in kernels(cache)}
 
 
 def kernels(cache: Path) -> dict[str, bytes]:
