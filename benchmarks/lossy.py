@@ -13,8 +13,8 @@ from time import perf_counter, thread_time
 import pyarrow as pa
 from rich.console import Console
 
-from augury.codegen import EagerKernel, LossyKernel
 from augury.compiler import compile_program, load
+from augury.kernels import EagerKernel, LossyKernel
 from augury.loss import Exponential, Gamma, LossModel
 from augury.options import Options
 from augury.runtime.shared import matches_in

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from augury.codegen import EagerKernel
 from augury.compiler import compile_program, load
+from augury.kernels import EagerKernel
 from augury.options import Options
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from augury.codegen import EventSetKernel
 from augury.compiler import compile_program, load
+from augury.kernels import EventSetKernel
 from augury.options import Options
 from augury.plan import EventSetsPlan
 from augury.runtime.shared import matches_in

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import fields, is_dataclass
 
-from augury.codegen.source import KernelSource
 from augury.compiler import CompiledQuery
+from augury.runtime.kernel_source import KernelSource
 
 
 def numpy_in_loops(query: CompiledQuery) -> list[str]:

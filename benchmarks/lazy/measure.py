@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from augury.codegen.support import support_source
-from augury.codegen.tier import Tier
 from augury.compiler import CompiledQuery, compile_program, counted, load
 from augury.errors import UnsupportedPlan
 from augury.hosts import statistics
 from augury.hosts.reorder import Arrivals
+from augury.jit.tier import Tier
+from augury.native.support import support_source
 from augury.options import Options
 from augury.runtime.batch import time_ticks
 from augury.runtime.shared import matches_in

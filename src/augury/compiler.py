@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from augury.bind import bind
-from augury.codegen import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel, LossyKernel
-from augury.codegen.eager_nfa import EagerNfaSource, emit_eager_nfa
-from augury.codegen.event_sets import emit_event_sets
-from augury.codegen.lazy_chain import emit_lazy_chain
-from augury.codegen.lazy_source import LazyChainSource
-from augury.codegen.linked import LinkedSource, emit_linked
-from augury.codegen.lossy import LossySource, emit_lossy
+from augury.codegen.eager.nfa import EagerNfaSource, emit_eager_nfa
+from augury.codegen.lazy.chain import emit_lazy_chain
+from augury.codegen.lazy.source import LazyChainSource
+from augury.codegen.linked.chains import LinkedSource, emit_linked
+from augury.codegen.lossy.queues import LossySource, emit_lossy
+from augury.codegen.sets.event_sets import emit_event_sets
 from augury.errors import HostError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
+from augury.kernels import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel, LossyKernel
 from augury.lang import parse
 from augury.options import Options
 from augury.plan import (

@@ -11,9 +11,10 @@ import pytest
 
 import augury
 from augury import Exponential, LossModel
-from augury.codegen.lines import Lines
-from augury.codegen.naming import constant, heading, identifier, origin, remark
+from augury.codegen.common.lines import Lines
+from augury.codegen.common.naming import constant, heading, origin, remark
 from augury.ir.predicate import Compare, Literal, Ref, conjunct
+from augury.runtime.identifiers import identifier
 from augury.schema import STRING
 from augury.source import Source, Span
 

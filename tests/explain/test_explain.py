@@ -10,9 +10,9 @@ import pytest
 
 import augury
 from augury import HostError
-from augury.codegen import EagerKernel
 from augury.compiler import load
 from augury.explain.text import STAGES, explain_text
+from augury.kernels import EagerKernel
 from augury.options import Options
 
 COLUMNS = pa.schema([("ts", pa.timestamp("ms")), ("type", pa.string()), ("tag", pa.string()), ("price", pa.float64())])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from augury.codegen import EagerKernel
+from augury.kernels import EagerKernel
 from augury.options import Options
 from augury.plan import EagerNfaPlan
 from augury.planner.eager_nfa import build_eager_nfa

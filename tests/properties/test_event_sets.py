@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from augury.codegen import EventSetKernel
 from augury.ir.terms import OutputMode, Strategy
+from augury.kernels import EventSetKernel
 from augury.options import Options
 from augury.plan import EventSetsPlan
 from augury.planner.event_sets import build_event_sets

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from augury.codegen import EagerKernel, LazyKernel, LinkedKernel
 from augury.ir.terms import OutputMode, Strategy
+from augury.kernels import EagerKernel, LazyKernel, LinkedKernel
 from augury.options import Options
 from augury.plan import EagerNfaPlan, LazyChainPlan, LinkedPlan, Unsupported
 from augury.planner.eager_nfa import build_eager_nfa

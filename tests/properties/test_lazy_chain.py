@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from augury.codegen import LazyKernel
-from augury.codegen.lazy_kernel import STRETCH
 from augury.ir.terms import Strategy
+from augury.kernels import LazyKernel
+from augury.kernels.lazy.kernel import STRETCH
 from augury.options import Options
 from augury.plan import ChainBranch, LazyChainPlan, Negation
 from augury.planner.hints import NO_HINTS

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from augury.codegen import LinkedKernel
 from augury.ir.terms import OutputMode, Strategy
+from augury.kernels import LinkedKernel
 from augury.options import Options
 from augury.plan import LinkedPlan
 from augury.planner.linked import build_linked

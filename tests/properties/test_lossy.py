@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from augury.codegen import LossyKernel
+from augury.kernels import LossyKernel
 from augury.options import Options
 from augury.plan import LossyPlan
 from augury.planner.lossy import build_lossy

@@ -46,7 +46,7 @@ def run_elsewhere(job: Job, **environment: str) -> str:
     """The matches of a job in another process, as it is on another machine; what it logged."""
     script = (
         "import pickle, sys; task, events = pickle.load(sys.stdin.buffer); print(sum(len(b) for b in task(events)));"
-        "from augury.codegen.jit import _loaded;"
+        "from augury.jit.compile import _loaded;"
         "entries = [entry for entries in _loaded.values() for entry in entries.values() if hasattr(entry, 'stats')];"
         "print(sum(sum(e.stats.cache_hits.values()) for e in entries), 'loaded',"
         " sum(sum(e.stats.cache_misses.values()) for e in entries), 'compiled')"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from augury.codegen.eager_nfa import EagerNfaSource
+from augury.codegen.eager.nfa import EagerNfaSource
 from augury.explain.layout import aligned, window_text
 from augury.explain.parts import absence, computed_columns, event, tests, when_known
 from augury.ir.terms import Strategy

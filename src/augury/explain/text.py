@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from augury.arguments import shown
-from augury.codegen.eager_nfa import EagerNfaSource
-from augury.codegen.lazy_source import LazyChainSource
-from augury.codegen.linked import LinkedSource
+from augury.codegen.eager.nfa import EagerNfaSource
+from augury.codegen.lazy.source import LazyChainSource
+from augury.codegen.linked.chains import LinkedSource
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
 from augury.explain.eager_nfa import explain_eager_nfa

@@ -32,6 +32,17 @@ RESULT_COLUMNS = ("start", "end", "probability", "missing", "count")
 Window: TypeAlias = "TimeWindow | CountWindow"
 
 
+def span_of(window: Window | None) -> int:
+    """How far the start of a match may lie behind its end, in ticks or places; -1 for any distance."""
+    match window:
+        case TimeWindow(ticks):
+            return ticks
+        case CountWindow(events):
+            return events - 1
+        case None:
+            return -1
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """What PATTERN says of one variable; `negated` when it stands inside a NOT."""

@@ -11,7 +11,7 @@ from pyspark.daemon import manager
 
 import augury.hosts.spark.files
 import augury.hosts.spark.processor
-from augury.codegen.jit import preload
+from augury.jit.compile import preload
 
 PRELOADED = (augury.hosts.spark.files, augury.hosts.spark.processor)
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from augury.codegen.store import default_cache_dir
 from augury.errors import HostError
 from augury.hosts.spark.releases import require
+from augury.jit.store import default_cache_dir
 
 OLDEST_JAVA = 17
 """The first release that Spark 4 runs on."""

@@ -10,10 +10,10 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from augury.codegen.jit import provide
-from augury.codegen.store import default_cache_dir, stored
-from augury.codegen.support import support_source
 from augury.compiler import CompiledProgram
+from augury.jit.compile import provide
+from augury.jit.store import default_cache_dir, stored
+from augury.native.support import support_source
 
 MOST_BYTES = 700 << 10  # of kernels in one task: Spark broadcasts tasks of a MiB, which workers with state cannot read
 

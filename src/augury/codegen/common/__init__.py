@@ -1,0 +1,1 @@
+"""Expressions, conditions and statements that the emitters of several families share."""

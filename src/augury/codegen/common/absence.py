@@ -1,0 +1,243 @@
+"""Negated parts as searches: does one occur beside a match that is known? (SEMANTICS section 3, rule 5)
+
+`absent(m, ...)` answers for match `m`, whose events are given by variable as offsets and events. Candidates for a
+negated component are sorted by partition, then in stream order, so that a search starts with two binary searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from augury.codegen.common.constants import Constants
+from augury.codegen.common.expressions import Code, Leaf, true
+from augury.codegen.common.lines import Lines
+from augury.codegen.common.naming import remark
+from augury.codegen.common.runs import Columns
+from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.plan import Absence, Component
+from augury.runtime.identifiers import identifiers
+
+MATCH = ("M_branch", "M_offsets", "M_events", "V_offsets", "V_events", "C_start", "C_part", "C_event")
+"""The matches: all events of each, those of each variable, and the candidates of each negated component."""
+
+
+def emit_absences(
+    out: Lines,
+    query: BoundQuery,
+    branches: Sequence[Sequence[Absence]],
+    columns: Columns,
+    constants: Constants,
+    arguments: str,
+    *,
+    counters: bool = False,
+) -> tuple[Component, ...]:
+    """Write `fits` and `absent` if a branch negates anything; the negated components in the order of their numbers.
+
+    With `counters`, predicates that are evaluated to look for a part are counted with the others, in `nums[8]`.
+    """
+    if not any(branches):
+        return ()
+    names = identifiers("v", [v.name for v in query.variables])
+    emitter = _Absences(out, query, columns, constants, arguments, counters, names)
+    emitter.functions(branches)
+    return tuple(emitter.negated)
+
+
+@dataclass(slots=True)
+class _Absences:
+    out: Lines
+    query: BoundQuery
+    columns: Columns
+    constants: Constants
+    arguments: str
+    counters: bool
+    names: Mapping[str, str]
+    negated: list[Component] = field(default_factory=list)
+    count: int = 0
+
+    def functions(self, branches: Sequence[Sequence[Absence]]) -> None:
+        calls = [[self._part(part, {}) for part in absent] for absent in branches]
+        self._fits()
+        out = self.out
+        out.add()
+        out.add()
+        out.add("@kernel")
+        head = f"def absent(m0, n, keep, nums, {self.arguments}, {', '.join(MATCH)}):"
+        with out.block(head), out.block("for m in range(m0, n):"):
+            with out.block("if stopped(nums):"):
+                out.add("return")
+            out.add("keep[m] = 1")
+            for b, parts in enumerate(calls):
+                for call in parts:
+                    with out.block(f"if M_branch[m] == {b} and {call}:"):
+                        out.add("keep[m] = 0")
+
+    def _fits(self) -> None:
+        out = self.out
+        out.add()
+        out.add()
+        out.add("@kernel")
+        with out.block(f"def fits(c, n, keep, {self.arguments}):"):
+            for k, c in enumerate(self.negated):
+                with out.block(f"if c == {k}:", remark(c.variable)), out.block("for i in range(n):"):
+                    tests = ["part[i] >= 0"]
+                    if c.types and self.query.schema.type is not None:
+                        types = " or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types)
+                        tests.append(f"({types})")
+                    tests += [self._text(j, {c.variable: "i"}, {}) for j in c.alone]
+                    out.add(f"keep[i] = {' and '.join(tests)}")
+
+    def _part(self, part: Absence, outer: dict[str, str]) -> str:
+        """Write the function that looks for one part; the text that calls it."""
+        number = self.count
+        self.count += 1
+        bound = dict(outer)
+        inner = []
+        for c in part.components:
+            bound[c.variable] = f"e_{self.names[c.variable]}"
+        for p in part.inner:
+            inner.append(self._part(p, bound))
+        extra = "".join(f", {e}" for e in outer.values())
+        out = self.out
+        out.add()
+        out.add()
+        out.add("@kernel")
+        with out.block(f"def occurs_{number}(m{extra}, nums, {self.arguments}, {', '.join(MATCH)}):"):
+            out.add("first = M_events[M_offsets[m]]")
+            out.add("last = M_events[M_offsets[m + 1] - 1]")
+            for e in outer.values():
+                out.add(f"first = min(first, {e})")
+                out.add(f"last = max(last, {e})")
+            self._search(part, part.components, dict(outer), inner)
+            out.add("return False")
+        return f"occurs_{number}(m{extra}, nums, {self.arguments}, {', '.join(MATCH)})"
+
+    def _search(self, part: Absence, rest: Sequence[Component], bound: dict[str, str], inner: Sequence[str]) -> None:
+        """A loop over the candidates of the next component; inside all of them, the part occurs."""
+        out = self.out
+        if not rest:
+            if inner:
+                with out.block(f"if not ({' or '.join(inner)}):"):
+                    out.add("return True")
+            else:
+                out.add("return True")
+            return
+        c, *others = rest
+        number = len(self.negated)
+        self.negated.append(c)
+        variable, v = c.variable, self.names[c.variable]
+        e = f"e_{v}"
+        out.add(f"lo_{v} = 0")
+        out.add(f"hi_{v} = rank.shape[0]")
+        for u in sorted(self._earlier(part, variable)):
+            event = bound.get(u) or self._last(u)
+            out.add(f"lo_{v} = max(lo_{v}, upper_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"after {u}"))
+        for u in sorted(self._later(part, variable)):
+            # A later component of the part itself is not bound yet; its own search will look after this one.
+            if u in bound or u in self._positive:
+                event = bound.get(u) or self._first(u)
+                out.add(
+                    f"hi_{v} = min(hi_{v}, lower_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"before {u}")
+                )
+        if isinstance(self.query.window, TimeWindow):
+            w = self.query.window.ticks
+            out.add(f"lo_{v} = max(lo_{v}, lower_bound(time, 0, rank.shape[0], time[last] - {w}))", "WITHIN")
+            out.add(f"hi_{v} = min(hi_{v}, upper_bound(time, 0, rank.shape[0], time[first] + {w}))", "WITHIN")
+        out.add(f"j_{v} = lower_bound(C_part, C_start[{number}], C_start[{number + 1}], part[first])")
+        out.add(f"z_{v} = upper_bound(C_part, j_{v}, C_start[{number + 1}], part[first])")
+        out.add(f"j_{v} = lower_bound(C_event, j_{v}, z_{v}, lo_{v})")
+        out.add(f"z_{v} = lower_bound(C_event, j_{v}, z_{v}, hi_{v})")
+        with out.block(f"while j_{v} < z_{v}:"):
+            out.add(f"{e} = C_event[j_{v}]")
+            out.add(f"j_{v} += 1")
+            for other in bound.values():
+                with out.block(f"if {e} == {other}:"):
+                    out.add("continue")
+            with out.block(f"if contains(M_events, M_offsets[m], M_offsets[m + 1], {e}):", "an event of the match"):
+                out.add("continue")
+            window = self._window(e, [*bound.values()])
+            if window:
+                with out.block(f"if {window}:", "WITHIN"):
+                    out.add("continue")
+            bound = {**bound, variable: e}
+            for j in c.take:
+                self._test(j, bound)
+            self._search(part, others, bound, inner)
+
+    def _earlier(self, part: Absence, v: str) -> set[str]:
+        names = [c.variable for c in part.components]
+        return set(part.after) | {a for a, b in part.order if b == v and names.index(a) < names.index(v)}
+
+    def _later(self, part: Absence, v: str) -> set[str]:
+        return set(part.before) | {b for a, b in part.order if a == v}
+
+    def _window(self, e: str, others: Sequence[str]) -> str:
+        """When `e` is not in one window with the match and the part's other events."""
+        lows, highs = ", ".join(["first", *others, e]), ", ".join(["last", *others, e])
+        match self.query.window:
+            case TimeWindow(ticks) if others:
+                least = f"min({', '.join(f'time[{x}]' for x in lows.split(', '))})"
+                most = f"max({', '.join(f'time[{x}]' for x in highs.split(', '))})"
+                return f"{most} - {least} > {ticks}"
+            case CountWindow(events):
+                least = f"min({', '.join(f'place[{x}]' for x in lows.split(', '))})"
+                most = f"max({', '.join(f'place[{x}]' for x in highs.split(', '))})"
+                return f"{most} - {least} >= {events}"
+            case _:
+                return ""
+
+    def _test(self, c: Conjunct, bound: dict[str, str]) -> None:
+        """Go on with the next candidate unless `c` holds, for every element of the lists it reads."""
+        out = self.out
+        lists = sorted(c.each - bound.keys())
+        out.add("ok = True", remark(c.brief))
+        depth = out.depth
+        walked: dict[str, tuple[str, str]] = {}
+        for v in lists:
+            first = 1 if v in c.from_second else 0
+            k, at = self._number(v), f"k_{self.names[v]}"
+            out.add(f"for {at} in range(V_offsets[{k}, m] + {first}, V_offsets[{k}, m + 1]):")
+            out.depth += 1
+            walked[v] = (f"V_events[{at}]", f"V_events[{at} - 1]")
+        if self.counters:
+            out.add("nums[8] += 1", "predicate evaluations")
+        out.add(f"ok = ok and {self._text(c, bound, walked)}")
+        out.depth = depth
+        with out.block("if not ok:"):
+            out.add("continue")
+
+    def _text(self, c: Conjunct, bound: dict[str, str], walked: dict[str, tuple[str, str]]) -> str:
+        def read(leaf: Leaf) -> Code:
+            match leaf:
+                case Ref(variable, column, type, element):
+                    if variable in bound:
+                        event = bound[variable]
+                    elif element in (Element.EACH, Element.PREVIOUS):
+                        event = walked[variable][0 if element is Element.EACH else 1]
+                    elif element is Element.LAST:
+                        event = self._last(variable)
+                    else:
+                        event = self._first(variable)
+                    return self.columns.at(column, type, event)
+                case ListLength(variable):
+                    k = self._number(variable)
+                    return Code(f"(V_offsets[{k}, m + 1] - V_offsets[{k}, m])", "i")
+                case Aggregate():
+                    raise AssertionError("the planner refuses aggregates in conditions on negated events")
+
+        return true(c.expr, read, self.constants)
+
+    @property
+    def _positive(self) -> list[str]:
+        return [v.name for v in self.query.variables if not v.negated]
+
+    def _number(self, variable: str) -> int:
+        return self._positive.index(variable)
+
+    def _first(self, variable: str) -> str:
+        return f"V_events[V_offsets[{self._number(variable)}, m]]"
+
+    def _last(self, variable: str) -> str:
+        return f"V_events[V_offsets[{self._number(variable)}, m + 1] - 1]"

@@ -1,0 +1,92 @@
+"""Conjuncts as statements: each names where it comes from, and the first that fails ends the test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from augury.codegen.common.expressions import true
+from augury.codegen.common.lines import Lines
+from augury.codegen.common.naming import origin
+from augury.codegen.common.runs import Place
+from augury.ir.predicate import Conjunct
+from augury.plan import Component
+from augury.runtime.identifiers import identifier
+from augury.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What is tested at one component; `codes` are the numbers of the branch's components by variable."""
+
+    component: Component
+    at: Place
+    codes: Mapping[str, int]
+    source: Source
+    counters: bool
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The identifiers of the branch's variables."""
+        return {v: identifier("v", code, v) for v, code in self.codes.items()}
+
+    def __post_init__(self) -> None:
+        # Writing the texts once tells the value vector what runs must remember.
+        for begins in (True, False) if self.component.iterated else (True,):
+            self.take(Lines(), "ok", "r", begins=begins)
+        self.whole(Lines(), "ok", "r")
+
+    @staticmethod
+    def text(c: Conjunct, at: Place) -> str:
+        return true(c.expr, at.read, at.constants)
+
+    def take(self, out: Lines, name: str, run: str, *, begins: bool) -> None:
+        """Statements that set `name` to false when event i cannot join the component."""
+        v = self.component.variable
+        at = replace(self.at, run=run, variable=v, event="i", begins=begins)
+        for c in self.component.take:
+            if begins and v in c.from_second:
+                continue
+            if not begins and self.component.iterated and v not in c.each:
+                continue  # about the first event alone
+            self.test(out, name, c, at, sorted(c.each - {v}), run)
+
+    def whole(self, out: Lines, name: str, run: str) -> None:
+        """Statements that set `name` to false when the list cannot end here."""
+        at = replace(self.at, run=run)
+        for c in self.component.whole:
+            self.test(out, name, c, at, sorted(c.each), run)
+
+    def test(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], run: str) -> None:
+        """Statements that set `name` to false when `c` does not hold, for every element of the lists `walk`."""
+        if self.counters:
+            with out.block(f"if {name}:"):
+                out.add("nums[8] += 1", "predicate evaluations")
+        if not walk:
+            out.add(f"{name} = {name} and {self.text(c, at)}", self.origin(c))
+            return
+        with out.block(f"if {name}:", self.origin(c)):
+            for depth, v in enumerate(walk):
+                out.add(f"n_{self.names[v]} = gather(RN[{run}], {self.codes[v]}, NE, NP, NC, WALK[{depth}])")
+            self._walk(out, name, c, at, walk, 0)
+
+    def _walk(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], depth: int) -> None:
+        """A loop over the elements of each list that the conjunct holds for every one of."""
+        if depth == len(walk):
+            with out.block(f"if not {self.text(c, at)}:"):
+                out.add(f"{name} = False")
+                out.add("break")
+            return
+        v = walk[depth]
+        first = 1 if v in c.from_second else 0
+        k, n = f"k_{self.names[v]}", f"n_{self.names[v]}"
+        with out.block(f"for {k} in range({first}, {n}):"):
+            events = (f"WALK[{depth}, {k}]", f"WALK[{depth}, {k} - 1]")
+            self._walk(out, name, c, replace(at, walked={**at.walked, v: events}), walk, depth + 1)
+            if depth + 1 < len(walk):
+                with out.block(f"if not {name}:"):
+                    out.add("break")
+
+    def origin(self, c: Conjunct) -> str:
+        """The conjunct as text, and where it was written."""
+        return origin(c, self.source)

@@ -1,0 +1,279 @@
+"""Expressions as source text.
+
+Null is part of the value where it can be: NaN for floats, -1 for strings (which are dictionary codes). Integers and
+booleans carry a second expression that says whether they are null. Logic is three-valued, so a predicate has two
+texts: when it is true, and when it is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from augury.codegen.common.constants import FLOATS, Constants, ValueSet, kind_of
+from augury.codegen.common.naming import constant
+from augury.ir.functions import BUILTINS
+from augury.ir.normal_form import OPPOSITE
+from augury.ir.predicate import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Expr,
+    IsNull,
+    ListLength,
+    Literal,
+    Member,
+    Negate,
+    Not,
+    Or,
+    Ref,
+)
+from augury.schema import FLOAT, ColumnType, Kind
+
+__all__ = ["NEVER", "Code", "Leaf", "Read", "false", "kind_of", "true", "value"]
+
+NEVER = ""
+"""The null text of what is never null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A value as text; `kind` is `i`nteger, `f`loat, `s`tring code, `b`oolean or `l`ist (then `value` is the event)."""
+
+    value: str
+    kind: str
+    null: str = NEVER
+
+    def is_null(self) -> str:
+        match self.kind:
+            case "f":
+                return f"isnan({self.value})"
+            case "s":
+                return f"({self.value} < 0)"
+            case _:
+                return self.null or "False"
+
+    def renamed(self, rename: Callable[[str], str]) -> Code:
+        return Code(rename(self.value), self.kind, rename(self.null))
+
+    def as_float(self) -> str:
+        if self.kind == "f":
+            return self.value
+        return f"to_float({self.value}, {self.null})" if self.null else f"float({self.value})"
+
+
+Leaf: TypeAlias = "Ref | Aggregate | ListLength"
+Read: TypeAlias = "Callable[[Leaf], Code]"
+"""How a piece of a run, or of an event, is read at the place the text is for."""
+
+
+def true(e: Expr, read: Read, constants: Constants) -> str:
+    """Text that is true iff `e` is."""
+    match e:
+        case And(operands):
+            return _join(" and ", (true(o, read, constants) for o in operands))
+        case Or(operands):
+            return _join(" or ", (true(o, read, constants) for o in operands))
+        case Not(operand):
+            return false(operand, read, constants)
+        case Compare(operator, left, right):
+            return _compare(operator, value(left, read, constants), value(right, read, constants))
+        case Member(operand):
+            wanted = value(operand, read, constants)
+            sets, items = constants.value_sets(e)
+            found = [_known(wanted, _among(wanted, s)) for s in sets]
+            return _join(" or ", [*found, *(_compare("=", wanted, value(i, read, constants)) for i in items)])
+        case IsNull(operand):
+            return value(operand, read, constants).is_null()
+        case _:
+            code = value(e, read, constants)
+            return _unless(code.null, f"{code.value} != 0")
+
+
+def false(e: Expr, read: Read, constants: Constants) -> str:
+    """Text that is true iff `e` is false, which is not the same as not true."""
+    match e:
+        case And(operands):
+            return _join(" or ", (false(o, read, constants) for o in operands))
+        case Or(operands):
+            return _join(" and ", (false(o, read, constants) for o in operands))
+        case Not(operand):
+            return true(operand, read, constants)
+        case Compare(operator, left, right):
+            return _compare(OPPOSITE[operator], value(left, read, constants), value(right, read, constants))
+        case Member(operand):
+            wanted = value(operand, read, constants)
+            sets, items = constants.value_sets(e)
+            missing = [_known(wanted, f"not {_among(wanted, s)}") for s in sets]
+            return _join(" and ", [*missing, *(_compare("!=", wanted, value(i, read, constants)) for i in items)])
+        case IsNull(operand):
+            return f"not {value(operand, read, constants).is_null()}"
+        case _:
+            code = value(e, read, constants)
+            return _unless(code.null, f"{code.value} == 0")
+
+
+def value(e: Expr, read: Read, constants: Constants) -> Code:
+    """The text of a value."""
+    match e:
+        case Literal(None, type):
+            return Code("0", kind_of(type), "True")
+        case Literal(str(text)):
+            return Code(constant(constants.code(text)), "s")
+        case Literal(bool() | int() | float() as number, type):
+            return Code(constant(number), kind_of(type))
+        case Literal():
+            raise AssertionError("a list is computed by the host")
+        case Ref() | Aggregate() | ListLength():
+            return read(e)
+        case Arithmetic(operator, left, right, type):
+            return _arithmetic(operator, value(left, read, constants), value(right, read, constants), type)
+        case Negate(operand, type):
+            return _arithmetic("-", Code("0", "i"), value(operand, read, constants), type)
+        case Call(function, arguments, type):
+            return _call(function, [value(a, read, constants) for a in arguments], type, constants)
+        case Compare() | And() | Or() | Not() | Member() | IsNull():
+            yes, no = true(e, read, constants), false(e, read, constants)
+            return Code(f"int({yes})", "b", f"(not ({yes}) and not ({no}))")
+        case _:
+            assert_never(e)
+
+
+def _compare(operator: str, left: Code, right: Code) -> str:
+    kinds = {left.kind, right.kind}
+    if kinds == {"s"}:
+        known = f"{left.value} >= 0 and {right.value} >= 0"
+        if operator in ("=", "!="):
+            return f"({left.value} {_python(operator)} {right.value} and {known})"
+        return f"({known} and string_rank[{left.value}] {operator} string_rank[{right.value}])"
+    if "f" in kinds:
+        x, y = left.as_float(), right.as_float()
+        # With NaN on either side every comparison is false, except Python's `!=`.
+        return f"({x} < {y} or {x} > {y})" if operator == "!=" else f"({x} {_python(operator)} {y})"
+    return _unless(_either(left.null, right.null), f"{left.value} {_python(operator)} {right.value}")
+
+
+def _among(wanted: Code, items: ValueSet) -> str:
+    """Text that is true iff a value that is not null is one of a set."""
+    x = wanted.as_float() if items.array == FLOATS else wanted.value
+    return f"in_set({items.array}, {items.first}, {items.end}, {x})"
+
+
+def _known(wanted: Code, text: str) -> str:
+    """`text`, for a value that is not null."""
+    null = wanted.is_null()
+    return f"({text})" if null == "False" else f"(not {null} and {text})"
+
+
+def _arithmetic(operator: str, left: Code, right: Code, type: ColumnType) -> Code:
+    if left.kind == right.kind == "i" and operator != "/":
+        null = _either(left.null, right.null)
+        match operator:
+            case "+" | "-" | "*":
+                name = {"+": "add", "-": "subtract", "*": "multiply"}[operator]
+                overflows = f"{name}_overflows({left.value}, {right.value})"
+                return Code(f"({left.value} {operator} {right.value})", "i", _either(null, overflows))
+            case _:
+                return Code(f"remainder({left.value}, {right.value})", "i", _either(null, f"{right.value} == 0"))
+    x, y = left.as_float(), right.as_float()
+    match operator:
+        case "/":
+            text = f"divide({x}, {y})"
+        case "%":
+            text = f"float_remainder({x}, {y})"
+        case _:
+            text = f"({x} {operator} {y})"
+    if type.kind in (Kind.DURATION, Kind.TIMESTAMP):
+        # Ticks are whole: a part of a duration is cut off towards zero.
+        return Code(f"whole({text})", "i", f"not_whole({text})")
+    return Code(text, "f")
+
+
+def _call(function: str, arguments: list[Code], type: ColumnType, constants: Constants) -> Code:
+    first = arguments[0]
+    match function:
+        case "abs":
+            if first.kind == "f":
+                return Code(f"abs({first.value})", "f")
+            return Code(f"abs({first.value})", "i", _either(first.null, f"{first.value} == INT_MIN"))
+        case "sqrt" | "exp" | "ln":
+            return Code(f"{function}_or_nan({first.as_float()})", "f")
+        case "floor" | "ceil":
+            if first.kind == "i":
+                return first
+            rounded = f"{function}_or_nan({first.value})"
+            return Code(f"whole({rounded})", "i", f"not_whole({rounded})")
+        case "round":
+            return _round(arguments)
+        case "least" | "greatest" | "coalesce":
+            return _choose(function, arguments, type)
+        case "dot":
+            left, right = arguments
+            return Code(f"dot({left.value}, {right.value})", "f")
+        case _ if function in BUILTINS:
+            raise AssertionError(f"`{function}` is computed by the host")
+        case _:
+            return _registered(constants.functions[function], arguments, type)
+
+
+def _registered(name: str, arguments: list[Code], type: ColumnType) -> Code:
+    """A call of a Python function, which is not asked about nulls."""
+    call = f"{name}({', '.join(a.value for a in arguments)})"
+    null = _either(*(a.is_null() for a in arguments if a.kind == "f" or a.null))
+    match kind_of(type):
+        case "f":
+            return Code(f"(nan if {null} else float({call}))" if null else f"float({call})", "f")
+        case kind:
+            return Code(f"(0 if {null} else int({call}))" if null else f"int({call})", kind, null)
+
+
+def _round(arguments: list[Code]) -> Code:
+    first, *places = arguments
+    places_text = places[0].value if places else "0"
+    if first.kind == "i":
+        null = _either(first.null, places[0].null if places else NEVER)
+        overflows = f"round_overflows({first.value}, {places_text})"
+        return Code(f"round_integer({first.value}, {places_text})", "i", _either(null, overflows))
+    text = f"round_float({first.value}, {places_text})"
+    if places and places[0].null:
+        text = f"(nan if {places[0].null} else {text})"
+    return Code(text, "f")
+
+
+def _choose(function: str, arguments: list[Code], type: ColumnType) -> Code:
+    """least, greatest and coalesce, pairwise from the left; null only when all are."""
+    result = arguments[0]
+    if type == FLOAT:
+        text = result.as_float()
+        for a in arguments[1:]:
+            text = f"float_{function}({text}, {a.as_float()})"
+        return Code(text, "f")
+    for a in arguments[1:]:
+        left, right = result.is_null(), a.is_null()
+        text = f"integer_{function}({result.value}, {left}, {a.value}, {right})"
+        if result.kind == "s" or a.kind == "s":
+            result = Code(f"({result.value} if {result.value} >= 0 else {a.value})", "s")
+        else:
+            both = f"({left} and {right})" if result.null and a.null else NEVER
+            result = Code(text, "b" if type.kind is Kind.BOOL else "i", both)
+    return result
+
+
+def _python(operator: str) -> str:
+    return "==" if operator == "=" else operator
+
+
+def _either(*nulls: str) -> str:
+    present = [n for n in nulls if n]
+    return present[0] if len(present) == 1 else f"({' or '.join(present)})" if present else NEVER
+
+
+def _unless(null: str, text: str) -> str:
+    return f"(not {null} and {text})" if null else f"({text})"
+
+
+def _join(word: str, texts: Iterable[str]) -> str:
+    return f"({word.join(texts)})"

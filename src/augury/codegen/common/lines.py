@@ -1,0 +1,77 @@
+"""Source text, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+_CODE = re.compile(r"[A-Za-z0-9_ ()\[\],.:=<>!+\-*/%&|^~@]*")
+"""The characters of statements. There are no quotes and no `#`: neither strings nor comments stand in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement, or the head of one, and a comment on it; either may be empty."""
+
+    depth: int
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        indent = "    " * self.depth
+        if self.why:
+            return f"{indent}{self.text}  # {self.why}" if self.text else f"{indent}# {self.why}".rstrip()
+        return indent + self.text if self.text else ""
+
+
+@dataclass(slots=True)
+class Lines:
+    """Collects lines at the current indentation.
+
+    >>> out = Lines()
+    >>> with out.block("if x:"):
+    ...     out.add("y()", why="x holds")
+    >>> print(out)
+    if x:
+        y()  # x holds
+    """
+
+    lines: list[Line] = field(default_factory=list)
+    depth: int = 0
+
+    def add(self, text: str = "", why: str = "") -> None:
+        r"""A statement, a comment, or both.
+
+        Statements are made of plain ASCII and comments are one line of printable characters
+        (`augury.codegen.common.naming.remark`): anything else did not come the way that text of users has to come.
+
+        >>> Lines().add("x = 1", why="a\rprint()")
+        Traceback (most recent call last):
+        ValueError: not a comment: 'a\rprint()'
+        """
+        if not _CODE.fullmatch(text):
+            raise ValueError(f"not a statement: {text!r}")
+        if not why.isprintable():
+            raise ValueError(f"not a comment: {why!r}")
+        self.lines.append(Line(self.depth, text, why))
+
+    def comment(self, text: str = "") -> None:
+        """A line that is a comment alone."""
+        self.add(why=text or " ")
+
+    @contextmanager
+    def block(self, head: str, why: str = "") -> Iterator[None]:
+        self.add(head, why)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    @property
+    def code(self) -> str:
+        """The statements without their comments."""
+        return "\n".join([line.text for line in self.lines])
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.lines))

@@ -1,0 +1,1 @@
+"""EagerNfaPlan -> source of NFA^b (paper 001)."""

@@ -1,0 +1,1 @@
+"""LazyChainPlan -> source of lazy chains (paper 000)."""

@@ -1,0 +1,289 @@
+"""The input buffers of a lazy chain: which there are, what they hold of an event, and how candidates are found by key.
+
+A buffer holds the events of one type that pass the predicates on them alone, in stream order: `e` their numbers in the
+event store, `t` what the window is measured in, `r` their ranks where time alone does not tell the order, and copies of
+the columns that predicates read.
+Components that ask for the same events share a buffer. An index links the events of a buffer that agree on a key; a
+link leads from an event of one buffer to the last one of an index that came before it and has its key. Where candidates
+are many and a comparison leaves few, a column of a buffer is also sorted, block by block. Where they are compared by a
+dot product, their lists are also held in blocks of 64, turned on their side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from augury.codegen.common.constants import Constants
+from augury.codegen.common.expressions import Code, Leaf, true
+from augury.codegen.common.lines import Lines
+from augury.codegen.common.naming import remark
+from augury.codegen.common.runs import Columns
+from augury.ir.predicate import Ref
+from augury.ir.query import BoundQuery, CountWindow
+from augury.plan import Component
+from augury.runtime.columns import ColumnSpec
+from augury.schema import Kind
+
+PIECE = 1 << 12
+"""Events that are sorted into one buffer after the other while they are in the cache."""
+
+PARTITION = ""
+"""The key column that stands for the attributes of `[attr]`."""
+
+
+@dataclass(slots=True)
+class Buffer:
+    """An input buffer; `fits` is the test an event passes, `columns` are the arrays copied into it."""
+
+    number: int
+    variables: list[str]
+    types: frozenset[str]
+    """Empty for any."""
+    fits: str
+    by_type: bool
+    """Whether its type alone decides if an event fits."""
+    columns: dict[str, None] = field(default_factory=dict)
+    keys: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"B{self.number}"
+
+
+@dataclass(slots=True)
+class Layout:
+    """Buffers, indexes and links, in the order they were asked for."""
+
+    query: BoundQuery
+    columns: Columns
+    specs: tuple[ColumnSpec, ...]
+    constants: Constants
+    buffers: list[Buffer] = field(default_factory=list)
+    indexes: dict[tuple[int, str], int] = field(default_factory=dict)
+    links: dict[tuple[int, str, int], int] = field(default_factory=dict)
+    sorted: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Columns of buffers that are sorted block by block."""
+    turned: dict[tuple[int, str, bool], int] = field(default_factory=dict)
+    """Columns of lists that buffers hold in blocks, turned on their side, or only what leads them."""
+
+    def buffer(self, c: Component) -> Buffer:
+        """The buffer of a component."""
+        fits = self._fits(c)
+        for b in self.buffers:
+            if b.fits == fits:
+                if c.variable not in b.variables:
+                    b.variables.append(c.variable)
+                return b
+        by_type = bool(c.types) and self.query.schema.type is not None and not c.alone
+        self.buffers.append(Buffer(len(self.buffers), [c.variable], frozenset(c.types), fits, by_type))
+        return self.buffers[-1]
+
+    def index(self, b: Buffer, key: str) -> int:
+        return self.indexes.setdefault((b.number, key), len(self.indexes))
+
+    def link(self, b: Buffer, key: str, index: int) -> int:
+        b.keys[key] = None
+        return self.links.setdefault((b.number, key, index), len(self.links))
+
+    def sorting(self, b: Buffer, column: str) -> int:
+        x = self.columns.names[column]
+        b.columns[x] = None
+        return self.sorted.setdefault((b.number, x), len(self.sorted))
+
+    def turning(self, b: Buffer, column: str, *, led: bool) -> int:
+        return self.turned.setdefault((b.number, self.columns.names[column], led), len(self.turned))
+
+    def single(self, b: Buffer, v: str, r: Ref) -> Code:
+        """An attribute of the event that `v` is bound to, as the scalars read at the head of its loop."""
+        x = self.columns.names[r.column]
+        match r.type.kind:
+            case Kind.LIST:
+                # Lists are long: they are read where they are.
+                return self.columns.at(r.column, r.type, f"e_{v}")
+            case Kind.FLOAT | Kind.STRING:
+                b.columns[x] = None
+            case Kind.NULL | Kind.OTHER:
+                b.columns[f"{x}_null"] = None
+            case _:
+                b.columns[x] = b.columns[f"{x}_null"] = None
+        return Columns({r.column: x}).at(r.column, r.type, "@").renamed(lambda text: _scalar(text, v))
+
+    @property
+    def key_columns(self) -> list[str]:
+        """The columns whose values are numbered, the partition first."""
+        return sorted({key for _, key in self.indexes} | {key for b in self.buffers for key in b.keys})
+
+    @property
+    def clock(self) -> str:
+        """What the window is measured in."""
+        return "place" if isinstance(self.query.window, CountWindow) else "time"
+
+    @property
+    def rank(self) -> str:
+        """What tells which of two events comes first: the clock, where that is the whole order, else the rank."""
+        return "t" if self.clock == "time" and len(self.query.schema.order_by) == 1 else "r"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What every buffer holds of an event: its number, its clock, and its rank unless that says no more."""
+        return ("e", "t") if self.rank == "t" else ("e", "r", "t")
+
+    @property
+    def arrays(self) -> list[str]:
+        """Every array of the layout, in the order generated functions take them."""
+        names = ["FILL", "MASK"]
+        for b in self.buffers:
+            names += [f"{b.name}_{x}" for x in self.places]
+            names += [f"{b.name}_p"] if self.query.partition_by else []
+            names += [f"{b.name}__{x}" for x in b.columns]
+            names += [f"{b.name}_k{self.key_columns.index(key)}" for key in b.keys if key != PARTITION]
+        for q in self.indexes.values():
+            names += [f"X{q}_{x}" for x in ("id", "next", "prev", "first", "last")]
+        names += [f"L{k}" for k in self.links.values()]
+        for z in self.sorted.values():
+            names += [f"Z{z}_order"]
+        names += [f"D{d}" for d in self.turned.values()]
+        led = [f"C{d}" for (_, _, led), d in self.turned.items() if led]
+        return [*names, *led, *(["LED"] if led else []), "SORTED", "WIDTH"]
+
+    def key_of(self, b: Buffer, key: str, position: str) -> str:
+        """The number of an event's key."""
+        column = "p" if key == PARTITION else f"k{self.key_columns.index(key)}"
+        return f"{b.name}_{column}[{position}]"
+
+    def key_arguments(self) -> list[str]:
+        """The arrays with the key numbers of new events; those of the partition are with the events."""
+        return [f"K{n}" for n, key in enumerate(self.key_columns) if key != PARTITION]
+
+    def _fits(self, c: Component) -> str:
+        def read(leaf: Leaf) -> Code:
+            assert isinstance(leaf, Ref)
+            return self.columns.at(leaf.column, leaf.type, "i")
+
+        tests = []
+        if c.types and self.query.schema.type is not None:
+            tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
+        tests += [true(j.expr, read, self.constants) for j in c.alone]
+        return " and ".join(f"({t})" for t in tests) or "True"
+
+    # -- the function that fills the buffers ------------------------------------------------------------------------
+
+    def store(self, out: Lines, arguments: str, frequent: Sequence[str]) -> None:
+        """Write `store`, which sorts new events into the buffers and their indexes.
+
+        Where no event can go into two buffers, those of the most `frequent` variables are tried first.
+        """
+        buffers = self.buffers
+        apart = self.query.schema.type is not None and all(
+            a.types and b.types and not a.types & b.types for a, b in combinations(buffers, 2)
+        )
+        if apart:
+            buffers = sorted(buffers, key=lambda b: min(map(frequent.index, b.variables)))
+        out.add()
+        out.add()
+        out.add("@kernel")
+        keys = "".join(f"{name}, " for name in self.key_arguments())
+        with out.block(f"def store(i0, n, k0, {keys}{arguments}):"):
+            for b in self.buffers:
+                out.add(f"n{b.number} = FILL[{b.number}]", remark(f"of {', '.join(b.variables)}"))
+            if self.indexes or self.links:
+                self._store_in_turn(out, buffers, apart=apart)
+            else:
+                with out.block(f"for i1 in range(natural(i0), n, {PIECE}):"):
+                    out.add(f"size = min(n - i1, {PIECE})")
+                    for b in buffers:
+                        self._store_piece(out, b)
+            for (owner, x, led), d in self.turned.items():
+                new = f"WIDTH[{d}, 1], n{owner}, B{owner}_e, D{d}, WIDTH[{d}, 0]"
+                lists = f"{x}_offsets, {x}_values, {x}_null"
+                turn = f"turn_leads({new}, C{d}, LED, {lists})" if led else f"turn({new}, {lists})"
+                out.add(turn, "what leads lists, in blocks" if led else "lists in blocks")
+                out.add(f"WIDTH[{d}, 1] = n{owner}")
+            for b in self.buffers:
+                out.add(f"FILL[{b.number}] = n{b.number}")
+
+    def _store_in_turn(self, out: Lines, buffers: Sequence[Buffer], *, apart: bool) -> None:
+        """Event by event: what an index holds when an event comes is looked up for others."""
+        with out.block("for i in range(natural(i0), n):"):
+            if self.query.partition_by:
+                with out.block("if part[i] < 0:"):
+                    out.add("continue", "it agrees with no other event")
+            for k, b in enumerate(buffers):
+                test = "elif" if apart and k else "if"
+                with out.block(f"{test} {b.fits}:", remark(f"store it for {', '.join(b.variables)}")):
+                    self._append(out, b)
+
+    def _store_piece(self, out: Lines, b: Buffer) -> None:
+        """Buffer by buffer, as a selector does it: without a jump for each event that nobody can foretell."""
+        n, at = f"n{b.number}", f"{b.name}_e"
+        self._for_each_fitting(out, b, "MASK[k] = {}")
+        out.add(f"{n}_0, {n} = {n}, {n} + marked(MASK, size, i1, {at}[{n}:])")
+        with out.block(f"for at in range(natural({n}_0), {n}):"):
+            out.add(f"i = natural({at}[at])")
+            self._copy(out, b)
+
+    def tally(self, out: Lines, arguments: str) -> None:
+        """Write `tally`, which counts the events of each buffer in pieces of the stream."""
+        out.add()
+        out.add()
+        out.add("@kernel")
+        with (
+            out.block(f"def tally(i0, n, piece, counts, {arguments}):"),
+            out.block("for i1 in range(natural(i0), n, piece):"),
+        ):
+            out.add("size = min(n - i1, piece)")
+            for b in self.buffers:
+                out.add("total = 0")
+                self._for_each_fitting(out, b, "total += {}")
+                out.add(f"counts[(i1 - i0) // piece, {b.number}] += total")
+
+    def _for_each_fitting(self, out: Lines, b: Buffer, what: str) -> None:
+        """A loop over `size` events from `i1` on that does something with whether each fits; by type alone, vectors."""
+        if b.by_type and not self.query.partition_by:
+            out.add("types = type_[i1 : i1 + size]", remark(f"of {', '.join(b.variables)}"))
+            with out.block("for k in range(size):"):
+                tests = [f"types[k] == {n}" for n in sorted(map(self.constants.code, b.types))]
+                out.add(what.format(tests[0] if len(tests) == 1 else " | ".join(f"({test})" for test in tests)))
+            return
+        tests = [f"({b.fits})"] + (["part[i] >= 0"] if self.query.partition_by else [])
+        with out.block("for k in range(size):", remark(f"of {', '.join(b.variables)}")):
+            out.add("i = natural(i1 + k)")
+            out.add(what.format(" and ".join(tests)))
+
+    def _copy(self, out: Lines, b: Buffer) -> None:
+        """What a buffer holds of event `i` beside its number."""
+        if "r" in self.places:
+            out.add(f"{b.name}_r[at] = rank[i]")
+        out.add(f"{b.name}_t[at] = {self.clock}[i]")
+        if self.query.partition_by:
+            out.add(f"{b.name}_p[at] = part[i]")
+        for x in b.columns:
+            out.add(f"{b.name}__{x}[at] = {x}[i]")
+
+    def _append(self, out: Lines, b: Buffer) -> None:
+        out.add(f"at = natural(n{b.number})")
+        out.add(f"{b.name}_e[at] = i")
+        self._copy(out, b)
+        for key in b.keys:
+            if key != PARTITION:
+                n = self.key_columns.index(key)
+                out.add(f"{b.name}_k{n}[at] = K{n}[i - k0]")
+        for (owner, key, q), link in self.links.items():
+            if owner == b.number:
+                out.add(f"g = {self._new_key(key)}")
+                out.add(f"L{link}[at] = X{q}_last[g] if g >= 0 else -1")
+        for (owner, key), q in self.indexes.items():
+            if owner == b.number:
+                out.add(f"chain(at, {self._new_key(key)}, X{q}_id, X{q}_next, X{q}_prev, X{q}_first, X{q}_last)")
+        out.add(f"n{b.number} += 1")
+
+    def _new_key(self, key: str) -> str:
+        return "part[i]" if key == PARTITION else f"K{self.key_columns.index(key)}[i - k0]"
+
+
+def _scalar(text: str, v: str) -> str:
+    """`c0_price[@]` as the scalar `v0_a__c0_price`."""
+    return re.sub(r"(\w+)\[@\]", rf"{v}__\1", text)

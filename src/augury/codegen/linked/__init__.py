@@ -1,0 +1,1 @@
+"""LinkedPlan -> source of linked chains (paper 003)."""

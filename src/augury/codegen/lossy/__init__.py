@@ -1,0 +1,1 @@
+"""LossyPlan -> source of arrival queues and scores (paper 004)."""

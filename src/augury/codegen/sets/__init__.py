@@ -1,0 +1,1 @@
+"""EventSetsPlan -> source of SES automata (paper 002)."""

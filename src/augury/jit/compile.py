@@ -1,0 +1,340 @@
+"""KernelSource -> callables: compiled by Numba and kept on disk, or run as the plain Python they are."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import linecache
+import logging
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from augury.jit.store import checked, clear, default_cache_dir, read, remove, write
+from augury.runtime.kernel_source import KernelSource, prelude
+
+__all__ = ["Entries", "Functions", "clear", "compiles", "default_cache_dir", "load", "provide"]
+
+Function: TypeAlias = Callable[..., Any]
+Entries: TypeAlias = Mapping[str, Function]
+Functions: TypeAlias = Mapping[str, Function]
+
+NO_FUNCTIONS: Functions = MappingProxyType({})
+
+INSTRUCTIONS = ("vectors.py", "lanes.py", "abreast.py", "compress.py", "stopping.py")
+"""Where instructions are written that compiled kernels have in place of functions of the prelude."""
+
+_LOG = logging.getLogger(__name__)
+# Without fast mathematics, which may assume that there is no NaN: NaN is a value here. The error model of NumPy makes
+# x / 0 an infinity, as it is for the NumPy scalars that the same text works on as plain Python.
+_FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy"}
+_loaded: dict[tuple[str, bool, Path | None], Entries] = {}
+_loading = threading.Lock()
+_provided: dict[tuple[str, str], bytes] = {}
+
+
+def provide(compiled: Mapping[tuple[str, str], bytes]) -> None:
+    """Compiled kernels that came with a job, by folder and file as in a cache: they are loaded from memory.
+
+    They are code that is run: whoever calls this has got them in a way that it trusts like the job itself.
+    """
+    _provided.update(compiled)
+
+
+def load(
+    source: KernelSource, *, jit: bool = True, cache_dir: Path | None = None, functions: Functions = NO_FUNCTIONS
+) -> Entries:
+    """The entries of `source` by name; loading it again gives the same object.
+
+    `functions` are what it calls beside the prelude. A kernel that calls any is not kept on disk: what they in turn
+    depend on is not known.
+
+    Compilation waits for the first call with arguments of new types; what it yields is kept under `cache_dir`, by
+    default `default_cache_dir()`, if nobody else can write there. Code from it is run.
+
+    >>> from augury.runtime.kernel_source import kernel_source
+    >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
+    >>> load(source, jit=False)["double"](21)
+    42
+    """
+    if functions:
+        return MappingProxyType(_compiled(source, None, functions) if jit else _plain(source, functions))
+    root = (default_cache_dir() if cache_dir is None else cache_dir) if jit else None
+    key = (source.fingerprint, jit, root)
+    with _loading:
+        if key not in _loaded:
+            _loaded[key] = MappingProxyType(_compiled(source, root, functions) if jit else _plain(source, functions))
+        return _loaded[key]
+
+
+def preload() -> None:
+    """Import the compiler now, and all it knows, for processes that are to be forked from this one."""
+    from numba.core.registry import cpu_target
+
+    # Else the first kernel of each process would make it read these.
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+def compiles(function: Function, arguments: Sequence[str]) -> bool:
+    """Whether Numba can compile a function for arguments of these kinds: `i`nteger, `f`loat or `b`oolean."""
+    from numba import njit, types
+    from numba.core.errors import NumbaError
+
+    kinds = {"i": types.int64, "f": types.float64, "b": types.int64}
+    try:
+        njit(**_FLAGS)(function).compile(tuple(kinds[a] for a in arguments))
+    except (NumbaError, TypeError, AttributeError, NotImplementedError, ValueError) as e:
+        _LOG.info("the registered function %r stays plain Python: %r", function, e)
+        return False
+    return True
+
+
+def _plain(source: KernelSource, functions: Functions) -> dict[str, Function]:
+    names = _execute(source, lambda f: f, functions).__dict__
+    # Compiled code divides by zero and overflows in silence, and so must the NumPy scalars of plain Python.
+    silent = np.errstate(all="ignore")
+    return {entry: silent(names[entry]) for entry in source.entries}
+
+
+def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> dict[str, Function]:
+    from numba import njit
+
+    def kernel(function: FunctionType) -> Any:
+        if function.__name__ in _instructions():
+            return _instructions()[function.__name__]
+        dispatcher = njit(**_FLAGS)(function)
+        # What an entry calls is linked into its code, so entries alone need a place on disk.
+        if not functions and function.__name__ in source.entries:
+            dispatcher._cache = KernelCache(root, source.fingerprint, function.__name__)
+        return dispatcher
+
+    compiled = {name: njit(**_FLAGS)(function) for name, function in functions.items()}
+    module = _execute(source, kernel, compiled)
+    # Code from the disk finds its globals through the name of its module.
+    sys.modules[module.__name__] = module
+    return {entry: module.__dict__[entry] for entry in source.entries}
+
+
+@functools.cache
+def _instructions() -> Mapping[str, Any]:
+    """What compiled kernels have in place of some functions of the prelude.
+
+    They are no functions, also because Numba would count references to the arrays at each call, which takes longer than
+    a dot product.
+    """
+    from numba import types
+    from numba.extending import intrinsic
+
+    from augury.native.abreast import emit_coefficients, emit_lowest, emit_near
+    from augury.native.compress import emit_ahead, emit_marked
+    from augury.native.lanes import ListAt, emit_dot
+    from augury.native.stopping import emit_stopped
+
+    int64, float64 = types.int64, types.float64
+
+    def pointers(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+        """Arrays as pointers to their first element, numbers as they are."""
+        return [
+            context.make_array(type)(context, builder, value).data if isinstance(type, types.Array) else value
+            for type, value in zip(signature.args, arguments, strict=True)
+        ]
+
+    def has_masks(context: Any) -> bool:
+        # The tuple names the platform, the CPU and its features.
+        return "+avx512f" in str(context.codegen().magic_tuple())
+
+    def dot(context: Any, ao: Any, av: Any, an: Any, a: Any, bo: Any, bv: Any, bn: Any, b: Any) -> Any:
+        if not _arrays_of((ao, av, an, bo, bv, bn), 2 * (int64, float64, types.uint8)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            given = pointers(context, builder, signature, arguments)
+            return emit_dot(builder, ListAt(*given[:4]), ListAt(*given[4:]), masks=has_masks(context))
+
+        return float64(ao, av, an, int64, bo, bv, bn, int64), generate
+
+    def near(
+        context: Any,
+        rows: Any,
+        width: Any,
+        base: Any,
+        lo: Any,
+        hi: Any,
+        values: Any,
+        first: Any,
+        sign: Any,
+        limit: Any,
+    ) -> Any:
+        if not _arrays_of((rows, values), (types.float32, float64)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit_near(builder, *pointers(context, builder, signature, arguments))
+
+        return int64(rows, int64, int64, int64, int64, values, int64, float64, float64), generate
+
+    def coefficients(
+        context: Any, values: Any, first: Any, width: Any, cosines: Any, sign: Any, led: Any, at: Any
+    ) -> Any:
+        if not _arrays_of((values, cosines, led), 3 * (float64,)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit_coefficients(builder, *pointers(context, builder, signature, arguments))
+
+        return float64(values, int64, int64, cosines, float64, led, int64), generate
+
+    def lowest(context: Any, bits: Any) -> Any:
+        return int64(int64), lambda context, builder, signature, arguments: emit_lowest(builder, *arguments)
+
+    def marked(context: Any, mask: Any, size: Any, lo: Any, found: Any) -> Any:
+        if not _arrays_of((mask, found), (types.uint8, int64)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            given = pointers(context, builder, signature, arguments)
+            return emit_marked(builder, *given, native=has_masks(context))
+
+        return int64(mask, int64, int64, found), generate
+
+    def stopped(context: Any, nums: Any) -> Any:
+        if not _arrays_of((nums,), (int64,)):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit_stopped(builder, *pointers(context, builder, signature, arguments))
+
+        return types.boolean(nums), generate
+
+    def ahead(operator: str) -> Any:
+        def search(context: Any, ascending: Any, lo: Any, value: Any) -> Any:
+            if not _arrays_of((ascending,), (int64,)):
+                return None
+
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                return emit_ahead(builder, operator, *pointers(context, builder, signature, arguments))
+
+            return int64(ascending, int64, int64), generate
+
+        return search
+
+    found = {f.__name__: f for f in (dot, near, coefficients, lowest, marked, stopped)} | {
+        "below": ahead("<"),
+        "up_to": ahead("<="),
+    }
+    return {name: intrinsic(f) for name, f in found.items()}
+
+
+def _arrays_of(arrays: Sequence[Any], kinds: Sequence[Any]) -> bool:
+    return all((x.dtype, x.layout) == (kind, "C") for x, kind in zip(arrays, kinds, strict=True))
+
+
+def _execute(source: KernelSource, kernel: Callable[[FunctionType], Any], functions: Functions) -> ModuleType:
+    """Run the prelude and the text in one new module, each under its own line numbers."""
+    module = ModuleType(f"augury_kernel_{source.fingerprint[:16]}")
+    names = module.__dict__
+    for part, text in prelude().items():
+        exec(compile(text, str(files("augury.native") / part), "exec", dont_inherit=True), names)
+    for name, value in list(names.items()):
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+            names[name] = kernel(value)
+    names["kernel"] = kernel
+    names.update(functions)
+    file = f"<augury kernel {source.fingerprint[:12]}>"
+    # Without a modification time, `linecache` keeps the lines although there is no such file.
+    linecache.cache[file] = (len(source.text), None, source.text.splitlines(keepends=True), file)
+    exec(compile(source.text, file, "exec", dont_inherit=True), names)
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCache:
+    """The compiled forms of one entry, one file a signature, as a Numba dispatcher asks for them.
+
+    They are in memory if they came with a job, else on disk under `root` if there is one.
+
+    It stands in for Numba's own cache, where an unreadable file is an error, a folder that cannot be written is no
+    folder, and two processes that compile two signatures at once can each get the other's code.
+    """
+
+    root: Path | None
+    fingerprint: str
+    entry: str
+
+    @property
+    def cache_path(self) -> str:
+        """Where `dispatcher.stats` says the files are."""
+        return "" if self.root is None else str(self.root)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compile result for `sig`, or none: anything wrong with the file is a miss."""
+        from numba.core.compiler import CompileResult
+
+        target_context.refresh()
+        folder, file, key = self._place(sig, target_context.codegen())
+        content = None
+        if (folder, file) in _provided:
+            content = checked(_provided[folder, file], key, f"{file} of the job")
+        elif self.root is not None:
+            content = read(self.root, folder, file, key)
+        if content is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(content))
+        except Exception as e:
+            # Unharmed, yet not what this Numba can use: which exception that gives is Numba's affair.
+            _LOG.warning("the cached kernel %s does not load and is compiled anew: %r", file, e)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compile result `data`; when the folder takes nothing, it serves this process only."""
+        from numba.core.serialize import dumps
+
+        # As in Numba's own cache: such code holds addresses of this process.
+        if data.library.has_dynamic_globals or not all(part.can_cache for part in data.lifted):
+            return
+        if self.root is not None:
+            folder, file, key = self._place(sig, data.codegen)
+            write(self.root, folder, file, key, dumps(data._reduce()))
+
+    def flush(self) -> None:
+        """Forget this entry, as `dispatcher.recompile()` wants."""
+        if self.root is not None:
+            remove(self.root, f"kernel_{self.fingerprint[:16]}.{self.entry}.")
+
+    def _place(self, sig: Any, codegen: Any) -> tuple[str, str, bytes]:
+        from numba.core.sigutils import normalize_signature
+
+        key = repr((self.fingerprint, self.entry, normalize_signature(sig))).encode()
+        file = f"kernel_{self.fingerprint[:16]}.{self.entry}.{hashlib.sha256(key).hexdigest()[:16]}.bin"
+        return _folder(codegen), file, key
+
+
+def _folder(codegen: Any) -> str:
+    """A name for everything but the source that decides what compiled code looks like."""
+    import llvmlite
+    import numba
+    from numba import config
+
+    python = sys.implementation.cache_tag
+    settings = (config.BOUNDSCHECK, int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
+    versions = (python, numba.__version__, llvmlite.__version__, np.__version__)
+    # The tuple names the platform, the CPU and its features.
+    facts = repr((versions, codegen.magic_tuple(), settings, _FLAGS, _instruction_text()))
+    return f"augury-{python}-numba-{numba.__version__}-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
+
+
+@functools.cache
+def _instruction_text() -> str:
+    """The one part of compiled kernels that is not in their own text or in the prelude."""
+    folder = files("augury.native")
+    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in INSTRUCTIONS)

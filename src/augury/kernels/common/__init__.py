@@ -1,0 +1,1 @@
+"""Reporting, keys and states that the kernels of several families share."""

@@ -1,0 +1,53 @@
+"""The order in which matches are reported, told by the ranks of their ends and the words that they compare by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from augury.jit.tier import Tier
+from augury.runtime.batch import Integers
+
+Words: TypeAlias = "tuple[Integers, Integers]"
+"""Where those of each match begin, and the words; see `augury.native.ordering.spell`."""
+
+NOTHING: Integers = np.empty(0, dtype=np.int64)
+
+FEW = 32
+"""Matches up to which compiled code is not worth a call, let alone the second and a half it takes to compile."""
+
+
+def arrange(support: Tier, ends: Integers, first: Integers, words: Callable[[], Words], few: int) -> Integers:
+    """The places of matches by their `ends`, what comes `first` if it is not empty, and their words."""
+    if support.plain or len(ends) <= few:
+        return support.instead(_plainly, ends, first, words)
+    starts, spelled = words()
+    n = len(ends)
+    keys, groups, order = np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
+    lists = starts[:-1], starts[1:]
+    count = support("pack_keys", ends, first, *lists, spelled, keys, groups)
+    if count >= 0:
+        support("merge_keys", count, groups, keys, *lists, spelled, order)
+        return order
+    # Equal ends keep their places, so that what is in order among them stays so.
+    by_end = np.argsort(ends, kind="stable")
+    lists = starts[:-1][by_end], starts[1:][by_end]
+    first = first[by_end] if len(first) else first
+    count = support("pack_keys", ends[by_end], first, *lists, spelled, keys, groups)
+    support("merge_keys", count, groups, keys, *lists, spelled, order)
+    return by_end[order]
+
+
+def _plainly(ends: Integers, first: Integers, words: Callable[[], Words]) -> Integers:
+    """The same without a compiler; as plain Python, what compiles well would take ten times as long as this."""
+    order = np.lexsort((first, ends) if len(first) else (ends,))
+    ties = ends[order[1:]] == ends[order[:-1]]
+    if len(first):
+        ties &= first[order[1:]] == first[order[:-1]]
+    if not ties.any():
+        return order
+    starts, spelled = (numbers.tolist() for numbers in words())
+    before = list(zip(ends.tolist(), first.tolist() if len(first) else ends.tolist(), strict=True))
+    return np.array(sorted(order.tolist(), key=lambda m: (before[m], spelled[starts[m] : starts[m + 1]])))

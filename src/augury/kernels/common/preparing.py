@@ -1,0 +1,21 @@
+"""What encoding computes by compiled code, once there is some."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from augury.jit.tier import Tier
+from augury.runtime.computed import Floats, Standardised, StandardiseRows, standardise_rows
+
+
+def standardising(support: Tier) -> StandardiseRows:
+    """`standardise_rows`, to the last bit."""
+
+    def by_support(rows: Floats) -> Standardised:
+        if support.plain:
+            return support.instead(standardise_rows, rows)
+        result, squares = np.empty(rows.shape), np.empty(len(rows))
+        support("standardise_each", rows, result, squares)
+        return result, (squares > 0.0) & (squares < np.inf)
+
+    return by_support

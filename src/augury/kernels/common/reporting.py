@@ -1,0 +1,409 @@
+"""Matches written out: checked against what must be absent, ordered, and reported when they are certain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.ir.predicate import Value
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.ir.terms import OutputMode
+from augury.jit.tier import Tier
+from augury.kernels.common.arranging import FEW, NOTHING, Words, arrange
+from augury.kernels.common.totals import Totals, Weighed
+from augury.plan import Absence
+from augury.runtime.batch import Integers
+from augury.runtime.columns import Encoding
+from augury.runtime.events import EventStore
+from augury.runtime.matches import MOST_ROWS, MatchSet, exact, too_wide
+from augury.runtime.state import FOREVER
+
+SLICE = 64
+"""How many events, or matches, a kernel takes at a time while it may still be compiled."""
+
+
+class Expanded:
+    """Matches by their events: those of match m are `events[offsets[m]:offsets[m + 1]]`, bound to `codes`.
+
+    If all are `alike`, each binds one event to every code from 0 to `size` - 1, in that order; else `size` is 0.
+
+    >>> found = Expanded.alike(2, np.array([3, 5, 4, 7]))
+    >>> found.offsets.tolist(), found.codes.tolist(), found.first.tolist(), found.last.tolist()
+    ([0, 2, 4], [0, 1, 0, 1], [3, 4], [5, 7])
+    """
+
+    __slots__ = ("_codes", "_offsets", "events", "size")
+
+    def __init__(self, offsets: Integers, events: Integers, codes: Integers) -> None:
+        self.events, self.size = events, 0
+        self._offsets: Integers | None = offsets
+        self._codes: Integers | None = codes
+
+    @classmethod
+    def none(cls) -> Expanded:
+        return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    @classmethod
+    def alike(cls, size: int, events: Integers) -> Expanded:
+        """Matches of `size` events each; their offsets and codes are not made before somebody asks for them."""
+        found = cls.__new__(cls)
+        found.events, found.size, found._offsets, found._codes = events, size, None, None
+        return found
+
+    @property
+    def offsets(self) -> Integers:
+        if self._offsets is None:
+            self._offsets = np.arange(0, len(self.events) + 1, self.size)
+        return self._offsets
+
+    @property
+    def codes(self) -> Integers:
+        if self._codes is None:
+            self._codes = np.tile(np.arange(self.size), len(self))
+        return self._codes
+
+    @property
+    def first(self) -> Integers:
+        """The first event of each match."""
+        return self.events[:: self.size] if self.size else self.events[self.offsets[:-1]]
+
+    @property
+    def last(self) -> Integers:
+        """The last event of each match."""
+        return self.events[self.size - 1 :: self.size] if self.size else self.events[self.offsets[1:] - 1]
+
+    def __len__(self) -> int:
+        return len(self.events) // self.size if self.size else len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, parts: Sequence[Expanded]) -> Expanded:
+        """The matches of all parts, in their order."""
+        parts = [p for p in parts if len(p)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        events = np.concatenate([p.events for p in parts])
+        size = parts[0].size
+        if size and all(p.size == size for p in parts):
+            return cls.alike(size, events)
+        sizes = np.concatenate([np.diff(p.offsets) for p in parts])
+        return cls(np.concatenate([[0], np.cumsum(sizes)]), events, np.concatenate([p.codes for p in parts]))
+
+    def __add__(self, other: Expanded) -> Expanded:
+        return Expanded.of([self, other])
+
+    def take(self, matches: Integers) -> Expanded:
+        if self.size:
+            return Expanded.alike(self.size, self.events.reshape(-1, self.size)[matches].reshape(-1))
+        sizes = np.diff(self.offsets)[matches]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.repeat(self.offsets[:-1][matches] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Expanded(offsets, self.events[entries], self.codes[entries])
+
+
+class Remembered(Protocol):
+    """What reporting reads, and keeps, of the state of a kernel."""
+
+    encoding: Encoding
+    events: EventStore
+    nums: Integers
+    pending: Expanded
+    ends: dict[int, tuple[int, int]]
+    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+
+    @property
+    def counts(self) -> Integers:
+        """How many events each partition has had."""
+        ...
+
+    def stream(self) -> list[npt.NDArray[Any]]:
+        """The arrays that generated functions take first, in their order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What the codes of a match stand for: a variable and a branch each, and what each branch must be without.
+
+    `negated` are as many as the components of those parts, in the order that generated code knows them by. `fixed` is
+    the number of events of every match, where all bind one event to each code and in their order; else 0.
+    """
+
+    variables: tuple[str, ...]
+    branches: tuple[int, ...]
+    absent: tuple[tuple[Absence, ...], ...]
+    negated: int
+    fixed: int = 0
+
+
+class Reporting:
+    """The last part of a step, from matches that were found to those that are reported."""
+
+    def __init__(self, query: BoundQuery, bindings: Bindings, code: Tier, support: Tier, few: int = FEW) -> None:
+        self.query, self.code, self.support, self.few = query, code, support, few
+        self.positive = tuple(v.name for v in query.variables if not v.negated)
+        self.nothing = MatchSet.of(self.positive, ())
+        self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
+        self.branch_of = np.array(bindings.branches, dtype=np.int64)
+        self.negated, self.fixed = bindings.negated, bindings.fixed
+        self.columns = np.argsort(self.variable_of)
+        self.in_sequence = bool((self.columns == np.arange(len(self.columns))).all())
+        self.opens = np.array([any(part.open for part in parts) for parts in bindings.absent])
+        self.waits = bool(self.opens.any())
+        bound: list[set[str]] = [set() for _ in bindings.absent]
+        for variable, branch in zip(bindings.variables, bindings.branches, strict=True):
+            bound[branch].add(variable)
+        self.totals = Totals(query)
+        self.counts_for = (
+            self.totals.places(self.totals.sums, bindings.variables),
+            self.totals.places(self.totals.keys, bindings.variables),
+        )
+        self.overlapping = len(set(map(frozenset, bound))) < len(bound)
+
+    def report(self, live: Remembered, found: Expanded, watermark: int) -> MatchSet:
+        """The matches that are certain now; the others wait."""
+        if not len(found):
+            return self.nothing
+        live.pending = Expanded.none()
+        if self.waits:
+            waiting = self.opens[self._branches(found)] & ~self._window_closed(live, found, watermark)
+            live.pending = found.take(np.flatnonzero(waiting))
+            found = found.take(np.flatnonzero(~waiting))
+        if self.negated and len(found):
+            found = found.take(np.flatnonzero(self._absent(live, found)))
+        if self.overlapping:
+            found = self._distinct(found)
+        if self.query.output in (OutputMode.COUNT, OutputMode.LATEST):
+            found = self._certain_by_last_event(live, found)
+        if self.query.output is OutputMode.COUNT:
+            last = found.last
+            return self.counted(live, last, np.ones(len(last), dtype=np.int64), self._weighed(live, found))
+        if self.query.output is OutputMode.LATEST:
+            found = self._latest(live, found)
+        if self.query.output is OutputMode.NONOVERLAP:
+            found = self._non_overlapping(live, found, watermark)
+        view = live.events.view
+        return self.match_set(found, view("rank"), view("time"), view("rows"))
+
+    def _branches(self, found: Expanded) -> Integers:
+        """The branch that found each match."""
+        return self.branch_of[found.codes[found.offsets[1:] - 1]]
+
+    def _window_closed(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
+        """Which matches no event still to come can share a window with."""
+        first = found.first
+        match self.query.window:
+            case _ if watermark == FOREVER:
+                return np.ones(len(found), dtype=bool)
+            case TimeWindow(ticks):
+                return watermark > live.events.view("time")[first] + ticks
+            case CountWindow(events):
+                counts: Integers = live.counts[live.events.view("partition")[first]]
+                return counts >= live.events.view("place")[first] + events
+            case _:
+                return np.zeros(len(found), dtype=bool)
+
+    def _by_variable(self, found: Expanded, order: Integers, rows: Integers) -> tuple[Integers, Integers]:
+        """The matches `order` variable by variable: offsets of each, and the rows of all events."""
+        if self.fixed:
+            rows_of = rows[found.events.reshape(-1, self.fixed)[order]].T[self.columns]
+            starts = np.arange(len(order) + 1) + len(order) * np.arange(self.fixed)[:, None]
+            return starts, np.ascontiguousarray(rows_of).reshape(-1)
+        offsets = np.empty((len(self.positive), len(order) + 1), dtype=np.int64)
+        by_variable = np.empty(int(found.offsets[-1]), dtype=np.int64)
+        self.support(
+            "split", order, found.offsets, found.events, found.codes, self.variable_of, rows, offsets, by_variable
+        )
+        return offsets, by_variable
+
+    def _absent(self, live: Remembered, found: Expanded) -> npt.NDArray[np.uint8]:
+        """1 for each match beside which no negated part occurs."""
+        stream = live.stream()
+        n = live.events.length
+        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
+        keep = np.zeros(len(found), dtype=np.uint8)
+        matches = (
+            self._branches(found),
+            found.offsets,
+            found.events,
+            offsets,
+            by_variable,
+            *self.candidates(live, stream),
+        )
+        at = 0
+        while at < len(found):
+            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
+            self.code("absent", at, end, keep, live.nums, *stream, *matches)
+            at = end
+        return keep
+
+    def candidates(self, live: Remembered, stream: list[npt.NDArray[Any]]) -> tuple[Integers, Integers, Integers]:
+        """The events that fit each negated component, by partition: where each begins, their partitions, the events."""
+        n = live.events.length
+        starts, parts, events = [0], [], []
+        for k in range(self.negated):
+            fits = np.zeros(n, dtype=np.uint8)
+            self.code("fits", k, n, fits, *stream)
+            candidates = np.flatnonzero(fits)
+            partition = live.events.view("partition")[candidates]
+            order = np.argsort(partition, kind="stable")
+            parts.append(partition[order])
+            events.append(candidates[order])
+            starts.append(starts[-1] + len(candidates))
+        return (
+            np.array(starts, dtype=np.int64),
+            np.concatenate(parts).astype(np.int64),
+            np.concatenate(events).astype(np.int64),
+        )
+
+    def _distinct(self, found: Expanded) -> Expanded:
+        """Each match once, also if two branches that bind the same variables found it."""
+        seen: dict[tuple[bytes, bytes], int] = {}
+        for m in range(len(found)):
+            part = slice(int(found.offsets[m]), int(found.offsets[m + 1]))
+            seen.setdefault((found.events[part].tobytes(), self.variable_of[found.codes[part]].tobytes()), m)
+        return found.take(np.array(list(seen.values()), dtype=np.int64))
+
+    def _order(self, found: Expanded, rank: Integers) -> Integers:
+        """By end, then start, then the events of the variables in pattern order."""
+        if len(found) == 1:
+            return np.zeros(1, dtype=np.int64)
+        ends = rank[found.last]
+        # Events ascend with their ranks: where words begin with the first event, they tell the start as well.
+        first = NOTHING if self.fixed and self.in_sequence else rank[found.first]
+        return arrange(self.support, ends, first, lambda: self._words(found), self.few)
+
+    def _words(self, found: Expanded) -> Words:
+        """Matches as words that compare as they do."""
+        if self.fixed:
+            events = found.events
+            if not self.in_sequence:
+                events = events.reshape(-1, self.fixed)[:, self.columns].reshape(-1)
+            return np.arange(0, len(events) + 1, self.fixed), events
+        variables = len(self.positive)
+        starts = np.empty(len(found) + 1, dtype=np.int64)
+        words = np.empty(len(found.events) + variables * len(found), dtype=np.int64)
+        self.support("spell", found.offsets, found.events, found.codes, self.variable_of, variables, starts, words)
+        return starts, words
+
+    def _non_overlapping(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
+        """What is left when overlapping matches are passed over; what ends at the watermark or waits stays pending."""
+        rank, time = live.events.view("rank"), live.events.view("time")
+        partition = live.events.view("partition")
+        strict_key = bool(self.query.partition_by)
+        blocked = self._blocked(live)
+        keep, wait = [], []
+        first, last = found.first, found.last
+        for m in self._order(found, rank).tolist():
+            p = int(partition[first[m]]) if strict_key else 0
+            key = (int(rank[last[m]]), int(rank[first[m]]))
+            if (watermark != FOREVER and time[last[m]] >= watermark) or (p in blocked and blocked[p] < key):
+                wait.append(m)
+            elif p not in live.ends or rank[first[m]] > live.ends[p][0]:
+                keep.append(m)
+                live.ends[p] = (int(rank[last[m]]), int(time[last[m]]))
+        live.pending = live.pending + found.take(np.array(wait, dtype=np.int64))
+        return found.take(np.array(keep, dtype=np.int64))
+
+    def _uncertain(self, live: Remembered) -> Expanded:
+        """The matches that may still come to nothing."""
+        return live.pending
+
+    def _blocked(self, live: Remembered) -> dict[int, tuple[int, int]]:
+        """Per partition, the first match in the order of (end, start) that is not certain yet."""
+        rank, partition = live.events.view("rank"), live.events.view("partition")
+        blocked: dict[int, tuple[int, int]] = {}
+        uncertain = self._uncertain(live)
+        for m in range(len(uncertain)):
+            first = uncertain.events[uncertain.offsets[m]]
+            last = uncertain.events[uncertain.offsets[m + 1] - 1]
+            p = int(partition[first]) if self.query.partition_by else 0
+            key = (int(rank[last]), int(rank[first]))
+            blocked[p] = min(blocked.get(p, key), key)
+        return blocked
+
+    def _certain_by_last_event(self, live: Remembered, found: Expanded) -> Expanded:
+        """The matches of the events of which all matches are certain; the others wait for one another."""
+        last = found.last
+        uncertain = self._uncertain(live)
+        waits = np.isin(last, uncertain.last)
+        live.pending = live.pending + found.take(np.flatnonzero(waits))
+        return found.take(np.flatnonzero(~waits))
+
+    def _latest(self, live: Remembered, found: Expanded) -> Expanded:
+        """For each event that completes matches, the latest of them."""
+        best = np.full(live.events.length, -1, dtype=np.int64)
+        lists = self._by_variable(found, np.arange(len(found)), np.arange(live.events.length))
+        self.support("latest_matches", np.ascontiguousarray(found.last), *lists, best)
+        return found.take(best[best >= 0])
+
+    def _weighed(self, live: Remembered, found: Expanded) -> Weighed:
+        """What each match adds to the aggregates."""
+        weighed = Weighed.none(len(found) if self.totals else 0, self.totals)
+        if self.totals:
+            matches = np.arange(len(found)), found.offsets, found.events, found.codes
+            weights = self.totals.weights(live.events, live.encoding.dictionary)
+            self.support("weigh_matches", *matches, *self.counts_for, *weights, weighed.sums, weighed.least)
+        return weighed
+
+    def counted(self, live: Remembered, events: Integers, counts: Integers, weighed: Weighed) -> MatchSet:
+        """The numbers of matches that `events` complete, and what they are `weighed`, summed up by event."""
+        some = np.flatnonzero(counts)
+        last, places = np.unique(events[some], return_inverse=True)
+        if not len(last):
+            return self.nothing
+        if counts.min() < 0:
+            exact(None, "the number of matches")
+        sums = [0] * len(last)
+        for place, count in zip(places.tolist(), counts[some].tolist(), strict=True):
+            sums[place] += count
+        time, rows = live.events.view("time")[last], live.events.view("rows")[last]
+        empty = row_lists(np.zeros(len(last) + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
+        counts = np.array([exact(total, "the number of matches") for total in sums], dtype=np.int64)
+        totals: tuple[tuple[Value, ...], ...] = ()
+        if self.totals:
+            joined = weighed.take(some).by_place(self.support, places, len(last), self.totals)
+            dictionary = live.encoding.dictionary
+            totals = self.totals.values(joined, self.totals.weights(live.events, dictionary)[0], dictionary)
+        return MatchSet(self.positive, (empty,) * len(self.positive), time, time, None, counts, rows, totals)
+
+    def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
+        if not len(found):
+            return self.nothing
+        if len(found.events) > MOST_ROWS:
+            raise too_wide(len(found))
+        order = self._order(found, rank)
+        m = len(found)
+        one, none = (np.ndarray((m,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))
+        if self.fixed and not self.support.plain:
+            events, start, end = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+            matches = found.events.reshape(-1, self.fixed)
+            self.support("write_rows", order, self.columns, matches, time, rows, events, start, end)
+            ends = pa.py_buffer(np.arange(m + 1, dtype=np.int32))
+            columns = tuple(_lists(ends, m, of_variable) for of_variable in events)
+            return MatchSet(self.positive, columns, start, end, None, one, none)
+        offsets, by_variable = self._by_variable(found, order, rows)
+        columns = tuple(row_lists(o - o[0], by_variable[int(o[0]) : int(o[-1])]) for o in offsets)
+        start, end = time[found.first[order]], time[found.last[order]]
+        return MatchSet(self.positive, columns, start, end, None, one, none)
+
+
+_ONE, _NONE = np.array([1], dtype=np.int64), np.array([-1], dtype=np.int64)
+"""What `count` and `completed_by` are of a match that stands for itself, in memory that all matches share."""
+_ONE.flags.writeable = _NONE.flags.writeable = False
+
+_ROW, _ROWS = pa.int64(), pa.list_(pa.int64())
+
+
+def row_lists(offsets: Integers, rows: Integers) -> pa.ListArray:
+    """The rows of each match, over the same memory; `pa.array` would import pandas to look at it."""
+    return _lists(pa.py_buffer(offsets.astype(np.int32)), len(offsets) - 1, rows)
+
+
+def _lists(offsets: pa.Buffer, matches: int, rows: Integers) -> pa.ListArray:
+    values = pa.Array.from_buffers(_ROW, len(rows), [None, pa.py_buffer(rows)])
+    return pa.Array.from_buffers(_ROWS, matches, [None, offsets], children=[values])

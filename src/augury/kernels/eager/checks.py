@@ -1,0 +1,209 @@
+"""What has to hold of the runs and the match buffer of a saved state before generated code walks through them.
+
+Generated code has no bounds checks and follows links until they end. Here every link leads to an earlier cell, every
+history is one that the automaton allows, and what runs remember of it agrees with it. All checks are on whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.ir.query import TimeWindow, Window
+from augury.kernels.common.keys import KeyNumbers
+from augury.plan import EagerNfaPlan, EventSetsPlan
+from augury.plan.event_sets import MOST_VARIABLES
+from augury.runtime.batch import Integers
+from augury.runtime.checks import ArraySpec, require
+from augury.runtime.events import EventStore
+
+Arrays = Mapping[str, Integers]
+
+GONE = -3
+"""The node before is one that was thrown away since its window had passed."""
+
+RUNS = (
+    ArraySpec("partition", low=0, below="partitions"),
+    ArraySpec("RS", low=0),
+    ArraySpec("RN", low=0, below="nodes"),
+    ArraySpec("RT"),
+    ArraySpec("RK", low=0),
+)
+NODES = (
+    ArraySpec("NE", low=0, below="events"),
+    ArraySpec("NP", low=GONE, below="nodes", earlier=True),
+    ArraySpec("NC", low=-1, below="components"),
+    ArraySpec("NT"),
+    ArraySpec("NM", low=-1, below="edges"),
+)
+EDGES = (
+    ArraySpec("XN", low=-1, below="nodes"),
+    ArraySpec("XX", low=-1, below="edges", earlier=True),
+)
+"""The buffer: a node leads to earlier nodes, an edge to the next of a list, which is an earlier one."""
+
+
+def check_history(
+    runs: Arrays, nodes: Arrays, edges: Arrays, events: EventStore, keys: KeyNumbers, window: Window | None
+) -> Integers:
+    """Refuse histories that lead anywhere but back; the node that each edge belongs to."""
+    start = events.view("time" if window is None or isinstance(window, TimeWindow) else "place")
+    partition, rank = events.view("partition"), events.view("rank")
+    owner = _owners(nodes, edges)
+    require(edges["XN"] < owner, "a history leads to a later event")
+    require((nodes["NP"] >= 0) | (nodes["NP"] == -1) | (nodes["NP"] == GONE), "a history leads nowhere")
+    require(partition[nodes["NE"]] >= 0, "a run holds an event without a partition")
+    for node, before in _links(nodes, edges, owner):
+        own, earlier = nodes["NE"][node], nodes["NE"][before]
+        require(partition[own] == partition[earlier], "a run holds events of two partitions")
+        # A node without a component only joins histories, and has the later one of their last events.
+        joins = nodes["NC"][node] < 0
+        require((own > earlier) | (joins & (own == earlier)), "the events of a run are out of order")
+    _check_starts(nodes, edges, owner, start, partition, keys, window)
+    require(runs["RT"] == nodes["NT"][runs["RN"]], "a run starts at another time than its history")
+    require(runs["RK"] == rank[nodes["NE"][runs["RN"]]], "the last event of a run is not that of its history")
+    return owner
+
+
+def _links(nodes: Arrays, edges: Arrays, owner: Integers) -> list[tuple[Integers, Integers]]:
+    """Nodes with a node before each: by their own link, and by their edges."""
+    linked, joined = np.flatnonzero(nodes["NP"] >= 0), np.flatnonzero(edges["XN"] >= 0)
+    return [(linked, nodes["NP"][linked]), (owner[joined], edges["XN"][joined])]
+
+
+def _owners(nodes: Arrays, edges: Arrays) -> Integers:
+    """The node that each edge belongs to, which is one and no other."""
+    count = len(edges["XN"])
+    heads, following = np.flatnonzero(nodes["NM"] >= 0), np.flatnonzero(edges["XX"] >= 0)
+    referred = np.concatenate([nodes["NM"][heads], edges["XX"][following]])
+    require(np.bincount(referred, minlength=count) == 1, "an edge belongs to no node, or to two")
+    owner = np.full(count, -1, dtype=np.int64)
+    owner[nodes["NM"][heads]] = heads
+    # Each edge asks the one before it in the list, then the one twice, four times as far, until a head answers.
+    up = np.arange(count)
+    up[edges["XX"][following]] = following
+    while (owner < 0).any():
+        known = owner[up]
+        owner = np.where(owner < 0, known, owner)
+        up = up[up]
+    return owner
+
+
+def _check_starts(
+    nodes: Arrays,
+    edges: Arrays,
+    owner: Integers,
+    start: Integers,
+    partition: Integers,
+    keys: KeyNumbers,
+    window: Window | None,
+) -> None:
+    """The latest start of the ways back from a node is that of the nodes before it.
+
+    Were it later, generated code would look for ways that are not there, through all combinations there are.
+    """
+    if not len(nodes["NE"]):
+        return
+    nothing = np.iinfo(np.int64).min
+    latest = np.full(len(nodes["NE"]), nothing)
+    begins = nodes["NP"] == -1
+    latest[begins] = start[nodes["NE"][begins]]
+    linked = nodes["NP"] >= 0
+    latest[linked] = nodes["NT"][nodes["NP"][linked]]
+    first = np.where(edges["XN"] >= 0, nodes["NT"][edges["XN"]], start[nodes["NE"][owner]])
+    np.maximum.at(latest, owner, first)
+    agrees = nodes["NT"] == latest
+    if window is not None:
+        # What was thrown away had expired, and everything still to come is no earlier than the last event.
+        if isinstance(window, TimeWindow):
+            past = nodes["NT"] < _minus(int(start[-1]), window.ticks)
+        else:
+            past = nodes["NT"] < keys.counts[partition[nodes["NE"]]] - (window.events - 1)
+        agrees |= (nodes["NP"] == GONE) & past & (nodes["NT"] >= latest)
+    require(agrees, "a history starts later than any event in it")
+
+
+def _minus(time: int, ticks: int) -> int:
+    return max(-(2**63), time - ticks)
+
+
+def check_states(plan: EagerNfaPlan, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
+    """Refuse histories that no run of these automata can have, and runs in a state that theirs does not lead to."""
+    components = [(b, j, c) for b, branch in enumerate(plan.branches) for j, c in enumerate(branch.components)]
+    first = np.array([j == 0 for _, j, _ in components])
+    iterated = np.array([c.iterated for _, _, c in components])
+    code = _last_component(nodes, edges)
+    require((nodes["NP"] != -1) | ((nodes["NC"] >= 0) & first[nodes["NC"]]), "a run begins in the middle of a pattern")
+    begun = owner[edges["XN"] == -1]
+    require((nodes["NC"][begun] >= 0) & first[nodes["NC"][begun]], "a run begins in the middle of a pattern")
+    for node, before in _links(nodes, edges, owner):
+        own, earlier = code[node], code[before]
+        joins = nodes["NC"][node] < 0
+        goes_on = ~first[own] & (own == earlier + 1)
+        again = (joins | iterated[own]) & (own == earlier)
+        # Of a history that was thrown away it is not known what it led to; nothing leads back through it.
+        require(goes_on & ~joins | again | (earlier < 0) | (joins & (own < 0)), "a run skips a component")
+    # As the emitter numbers them: waiting for a component, or looping over further events of it.
+    expected = [
+        k if looping else k - 1
+        for k, (b, j, c) in enumerate(components)
+        for looping in (False, True)
+        if (c.iterated if looping else j > 0 and not plan.branches[b].components[j - 1].iterated)
+    ]
+    require(runs["RS"] < len(expected), "a run is in a state that there is not")
+    reached = code[runs["RN"]]
+    wanted = np.array(expected, dtype=np.int64)[runs["RS"]]
+    require((reached == wanted) | (reached < 0), "a run is in another state than its history")
+
+
+def _last_component(nodes: Arrays, edges: Arrays) -> Integers:
+    """The component that each node, or the history it joins, has bound last; -1 where that was thrown away."""
+    count = len(nodes["NE"])
+    # A node without a component asks the one before it, or that of its first edge; what has one, itself.
+    link = np.where(nodes["NP"] >= 0, nodes["NP"], -1)
+    other = (link < 0) & (nodes["NM"] >= 0)
+    link[other] = edges["XN"][nodes["NM"][other]]
+    up = np.where((nodes["NC"] >= 0) | (link < 0), np.arange(count), link)
+    while True:
+        further = up[up]
+        if (further == up).all():
+            return np.asarray(nodes["NC"][up]) if count else np.empty(0, dtype=np.int64)
+        up = further
+
+
+def check_sets(plan: EventSetsPlan, runs: Arrays, nodes: Arrays, edges: Arrays) -> None:
+    """Refuse instances whose set of bound variables is not that of their history."""
+    require(not len(edges["XN"]), "instances are never joined")
+    require(nodes["NC"] >= 0, "instances are never joined")
+    require(nodes["NP"] >= -1, "an instance has lost its history")
+    branch_of = np.array([b for b, branch in enumerate(plan.branches) for _ in branch.components], dtype=np.int64)
+    bits = np.array([1 << j for branch in plan.branches for j in range(len(branch.components))], dtype=np.int64)
+    branch = branch_of[nodes["NC"]]
+    linked = np.flatnonzero(nodes["NP"] >= 0)
+    require(branch[linked] == branch[nodes["NP"][linked]], "an instance is one of two branches")
+    bound, up = bits[nodes["NC"]], nodes["NP"].copy()
+    while (up >= 0).any():
+        bound |= np.where(up >= 0, bound[up], 0)
+        up = np.where(up >= 0, up[up], -1)
+    at = runs["RN"]
+    require(
+        runs["RS"] == (branch[at] << MOST_VARIABLES) + bound[at], "an instance binds other variables than its history"
+    )
+
+
+def check_cells(
+    integers: npt.NDArray[np.int64],
+    event_cells: tuple[int, ...],
+    code_cells: tuple[int, ...],
+    events: int,
+    strings: int,
+) -> None:
+    """Refuse remembered events and strings that there are not; what is not bound yet is 0."""
+    for cells, low, below, what in (
+        (event_cells, 0, events, "an event"),
+        (code_cells, -1, max(1, strings), "a string"),
+    ):
+        held = integers[:, list(cells)]
+        require((held >= low) & (held < below), f"a run remembers {what} that there is not")

@@ -1,0 +1,102 @@
+"""From the nodes of the match buffer to matches, written out or still sharing their events."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from augury.budget import too_many_matches
+from augury.codegen.eager.nfa import EagerNfaSource
+from augury.ir.query import CountWindow, span_of
+from augury.ir.terms import OutputMode
+from augury.jit.tier import Tier
+from augury.kernels.common.reporting import Bindings, Expanded
+from augury.kernels.common.segment import EDGES, count_ways, weigh_ways, write_out
+from augury.kernels.common.segment import NODES as NODE_ARRAYS
+from augury.kernels.common.shared import SharedReporting
+from augury.kernels.common.totals import Weighed
+from augury.kernels.eager.state import NODES, OUT, EagerState
+from augury.options import Options
+from augury.plan import EagerNfaPlan, EventSetsPlan
+from augury.runtime.batch import Integers
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import SharedMatches
+
+
+class EagerReporting(SharedReporting):
+    """Reporting for runs, whose matches lie in a shared buffer."""
+
+    def __init__(
+        self,
+        plan: EagerNfaPlan | EventSetsPlan,
+        source: EagerNfaSource,
+        options: Options,
+        code: Tier,
+        support: Tier,
+    ) -> None:
+        absent = tuple(b.absent for b in plan.branches)
+        bindings = Bindings(source.component_variables, source.branch_of_component, absent, len(source.negated))
+        super().__init__(plan.query, bindings, code, support)
+        self.options = options
+
+    def starts(self, live: EagerState) -> Integers:
+        """What the window is measured in, by event."""
+        return live.events.view("place" if isinstance(self.query.window, CountWindow) else "time")
+
+    def expand(self, live: EagerState, before: int) -> Expanded:
+        """Write out the matches of the nodes reported so far."""
+        finals = live.pool["OUT"][: int(live.nums[OUT])]
+        parts, count = [], before
+        for some in write_out(self.support, finals, live.pool, self.starts(live), span_of(self.query.window)):
+            parts.append(some)
+            count += len(some)
+            # They are brought together, put in order and written by variable: three copies at a time.
+            self.support.claim("matches", 3 * sum(2 * p.events.nbytes + p.offsets.nbytes for p in parts))
+            if count > self.options.max_matches:
+                raise too_many_matches(
+                    self.options.max_matches,
+                    "ask for OUTPUT NONOVERLAP, shorten WITHIN, add predicates, or let them stay compressed",
+                )
+        live.nums[OUT] = 0
+        return Expanded.of(parts)
+
+    # -- matches that are not written out -----------------------------------------------------------------------------
+
+    @property
+    def shares(self) -> bool:
+        """Whether matches may stay in the buffer: nothing but the runs decides about them."""
+        return self.options.compressed and self.query.output is OutputMode.ALL and self._by_runs_alone
+
+    @property
+    def tallies(self) -> bool:
+        """Whether matches are only counted, in the buffer."""
+        return self.query.output is OutputMode.COUNT and self._by_runs_alone
+
+    @property
+    def _by_runs_alone(self) -> bool:
+        return not self.negated and not self.overlapping
+
+    def tally(self, live: EagerState) -> None:
+        """Count the matches of the nodes reported so far."""
+        finals, nodes = live.pool["OUT"][: int(live.nums[OUT])], int(live.nums[NODES])
+        buffer = {name: live.pool[name][:nodes] for name in NODE_ARRAYS} | {k: live.pool[k] for k in EDGES}
+        ways = buffer, self.starts(live), span_of(self.query.window)
+        counts = count_ways(self.support, finals, *ways)
+        weighed = Weighed.none(0, self.totals)
+        if self.totals:
+            weights = self.totals.weights(live.events, live.encoding.dictionary)
+            weighed, looked = weigh_ways(self.support, finals, *ways, self.totals, self.counts_for, weights)
+            live.looked += looked
+        live.tallies.append((live.pool["NE"][finals], counts, weighed))
+        live.nums[OUT] = 0
+
+    def tallied(self, live: EagerState) -> MatchSet:
+        """What was counted since the last time."""
+        tallies, live.tallies = live.tallies, []
+        if not tallies:
+            return self.nothing
+        events, counts, weighed = zip(*tallies, strict=True)
+        return self.counted(live, np.concatenate(events), np.concatenate(counts), Weighed.of(weighed))
+
+    def shared(self, live: EagerState) -> SharedMatches:
+        segments, live.segments = tuple(live.segments), []
+        return self.from_segments(segments)

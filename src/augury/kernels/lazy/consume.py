@@ -1,0 +1,291 @@
+"""How lazy chains take events: store them, run the generated functions, make room, forget what is over."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from augury.budget import Account, Budget, too_many_matches, too_many_partial_matches
+from augury.codegen.lazy.source import (
+    ENTRIES,
+    FULL,
+    LIMIT,
+    MATCHES,
+    NO_ROOM_FOR_MATCHES,
+    NO_ROOM_IN_POOL,
+    SO_FAR,
+    TOO_MANY_LISTS,
+    Entry,
+    LazyChainSource,
+)
+from augury.errors import TooManyMatches
+from augury.ir.query import CountWindow, TimeWindow
+from augury.ir.terms import OutputMode
+from augury.jit.tier import Tier
+from augury.kernels.common.keys import NO_PLACES, KeyNumbers, key_words
+from augury.kernels.common.reporting import SLICE, Expanded
+from augury.kernels.common.shared import SharedReporting
+from augury.kernels.lazy.state import LazyState
+from augury.options import Options
+from augury.plan import LazyChainPlan, Way
+from augury.runtime.batch import Integers
+from augury.runtime.columns import ColumnSpec
+from augury.runtime.state import FOREVER
+
+CHUNK = 1 << 15
+"""How many events are sorted into the buffers at a time, since each must have room for all of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """One way to evaluate, ready to run."""
+
+    source: LazyChainSource
+    code: Tier
+    reporting: SharedReporting
+    value_specs: Mapping[str, ColumnSpec]
+
+
+class Consuming(ABC):
+    """Takes events in the way that their state has."""
+
+    plan: LazyChainPlan
+    options: Options
+    budget: Budget
+    memory: Account
+    support: Tier
+    span: int
+    keys: tuple[ColumnSpec, ...]
+
+    @abstractmethod
+    def chain(self, way: Way) -> Chain:
+        """The kernel of a way."""
+
+    @property
+    def counts_events(self) -> bool:
+        return isinstance(self.plan.query.window, CountWindow)
+
+    def clock(self, live: LazyState) -> Integers:
+        """What the window is measured in."""
+        return live.events.view("place" if self.counts_events else "time")
+
+    def too_many(self) -> TooManyMatches:
+        return too_many_matches(
+            self.options.max_matches, "ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
+        )
+
+    def build_up(self, live: LazyState, way: Way, end: int) -> None:
+        """Fill the buffers and pools with the events before `end`, for another way; nothing is reported."""
+        chain = self.chain(way)
+        live.changes += way.orders != live.way.orders
+        live.seen += int(live.arrays["SEEN"].sum())
+        live.way = way
+        live.renewed(chain.source)
+        stored = live.stored
+        begin = live.horizon
+        if self.span >= 0 and live.now != FOREVER and not (self.counts_events and self.keys):
+            # What a window that is still open cannot reach need not be built.
+            begin = max(begin, int(np.searchsorted(self.clock(live)[:end], live.now - self.span)))
+        live.begin = begin
+        self.store(live, begin, end)
+        live.stored = stored
+        for entry in chain.source.entries:
+            if entry.kind == "start":
+                self._run(live, entry, 0, int(live.arrays["FILL"][entry.buffer]), 0, None, quiet=1)
+
+    def consume(self, live: LazyState, first: int, end: int, watermark: int, way: Way) -> Expanded:
+        """Take the events from `first` to `end`; the matches they complete."""
+        if way != live.way:
+            live.now = self._now(live, first, watermark)
+            self.build_up(live, way, first)
+        live.now = self._now(live, end, watermark)
+        cuts = live.arrays["FILL"].copy()
+        live.arrays["PF"][:, 1] = live.arrays["PF"][:, 0]
+        self.store(live, first, end)
+        if first == end:
+            return Expanded.none()
+        found = Found(self, live)
+        fill = live.arrays["FILL"]
+        fresh = fill > cuts
+        for entry in live.source.entries:
+            waiting = 1 if entry.pool is None else int(live.arrays["PF"][entry.pool, 1])
+            if entry.kind == "more":
+                if waiting and fresh[list(entry.lists)].any():
+                    self._run(live, entry, 0, waiting, first, found)
+            elif waiting and fresh[entry.buffer]:
+                self._run(live, entry, int(cuts[entry.buffer]), int(fill[entry.buffer]), first, found)
+        found.flush()
+        live.peak = max(live.peak, live.waiting())
+        if live.waiting() > 2 * live.pruned:
+            live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
+        return Expanded.of(found.parts)
+
+    def _now(self, live: LazyState, end: int, watermark: int) -> int:
+        """The least clock that an event from `end` on can have."""
+        if end < live.events.length:
+            return int(self.clock(live)[end])
+        if watermark == FOREVER:
+            return FOREVER
+        if self.counts_events:
+            return live.encoding.next_event
+        times = live.events.view("time")
+        return max(watermark, int(times[-1])) if len(times) else watermark
+
+    def _run(
+        self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: Found | None, quiet: int = 0
+    ) -> None:
+        stream, code = live.stream(), self.chain(live.way).code
+        live.nums[LIMIT] = self.options.max_partial_matches
+        at = r0
+        while at < r1:
+            end = min(r1, at + SLICE) if code.warming_up else r1
+            arrays = (live.arrays[name] for name in live.source.arrays)
+            at = code(entry.name, at, end, first, live.now, quiet, live.nums, *stream, *arrays)
+            full = int(live.nums[FULL])
+            live.nums[FULL] = 0
+            if full == NO_ROOM_FOR_MATCHES:
+                assert found is not None
+                found.make_room()
+                live.rehead(self.support)
+            elif full == TOO_MANY_LISTS:
+                raise too_many_partial_matches(
+                    self.options.max_partial_matches,
+                    "lists for one partial match",
+                    "shorten WITHIN, bound the lists, add predicates on their elements",
+                )
+            elif full >= NO_ROOM_IN_POOL:
+                self._grow_pool(live, full - NO_ROOM_IN_POOL)
+
+    def _grow_pool(self, live: LazyState, node: int) -> None:
+        pool = next(p for p in live.source.pools if p.node == node)
+        # What the outermost event has made was put back, so that the pool itself tells how much it was.
+        if max(live.waiting(), len(live.arrays[f"P{node}__t"])) > self.options.max_partial_matches:
+            raise too_many_partial_matches(
+                self.options.max_partial_matches, "partial matches at a time", "shorten WITHIN, add predicates"
+            )
+        live.grow_pool(pool)
+        live.rehead(self.support)
+
+    def store(self, live: LazyState, first: int, end: int) -> None:
+        """Sort the events from `first` to `end` into the buffers."""
+        chain = self.chain(live.way)
+        numbers = [self._values(live, key, spec, first, end) for key, spec in chain.value_specs.items()]
+        live.reserve_keys()
+        live.widen(first, end)
+        stream = live.stream()
+        before = int(live.arrays["FILL"].sum())
+        chunk = SLICE if chain.code.warming_up else CHUNK
+        for at in range(first, end, chunk):
+            to = min(end, at + chunk)
+            live.reserve(to - at)
+            arrays = (live.arrays[name] for name in live.source.arrays)
+            chain.code("store", at, to, first, *numbers, live.nums, *stream, *arrays)
+        live.sort()
+        live.stored += int(live.arrays["FILL"].sum()) - before
+
+    def _values(self, live: LazyState, key: str, spec: ColumnSpec, first: int, end: int) -> Integers:
+        """The numbers of a key column's values; equal values of any columns of one kind share theirs."""
+        numbers = live.values.get(key)
+        if numbers is None:
+            specs = self.chain(live.way).value_specs
+            same = next((n for k, n in live.values.items() if specs[k].kind is spec.kind), None)
+            numbers = live.values[key] = KeyNumbers(1) if same is None else same
+        arrays = {
+            name: live.events.view(name)[first:end]
+            for name in (spec.name, f"{spec.name}_null")
+            if name in live.events.arrays
+        }
+        words, null = key_words(arrays, end - first, (spec,))
+        out = np.empty(end - first, dtype=np.int64)
+        numbers.number(self.support, words, null, out, NO_PLACES)
+        return out
+
+    # -- forgetting -------------------------------------------------------------------------------------------------
+
+    def horizon(self, live: LazyState, watermark: int) -> int:
+        """The first event that a match to come can still hold, or that can decide about one."""
+        window, reporting = self.plan.query.window, self.chain(live.way).reporting
+        n = live.events.length
+        if isinstance(window, TimeWindow) and n:
+            time = live.events.view("time")
+            now = min(watermark, int(time[-1]))
+            reach = 3 if reporting.waits else 2 if reporting.negated else 1
+            if self.plan.query.output is OutputMode.NONOVERLAP:
+                reach = max(reach, 2)
+            first = int(np.searchsorted(time, now - reach * window.ticks, side="left"))
+        elif isinstance(window, CountWindow) and n and not reporting.negated:
+            places, partitions = live.events.view("place"), live.events.view("partition")
+            have = live.counts[np.maximum(partitions, 0)] if self.keys else live.encoding.next_event
+            alive = (have - places <= self.span) & (partitions >= 0)
+            first = int(alive.argmax()) if alive.any() else n
+        else:
+            return live.horizon
+        return min(first, int(live.pending.events.min())) if len(live.pending) else first
+
+    def compact(self, live: LazyState) -> None:
+        """Throw away every event that nothing can come of."""
+        live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
+        count = live.horizon
+        if not count:
+            return
+        layout, fill = live.source.layout, live.arrays["FILL"]
+        cuts = [int(np.searchsorted(live.arrays[f"B{b}_e"][: int(fill[b])], count)) for b in range(len(layout.buffers))]
+        live.events.drop(count)
+        live.horizon = 0
+        live.pending.events -= count
+        fill[:] = live.arrays["SORTED"][:] = 0
+        live.arrays["WIDTH"][:] = 1, 0
+        for q in layout.indexes.values():
+            live.arrays[f"X{q}_first"][:] = live.arrays[f"X{q}_last"][:] = -1
+        stored = live.stored
+        live.begin = max(0, live.begin - count)
+        self.store(live, live.begin, live.events.length)
+        live.stored = stored
+        for pool in live.source.pools:
+            n = int(live.arrays["PF"][pool.node, 0])
+            for v, b in zip(pool.variables, pool.buffers, strict=True):
+                live.arrays[f"P{pool.node}_{v}"][:n] -= cuts[b]
+
+
+class Found:
+    """The matches of a step, taken out of the arrays that generated code writes them to."""
+
+    def __init__(self, kernel: Consuming, live: LazyState) -> None:
+        self.kernel, self.live = kernel, live
+        self.parts: list[Expanded] = []
+        self.count = 0
+
+    def make_room(self) -> None:
+        if self.count + int(self.live.nums[SO_FAR]) > self.kernel.options.max_matches:
+            raise self.kernel.too_many()
+        if self.live.nums[MATCHES]:
+            self.flush()
+        else:
+            for name in ("O_offsets", "O_events", "O_codes"):
+                self.live.grow(name, 4 * len(self.live.arrays[name]))
+
+    def flush(self) -> None:
+        live, fixed = self.live, self.live.source.fixed
+        m, w = int(live.nums[MATCHES]), int(live.nums[ENTRIES])
+        live.nums[MATCHES] = live.nums[ENTRIES] = 0
+        if not m:
+            return
+        self.count += m
+        if self.count > self.kernel.options.max_matches:
+            raise self.kernel.too_many()
+        held = sum(p.events.nbytes * (1 if fixed else 2) + 8 * len(p) for p in self.parts)
+        # They are brought together, put in order and written by variable: three copies at a time.
+        self.kernel.memory.claim("matches", 3 * (held + 8 * (2 * w + m)))
+        events = live.arrays["O_events"][:w].copy()
+        if fixed:
+            self.parts.append(Expanded.alike(fixed, events))
+        else:
+            offsets, codes = (live.arrays[name][:size].copy() for name, size in (("O_offsets", m + 1), ("O_codes", w)))
+            self.parts.append(Expanded(offsets, events, codes))
+        # Room for more where it was short, so that the next ones cost less.
+        for name, used in (("O_offsets", m), ("O_events", w), ("O_codes", w)):
+            if 2 * used > len(live.arrays[name]) < 1 << 17:
+                live.grow(name, 4 * len(live.arrays[name]))

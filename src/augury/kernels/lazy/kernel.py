@@ -1,0 +1,328 @@
+"""Lazy chains as a kernel: encode a batch, sort it into the input buffers, let the chains look for matches.
+
+The evaluation order belongs to the state, since it may change with the stream: between two steps when the rates have
+left what the plan was made for, and for a tree (paper 000, section 7) wherever in a batch another order is the better
+one. Partial matches of the new order are built from the events of the live window; they are not reported again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from augury.codegen.lazy.chain import emit_lazy_chain
+from augury.codegen.lazy.layout import PARTITION
+from augury.codegen.lazy.source import (
+    COUNTERS,
+    LazyChainSource,
+)
+from augury.ir.predicate import Ref
+from augury.ir.query import span_of
+from augury.ir.terms import OutputMode
+from augury.jit.tier import Tier
+from augury.kernels.common.keys import key_words
+from augury.kernels.common.live import LiveTables, in_use
+from augury.kernels.common.preparing import standardising
+from augury.kernels.common.reporting import Bindings, Expanded
+from augury.kernels.common.shared import SharedReporting
+from augury.kernels.common.totals import Totals, Weighed
+from augury.kernels.lazy.consume import Chain, Consuming
+from augury.kernels.lazy.rates import Pieces, events_in_window, live_window, new_pieces
+from augury.kernels.lazy.shared import snapshot
+from augury.kernels.lazy.state import LazyState
+from augury.native.support import support_source
+from augury.options import Options
+from augury.plan import LazyChainPlan, Way
+from augury.runtime.batch import EventBatch
+from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches, SharedMatches
+from augury.runtime.state import FOREVER, RunState
+
+VERSION = 1
+FAMILY = "lazy-chain"
+
+PATIENCE = 1 << 14
+"""How many events are left lying that nothing can come of, before the others are moved to their place."""
+
+STRETCH = 1 << 16
+"""How many events of a long batch are taken together: what is remembered of them fits in the caches."""
+
+Better: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]"
+"""The plan for so many events of each variable in a window: the one given unless another way is better."""
+
+
+class LazyKernel(Consuming):
+    """Runs the chains of a plan; what it remembers of the events, and its evaluation order, is in the state."""
+
+    def __init__(
+        self,
+        plan: LazyChainPlan,
+        options: Options,
+        source: LazyChainSource | None = None,
+        *,
+        better: Better | None = None,
+        tree: bool = False,
+        piece: int = 1 << 10,
+        few: int = 4,
+        stretch: int = STRETCH,
+    ) -> None:
+        """`source` is what the plan was emitted as with these options, if it was.
+
+        With `better` the order follows the stream from step to step, in a `tree` also within one, every half window
+        but no more often than every `piece` events; `few` events more or less in a window say nothing about rates.
+        Longer batches may be taken in stretches of `stretch` events.
+        """
+        output = plan.query.output
+        self.tallies = plan.unary and output is OutputMode.COUNT
+        self.shares = self.tallies or (plan.unary and output is OutputMode.ALL and options.compressed)
+        if self.shares:
+            better = None
+        options = options.with_budget()
+        assert options.budget is not None
+        self.budget = options.budget
+        self.memory = self.budget.account()
+        self.plan, self.options, self.better, self.tree = plan, options, better, tree
+        self.piece, self.few, self.stretch = piece, few, stretch
+        self.support = Tier(support_source(), options)
+        self.totals = Totals(plan.query)
+        self.span = span_of(plan.query.window)
+        schema = plan.query.schema
+        self.keys = tuple(
+            ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
+            for k, c in enumerate(plan.query.partition_by)
+        )
+        self.plans = {plan.way: plan}
+        self.chains: dict[Way, Chain] = {}
+        if source is not None:
+            self.chains[plan.way] = self._ready(source)
+
+    def _ready(self, source: LazyChainSource) -> Chain:
+        code = Tier(source.source, self.options, source.functions)
+        bindings = Bindings(
+            source.component_variables, source.branch_of_component, source.absent, source.negated, source.fixed
+        )
+        specs = {spec.name: spec for spec in source.specs}
+        names = source.layout.columns.names
+        return Chain(
+            source,
+            code,
+            SharedReporting(self.plan.query, bindings, code, self.support),
+            {key: specs[names[key]] for key in source.layout.key_columns if key != PARTITION},
+        )
+
+    def chain(self, way: Way) -> Chain:
+        """The kernel of a way, generated when it first occurs."""
+        chain = self.chains.get(way)
+        if chain is None:
+            source = emit_lazy_chain(self.plans[way], counters=self.options.counters)
+            chain = self.chains[way] = self._ready(source)
+        return chain
+
+    # -- the contract -----------------------------------------------------------------------------------------------
+
+    def start(self) -> RunState:
+        return self._saved(self._new_state())
+
+    def restore(self, state: RunState) -> RunState:
+        return self._saved(self._live(state))
+
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
+        live = self._live(state)
+        # The arrays are changed in place: after an error halfway through, there is no way back.
+        live.broken = True
+        self.budget.watch(live.nums)
+        encoded, encoding = encode(
+            batch,
+            self.plan.query.schema,
+            (*live.source.specs, *self.keys, *self.totals.specs),
+            live.encoding,
+            functions=self.options.callables,
+            standardise=standardising(self.support),
+        )
+        parts: list[MatchSet] = []
+        lo, hi = 0, self._together(live, encoded, 0)
+        while hi < encoded.length:
+            live.encoding = replace(encoding, next_event=encoded.first + hi)
+            first = self._append(live, encoded.part(lo, hi))
+            # Whatever is still to come is not before the next event.
+            mark = min(watermark, int(encoded.time[hi]))
+            parts.append(self._reported(live, first, mark, sum(map(len, parts))))
+            self._forget(live, mark)
+            lo, hi = hi, self._together(live, encoded, hi)
+        live.encoding = encoding
+        first = self._append(live, encoded.part(lo, hi) if lo else encoded)
+        matches: FoundMatches
+        if self.shares:
+            matches = self._shared(live, first)
+        else:
+            matches = last = self._reported(live, first, watermark, sum(map(len, parts)))
+            if parts:
+                matches = MatchSet.concat(last.variables, [*parts, last])
+        self._forget(live, watermark)
+        if watermark != FOREVER and self.better is not None and not self.tree and encoded.length:
+            self._follow(live)
+        live.broken = False
+        return self._saved(live), matches
+
+    def _together(self, live: LazyState, encoded: EncodedBatch, first: int) -> int:
+        """The end of the events that are taken together from `first` on, as a rule that of the batch.
+
+        A long batch is taken in stretches, so that each has the memory, still in the caches, of the one before. This is
+        done where nobody can tell: all matches are reported, each as soon as its last event is there, which orders
+        them, and no partial match waits for events. Concurrent events stay together. A stretch is no shorter than what
+        is remembered, so that work on all of that adds up to no more than the batch.
+        """
+        size = max(self.stretch, live.events.length - live.horizon)
+        if (
+            encoded.length - first <= 2 * size
+            or self.shares
+            or self.tree
+            or self.plan.query.output is not OutputMode.ALL
+            or self.span < 0
+            or live.source.pools
+            or self.chain(live.way).reporting.waits
+        ):
+            return encoded.length
+        return int(np.searchsorted(encoded.rank, encoded.rank[first + size - 1], side="right"))
+
+    def _append(self, live: LazyState, encoded: EncodedBatch) -> int:
+        """Remember events, with the numbers of their keys; where the first one is."""
+        first = live.events.length
+        live.events.append(encoded)
+        self.memory.hold("events", live.events.nbytes)
+        view = live.events.view
+        words, null = key_words(encoded.arrays, encoded.length, self.keys)
+        live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
+        return first
+
+    def _forget(self, live: LazyState, watermark: int) -> None:
+        live.horizon = self.horizon(live, watermark)
+        # After the last events there is nothing to make room for.
+        if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
+            self.compact(live)
+
+    def _reported(self, live: LazyState, first: int, watermark: int, before: int) -> MatchSet:
+        """The matches that the events from `first` on complete, after so many that the batch has had `before`."""
+        found = live.pending + Expanded.of(
+            [self.consume(live, lo, hi, watermark, way) for lo, hi, way in self._segments(live, first)]
+        )
+        if before + len(found) > self.options.max_matches:
+            raise self.too_many()
+        return self.chain(live.way).reporting.report(live, found, watermark)
+
+    def _shared(self, live: LazyState, first: int) -> FoundMatches:
+        """Only store the events: the buffers are the factorised result."""
+        reporting = self.chain(live.way).reporting
+        (branch,) = self.plan.branches
+        sequence = [live.source.buffer_of[c.variable] for c in branch.in_sequence]
+        begin = int(live.arrays["FILL"][sequence[-1]])
+        self.store(live, first, live.events.length)
+        if live.arrays["FILL"][sequence[-1]] == begin:
+            return reporting.nothing
+        taken = snapshot(live, sequence, first, begin)
+        if self.tallies:
+            each = taken.count(self.span, self.support)[1]
+            weighed = Weighed.none(len(each), self.totals)
+            if self.totals:
+                weights = self.totals.weights(live.events, live.encoding.dictionary)
+                variables = [c.variable for c in branch.in_sequence]
+                weighed, steps = taken.weigh(self.span, self.support, self.totals, variables, weights)
+                live.weighed += steps
+            return reporting.counted(live, np.arange(len(each)), each, weighed)
+        return SharedMatches(
+            reporting.positive,
+            lambda: taken.total(self.span, self.support),
+            lambda: (
+                reporting.match_set(found, taken.rank, taken.time, taken.rows)
+                for found in taken.batches(self.span, self.support)
+            ),
+            lambda size, seed: reporting.sampled([taken.segment(self.span, self.support)], size, seed),
+            self.support.claim,
+        )
+
+    def counters(self, state: RunState) -> dict[str, int]:
+        """The measures of the paper, if the options asked for them; by step only for the order that runs now."""
+        live = self._live(state)
+        seen = live.arrays["SEEN"]
+        by_step = {
+            f"partial_matches[{b},{k}]": int(seen[n]) for n, steps in enumerate(live.source.nodes) for b, k in steps
+        }
+        predicates, stored, bounds = (int(live.nums[k]) for k in (8, 11, 12))
+        totals = (predicates, live.seen + int(seen.sum()), live.peak, live.stored + stored)
+        found = dict(zip(COUNTERS, totals, strict=True)) | by_step | {"orders": live.changes + 1}
+        if bounds:
+            found["bounds"] = bounds
+        if self.totals:
+            found["weighed"] = live.weighed
+        return found
+
+    def _new_state(self) -> LazyState:
+        return LazyState.start(
+            self.chain(self.plan.way).source,
+            self.plan.way,
+            keys=len(self.keys),
+            with_places=self.counts_events,
+            totals=self.totals.specs,
+            memory=self.memory,
+        )
+
+    def _saved(self, live: LazyState) -> RunState:
+        rows = live.events.view("rows")[live.horizon :]
+        oldest = int(rows.min()) if len(rows) else live.encoding.next_event
+        return RunState(FAMILY, VERSION, LiveTables(live, lambda: self.compact(live)), {}, oldest)
+
+    def _live(self, state: RunState) -> LazyState:
+        live = in_use(state, LazyState, FAMILY, VERSION)
+        if live is not None:
+            return live
+        live = self._new_state()
+        live.restore(state.tables, self.support, self.chain(live.way).reporting)
+        self.build_up(live, live.way, live.events.length)
+        return live
+
+    # -- the order ----------------------------------------------------------------------------------------------------
+
+    def _segments(self, live: LazyState, first: int) -> Iterator[tuple[int, int, Way]]:
+        """The new events in pieces, each with the way to evaluate it in."""
+        n = live.events.length
+        if self.better is None or not self.tree or n == first or (self.counts_events and self.keys):
+            yield first, n, live.way
+            return
+        clock = self.clock(live)
+        window = events_in_window(clock, self.span)
+        piece = max(self.piece, window // 2)
+        at, way = first, live.way
+        for k, better in self._better_ways(live, new_pieces(live, self.chain(live.way).code, window, first, piece)):
+            if first + k * piece > at:
+                yield at, first + k * piece, way
+            at, way = first + k * piece, better
+        yield at, n, way
+
+    def _follow(self, live: LazyState) -> None:
+        """Take on another way if the rates of the live window ask for it."""
+        # Places of different partitions do not ascend together.
+        span = -1 if self.counts_events and self.keys else self.span
+        for _, better in self._better_ways(live, live_window(live, self.clock(live), span)):
+            self.build_up(live, better, live.events.length)
+
+    def _better_ways(self, live: LazyState, pieces: Pieces) -> Iterator[tuple[int, Way]]:
+        """The pieces from which on another way is better than the one before, with it.
+
+        That is thought about when rates have left those of the last time.
+        """
+        assert self.better is not None
+        way, rates = live.way, np.array([live.rates.get(v, np.nan) for v in pieces.variables])
+        at = pieces.moved(self.support, 0, rates, self.few)
+        while at < len(pieces.counts) - 1:
+            live.rates = dict(zip(pieces.variables, rates.tolist(), strict=True))
+            plan = self.better(self.plans[way], live.rates)
+            # A way that was left and comes back is compiled already.
+            self.plans.setdefault(plan.way, plan)
+            if plan.way != way:
+                way = plan.way
+                yield at, way
+            at = pieces.moved(self.support, at + 1, rates, self.few)

@@ -1,0 +1,311 @@
+"""The memory of lazy chains: the recent events, their input buffers, and the partial matches that wait.
+
+Only the events are saved. Buffers and partial matches follow from them, so that a state can be continued by a plan with
+another evaluation order.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.budget import Account
+from augury.codegen.common.inventory import stream_arrays
+from augury.codegen.lazy.layout import PARTITION
+from augury.codegen.lazy.source import LazyChainSource, Pool
+from augury.jit.tier import Tier
+from augury.kernels.common.keys import KeyNumbers
+from augury.kernels.common.reporting import Expanded, Reporting
+from augury.kernels.common.restoring import restore_pending, restore_stream
+from augury.native.prelude_lists import ABREAST
+from augury.native.prelude_search import BLOCK
+from augury.plan import Way
+from augury.runtime.batch import Integers
+from augury.runtime.checks import ArraySpec, ends_of, read_arrays
+from augury.runtime.columns import ColumnSpec, Encoding
+from augury.runtime.cosines import LEADING, cosines
+from augury.runtime.events import EventStore
+from augury.runtime.state import FOREVER
+
+ROOM = 256
+"""Events of a buffer, partial matches and matches that there is room for at first."""
+
+SPARE = 64
+"""Elements behind the last one, which vectors may reach into."""
+
+
+@cache
+def _parts(name: str) -> tuple[str, str, str]:
+    """What an array is, without a number, and the variable or the column in its name.
+
+    >>> _parts("B0__c0_price"), _parts("RI_v1_b"), _parts("FILL")
+    (('B', '_c0_price', 'c0_price'), ('RI', 'v1_b', ''), ('FILL', '', ''))
+    """
+    array, _, variable = name.partition("_")
+    return re.sub(r"\d+$", "", array), variable, name.partition("__")[2]
+
+
+@dataclass(slots=True, eq=False)
+class LazyState:
+    """Everything that outlives a step, as arrays that are changed in place."""
+
+    source: LazyChainSource
+    way: Way
+    encoding: Encoding
+    events: EventStore
+    keys: KeyNumbers
+    """The partitions, numbered."""
+    nums: Integers
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    values: dict[str, KeyNumbers] = field(default_factory=dict)
+    """The values of key columns, numbered, by their kind."""
+    pending: Expanded = field(default_factory=Expanded.none)
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    now: int = -(2**63)
+    horizon: int = 0
+    begin: int = 0
+    """The first event that the buffers were filled with."""
+    stored: int = 0
+    peak: int = 0
+    pruned: int = ROOM
+    longest: int = ROOM
+    """Events that the longest buffer has had room for."""
+    seen: int = 0
+    """Partial matches made in orders that were left."""
+    changes: int = 0
+    weighed: int = 0
+    """Steps taken for what counted matches come to."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """Events of each variable in a window, when the order was last thought about."""
+    broken: bool = False
+    memory: Account | None = None
+    streamed: tuple[tuple[int, str], list[npt.NDArray[Any]]] = ((-1, ""), [])
+    """The arrays of `stream`, and what they were listed for: a version of the events, and a kernel."""
+
+    @classmethod
+    def start(
+        cls,
+        source: LazyChainSource,
+        way: Way,
+        *,
+        keys: int,
+        with_places: bool,
+        totals: tuple[ColumnSpec, ...] = (),
+        memory: Account | None = None,
+    ) -> LazyState:
+        """`totals` are columns that aggregates over matches read."""
+        events = EventStore((*source.specs, *totals), with_places=with_places)
+        return cls(
+            source,
+            way,
+            Encoding.start(source.strings),
+            events,
+            KeyNumbers(keys),
+            np.zeros(16, dtype=np.int64),
+            memory=memory,
+        ).renewed(source)
+
+    def renewed(self, source: LazyChainSource) -> LazyState:
+        """The same events with empty buffers and pools, as `source` wants them."""
+        self.source, layout = source, source.layout
+        self.values, arrays = {}, {}
+        arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
+        arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
+        arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
+        arrays["MASK"] = np.zeros(self.longest + SPARE, dtype=np.uint8)
+        arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
+        arrays["COUNT"] = self.keys.counts
+        arrays["WIDTH"] = np.zeros((max(1, len(layout.turned)), 2), dtype=np.int64)
+        arrays["WIDTH"][:, 0] = 1
+        for name, size in (("O_offsets", ROOM + 1), ("O_events", 4 * ROOM), ("O_codes", 4 * ROOM)):
+            arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
+        for name in source.arrays:
+            if name not in arrays:
+                # What has grown once would grow again. Pools are small, and what they hold is limited as they grow.
+                size = ROOM if name.startswith("P") else self.longest
+                arrays[name] = np.empty(self._shape(name, size), dtype=self._dtype(name))
+                if name.startswith(("X", "P")) and ("_first" in name or "_last" in name or "_head" in name):
+                    arrays[name][:] = -1
+        self.arrays = arrays
+        return self
+
+    def _shape(self, name: str, size: int) -> tuple[int, ...]:
+        array, variable, _ = _parts(name)
+        match array:
+            case "RI" | "RF":
+                _, integers, floats = self.source.lists[variable]
+                return (size + 1, integers if array == "RI" else floats)
+            case "N":
+                return (size // ABREAST + 1,)
+            case "S" | "E":
+                return (size + 1,)
+            case "C":
+                return (LEADING,)
+            case "LED":
+                # Of one list that is stored, and of one for each state.
+                return ((LEADING + 1) * (len(self.source.node_buffers) + 1),)
+            case "B" | "F" | "G" | "H" | "Y":
+                # A selector reads columns to the end of a vector, and stores vectors.
+                return (size + SPARE,)
+            case _:
+                return (size,)
+
+    def _dtype(self, name: str) -> Any:
+        array, _, column = _parts(name)
+        match array:
+            case "D":
+                return np.float32
+            case "RF" | "C" | "LED":
+                return np.float64
+            case _:
+                return self.events.arrays[column].dtype if column in self.events.arrays else np.int64
+
+    @property
+    def counts(self) -> Integers:
+        return self.keys.counts
+
+    def stream(self) -> list[npt.NDArray[Any]]:
+        source = self.source.source
+        seen = (self.events.version, source.fingerprint)
+        # Strings are ranked anew whenever there is a new one.
+        if seen != self.streamed[0] or source.ranks_strings:
+            self.streamed = seen, stream_arrays(self.events, self.encoding, self.source.specs, source)
+        return self.streamed[1]
+
+    # -- room -------------------------------------------------------------------------------------------------------
+
+    def reserve(self, more: int) -> None:
+        """Room for `more` events in every buffer."""
+        for b, names in enumerate(self.source.buffer_arrays):
+            least = int(self.arrays["FILL"][b]) + more
+            size = len(self.arrays[f"B{b}_e"]) - SPARE
+            if least > size:
+                size = max(2 * size, least)
+                for name in names:
+                    self.grow(name, size)
+            self.longest = max(self.longest, size)
+        for (b, _, led), d in self.source.layout.turned.items():
+            blocks = -(-(len(self.arrays[f"B{b}_e"]) - SPARE) // ABREAST)
+            room = blocks * ABREAST * (LEADING + 1 if led else int(self.arrays["WIDTH"][d, 0]))
+            if room > len(self.arrays[f"D{d}"]):
+                self.grow(f"D{d}", room)
+        if self.longest + SPARE > len(self.arrays["MASK"]):
+            self.arrays["MASK"] = np.zeros(2 * self.longest + SPARE, dtype=np.uint8)
+
+    def widen(self, first: int, end: int) -> None:
+        """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""
+        for (_, x, led), d in self.source.layout.turned.items():
+            if self.arrays["WIDTH"][d, 0] == 1:
+                lengths = np.bincount(np.diff(self.events.view(f"{x}_offsets")[first : end + 1]))
+                if len(lengths) > 2:
+                    width = int(lengths[2:].argmax()) + 2
+                    self.arrays["WIDTH"][d] = width, 0
+                    if led:
+                        self.arrays[f"C{d}"] = cosines(width).reshape(-1)
+
+    def sort(self) -> None:
+        """Sort the blocks of buffers that have become complete."""
+        for (b, x), z in self.source.layout.sorted.items():
+            done, full = int(self.arrays["SORTED"][z]), int(self.arrays["FILL"][b]) // BLOCK * BLOCK
+            if full > done:
+                values = self.arrays[f"B{b}__{x}"][done:full].reshape(-1, BLOCK)
+                order = values.argsort(axis=1) + np.arange(done, full, BLOCK)[:, None]
+                self.arrays[f"Z{z}_order"][done:full] = order.reshape(-1)
+                self.arrays["SORTED"][z] = full
+
+    def grow(self, name: str, size: int, fill: int = 0) -> None:
+        old = self.arrays[name]
+        if self.memory is not None:
+            what = "partial matches" if name.startswith("P") else "matches" if name.startswith("O") else "buffers"
+            self.memory.hold("buffers", sum(array.nbytes for array in self.arrays.values()))
+            self.memory.claim(what, math.prod(self._shape(name, size)) * old.itemsize)
+        larger = np.empty(self._shape(name, size), dtype=old.dtype)
+        larger[: len(old)] = old
+        if fill:
+            larger[len(old) :] = fill
+        self.arrays[name] = larger
+
+    def reserve_keys(self) -> None:
+        """Room for every key there is in the tables that are looked up by key."""
+        self.arrays["COUNT"] = self.keys.counts
+        layout = self.source.layout
+        for (_, key), q in layout.indexes.items():
+            for table in (f"X{q}_first", f"X{q}_last"):
+                self._reserve_key(table, key)
+        for pool in self.source.pools:
+            for child in pool.heads:
+                self._reserve_key(f"P{pool.node}_head{child}", self.source.head_keys[child])
+
+    def _reserve_key(self, table: str, key: str) -> None:
+        least = (
+            len(self.keys if key == PARTITION else self.values[key]) if key == PARTITION or key in self.values else 1
+        )
+        if least > len(self.arrays[table]):
+            self.grow(table, 2 * least, -1)
+
+    def grow_pool(self, pool: Pool) -> None:
+        size = 2 * len(self.arrays[f"P{pool.node}__t"])
+        for name in pool.arrays:
+            if "_head" not in name:
+                self.grow(name, size)
+
+    def waiting(self) -> int:
+        """How many partial matches wait."""
+        return int(self.arrays["PF"][:, 0].sum())
+
+    def prune(self, support: Tier, span: int, *, by_partition: bool) -> None:
+        """Forget the partial matches whose window has passed; places are counted in all, or `by_partition`."""
+        if span >= 0:
+            for pool in self.source.pools:
+                n = int(self.arrays["PF"][pool.node, 0])
+                t = self.arrays[f"P{pool.node}__t"][:n]
+                now = self.counts[self.arrays[f"P{pool.node}__p"][:n]] if by_partition else self.now
+                keep = np.flatnonzero(now - t <= span) if self.now != FOREVER else np.empty(0, dtype=np.int64)
+                for name in pool.arrays:
+                    if "_head" not in name and "_next" not in name:
+                        self.arrays[name][: len(keep)] = self.arrays[name][keep]
+                self.arrays["PF"][pool.node, 0] = len(keep)
+            self.rehead(support)
+        self.pruned = max(ROOM, self.waiting())
+
+    def rehead(self, support: Tier) -> None:
+        """Link the partial matches that wait by their keys; those that were put back for want of room are left out."""
+        for pool in self.source.pools:
+            for child in pool.heads:
+                n = int(self.arrays["PF"][pool.node, 0])
+                arrays = (self.arrays[f"P{pool.node}_{x}{child}"] for x in ("id", "next", "head"))
+                support("rehead", n, *arrays)
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        tables = {
+            "partitions": self.keys.to_table(),
+            "pending_offsets": pa.table({"": self.pending.offsets}),
+            "pending": pa.table({"events": self.pending.events, "codes": self.pending.codes}),
+            "ends": pa.table(
+                {
+                    "partition": pa.array(list(self.ends), pa.int64()),
+                    "rank": pa.array([r for r, _ in self.ends.values()], pa.int64()),
+                    "time": pa.array([t for _, t in self.ends.values()], pa.int64()),
+                }
+            ),
+            "now": pa.table({"": pa.array([self.now], pa.int64())}),
+            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
+        }
+        return tables | self.events.to_tables()
+
+    def restore(self, tables: Mapping[str, pa.Table], support: Tier, reporting: Reporting) -> None:
+        """Take over what `to_tables` wrote; buffers and pools are left empty."""
+        self.encoding = restore_stream(tables, support, self.source.strings, self.events, self.keys)
+        self.pending = restore_pending(tables, self.events, reporting.branch_of, reporting.fixed)
+        self.ends = ends_of(tables, len(self.keys))
+        self.now = int(read_arrays(tables, "now", [ArraySpec("")], rows=1)[""][0])

@@ -1,0 +1,1 @@
+"""Linked chains over batches."""

@@ -1,0 +1,1 @@
+"""Lossy streams over batches."""

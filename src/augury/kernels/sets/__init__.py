@@ -1,0 +1,1 @@
+"""SES automata over batches."""

@@ -1,0 +1,146 @@
+"""SES automata as a kernel: instances end as matches, by an event, by the watermark or with the stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.budget import too_many_partial_matches
+from augury.codegen.eager.nfa import EagerNfaSource
+from augury.codegen.sets.event_sets import emit_event_sets, width
+from augury.ir.query import TimeWindow
+from augury.ir.terms import OutputMode, Strategy
+from augury.kernels.common.reporting import SLICE, Expanded, Remembered
+from augury.kernels.eager.checks import Arrays, check_sets
+from augury.kernels.eager.kernel import AutomatonKernel
+from augury.kernels.eager.reporting import EagerReporting
+from augury.kernels.eager.state import FREE, LIVE, NODES, OUT, EagerState
+from augury.options import Options
+from augury.plan import EventSetsPlan
+from augury.runtime.batch import Integers
+from augury.runtime.state import FOREVER, LONG_AGO
+
+POOL = ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")
+BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
+
+
+class EventSetReporting(EagerReporting):
+    """Reporting for instances: one that is a match so far may still grow, and holds back what ends after it."""
+
+    growing: Expanded = Expanded.none()
+
+    @property
+    def shares(self) -> bool:
+        return False
+
+    @property
+    def tallies(self) -> bool:
+        return False
+
+    def _uncertain(self, live: Remembered) -> Expanded:
+        return live.pending + self.growing
+
+
+class EventSetKernel(AutomatonKernel):
+    """Runs the SES automata of a plan; all that it remembers of the events is in the state."""
+
+    family = "event-sets"
+    counted = ("predicates", "instances", "peak_instances", "buffer_writes", "visits")
+    plan: EventSetsPlan
+    reporting: EventSetReporting
+
+    def __init__(self, plan: EventSetsPlan, options: Options, source: EagerNfaSource | None = None) -> None:
+        """`source` is what the plan was emitted as with these options, if it was."""
+        source = source or emit_event_sets(plan, counters=options.counters)
+        self._prepare(plan, options, source, EventSetReporting)
+
+    def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
+        check_sets(self.plan, runs, nodes, edges)
+
+    def _new_state(self) -> EagerState:
+        walks = max((len(j.each) for b in self.plan.branches for j in b.conjuncts), default=0)
+        return EagerState.start(
+            self.source,
+            keys=len(self.keys),
+            with_places=self._counts,
+            merge=False,
+            walks=walks,
+            totals=self.reporting.totals.specs,
+            memory=self.memory,
+        )
+
+    def _advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
+        """Consume the events from `first` on, then end what nothing can join any more."""
+        stream = live.stream()
+        found: list[Expanded] = []
+        at, n = first, live.events.length
+        while at < n:
+            end = min(n, at + SLICE) if self.code.warming_up else n
+            at = self.code("advance", at, end, live.nums, *stream, *self._arrays(live))
+            self._drain(live, found)
+            if at < end:
+                self._room_for(live, at, found)
+        now = max(watermark, LONG_AGO + 1) - 1
+        if n:
+            now = max(now, int(live.events.view("time")[-1]))
+        self._flush(live, now, found, every=watermark == FOREVER)
+        if self.plan.query.output is not OutputMode.ALL:
+            growing: list[Expanded] = []
+            self._flush(live, now, growing, listing=True)
+            self.reporting.growing = Expanded.of(growing)
+        return Expanded.of(found)
+
+    def _arrays(self, live: EagerState) -> list[npt.NDArray[Any]]:
+        return [live.pool[k] for k in (*POOL, *BUFFER)]
+
+    def _drain(self, live: EagerState, found: list[Expanded]) -> None:
+        if live.nums[OUT]:
+            found.append(self.reporting.expand(live, sum(map(len, found))))
+
+    def _flush(
+        self, live: EagerState, now: int, found: list[Expanded], *, every: bool = False, listing: bool = False
+    ) -> None:
+        if not live.nums[LIVE]:
+            return
+        if live.nums[LIVE] > len(live.pool["OUT"]):
+            live.grow_buffer(int(live.nums[LIVE]), ("OUT",))
+        flags = int(every), int(listing)
+        self.code("flush", now, *flags, live.counts, live.nums, *live.stream(), *self._arrays(live))
+        self._drain(live, found)
+
+    def _room_for(self, live: EagerState, at: int, found: list[Expanded]) -> None:
+        """End what has expired, and enlarge what is still too small for the event at `at`."""
+        query = self.plan.query
+        if isinstance(query.window, TimeWindow):
+            self._flush(live, int(live.events.view("time")[at]), found)
+        self._collect(live)
+        group = 0 if query.strategy is Strategy.STRICT_CONTIGUITY else int(live.events.view("partition")[at])
+        components = sum(len(b.components) for b in self.plan.branches)
+        need = width(self.plan) * int(live.pool["P_live"][group]) + components
+        if live.nums[FREE] < 2 * need:
+            if len(live.pool["RS"]) > self.options.max_partial_matches:
+                raise too_many_partial_matches(
+                    self.options.max_partial_matches,
+                    "instances at a time",
+                    "shorten WITHIN, add predicates that keep the variables apart, bound the iteration (`{1,5}`)",
+                )
+            live.grow_runs(2 * need)
+        if live.nums[NODES] + 2 * need > len(live.pool["NE"]) // 2:
+            live.grow_buffer(4 * need, ("NE", "NP", "NC", "NT", "NM"))
+        for names in (("XN", "XX"), ("OUT",)):
+            if need > len(live.pool[names[0]]) // 2:
+                live.grow_buffer(2 * need, names)
+
+    def _collect(self, live: EagerState, now: int | None = None) -> int:
+        """Throw away nodes that no instance holds; the first event that is left in one."""
+        pool = live.pool
+        self.memory.claim("instances", 8 * (len(pool["NE"]) + 2 * len(pool["XN"])))
+        scratch = np.empty(len(pool["NE"]), dtype=np.int64)
+        edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
+        chains = (pool[k] for k in ("RN", "RX", "P_head", "NE", "NP", "NC", "NT", "NM", "XN", "XX"))
+        limits = np.empty(1, dtype=np.int64)
+        events = live.events.view("partition"), self.reporting.starts(live)
+        least = self.support("collect", live.nums, *chains, scratch, edges, LONG_AGO, limits, -1, *events)
+        return min(int(least), live.events.length)

@@ -1,0 +1,430 @@
+"""What the automata of every query do alike with partitions, runs and the match buffer; compiled once for all of them.
+
+Nodes are events bound to components: NE the event, NC the component (-1 for a node that only joins histories), NP the
+node before, NM further ones as a list of edges (XN, XX), NT the latest start of the ways back. docs/decisions/0010 says
+more. Only what Numba compiles belongs here; the functions of the prelude are there by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augury.native.counting import plus
+from augury.native.prelude import INT_MAX, INT_MIN, mix, natural, stopped
+
+
+def index_keys(nums: NDArray[Any], KEYS: NDArray[Any], TABLE: NDArray[Any]) -> None:
+    """Fill an empty hash table with the keys there are.
+
+    The hash is written out here and in `number`, where a function for both would cost a sixth of the time.
+    """
+    mask = TABLE.shape[0] - 1
+    for p in range(nums[6]):
+        h = 0
+        for k in range(KEYS.shape[1]):
+            h = mix(h ^ KEYS[p, k])
+        h &= mask
+        while TABLE[h, 0] >= 0:
+            h = (h + 1) & mask
+        TABLE[h, 0] = p
+        TABLE[h, 1] = KEYS[p, 0]
+
+
+def number(
+    i0: int,
+    n: int,
+    words: NDArray[Any],
+    null: NDArray[Any],
+    nums: NDArray[Any],
+    TABLE: NDArray[Any],
+    KEYS: NDArray[Any],
+    COUNT: NDArray[Any],
+    part: NDArray[Any],
+    place: NDArray[Any],
+) -> int:
+    """Give each event the number of its key, by first appearance, and if asked its place among the events of that key.
+
+    `nums[6]` is how many keys there are. When one more would not fit, the event to come back to is returned. `TABLE`
+    has the first word of a key beside its number: with a hundred thousand keys, each further place in memory that is
+    looked at is far away.
+    """
+    mask = TABLE.shape[0] - 1
+    for i in range(i0, n):
+        if null[i] != 0:
+            part[i] = -1
+            continue
+        h = 0
+        for k in range(words.shape[0]):
+            h = mix(h ^ words[k, i])
+        h = natural(h & mask)
+        p = -1
+        while TABLE[h, 0] >= 0:
+            if TABLE[h, 1] == words[0, i]:
+                p = natural(TABLE[h, 0])
+                for k in range(1, words.shape[0]):
+                    if KEYS[p, k] != words[k, i]:
+                        p = -1
+                        break
+                if p >= 0:
+                    break
+            h = natural((h + 1) & mask)
+        if p < 0:
+            p = nums[6]
+            if p >= KEYS.shape[0]:
+                return i
+            nums[6] = p + 1
+            TABLE[h, 0] = p
+            TABLE[h, 1] = words[0, i]
+            for k in range(words.shape[0]):
+                KEYS[p, k] = words[k, i]
+            COUNT[p] = 0
+        part[i] = p
+        if place.shape[0] > 0:
+            place[i] = COUNT[p]
+            COUNT[p] += 1
+    return n
+
+
+def expand(
+    f0: int,
+    nf: int,
+    OUT: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+    start: NDArray[Any],
+    window: int,
+    state: NDArray[Any],
+    stack: NDArray[Any],
+    cursor: NDArray[Any],
+    offsets: NDArray[Any],
+    events: NDArray[Any],
+    codes: NDArray[Any],
+) -> int:
+    """Write out the matches that end at the nodes `OUT[f0:nf]`, one for each way back to a start inside the window.
+
+    `state` holds the depth of the walk, the number of matches and of their events; when an array is full, the index of
+    the node to come back to is returned, and the walk goes on where it stopped.
+    """
+    for f in range(f0, nf):
+        if state[0] == 0:
+            stack[0] = OUT[f]
+            cursor[0] = -2
+            state[0] = 1
+        limit = start[NE[OUT[f]]] - window
+        while state[0] > 0:
+            depth = state[0]
+            node = stack[depth - 1]
+            at = cursor[depth - 1]
+            if at == -1:
+                state[0] = depth - 1
+                continue
+            before = NP[node] if at == -2 else XN[at]
+            if before == -1 and (window < 0 or start[NE[node]] >= limit):
+                m, n = state[1], state[2]
+                if m + 1 >= offsets.shape[0] or n + depth > events.shape[0]:
+                    return f
+                for d in range(depth - 1, -1, -1):
+                    # A node without a component only joins histories.
+                    if NC[stack[d]] >= 0:
+                        events[n] = NE[stack[d]]
+                        codes[n] = NC[stack[d]]
+                        n += 1
+                offsets[m + 1] = n
+                state[1] = m + 1
+                state[2] = n
+            cursor[depth - 1] = NM[node] if at == -2 else XX[at]
+            if before >= 0 and (window < 0 or NT[before] >= limit):
+                stack[depth] = before
+                cursor[depth] = -2
+                state[0] = depth + 1
+    return nf
+
+
+def count(
+    stop: NDArray[Any],
+    nf: int,
+    OUT: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+    start: NDArray[Any],
+    window: int,
+    stack: NDArray[Any],
+    cursor: NDArray[Any],
+    total: NDArray[Any],
+    ways: NDArray[Any],
+    earliest: NDArray[Any],
+    value: NDArray[Any],
+    fork: NDArray[Any],
+    stamp: NDArray[Any],
+    each: NDArray[Any],
+) -> int:
+    """How many matches end at each of the nodes `OUT[:nf]`, without writing them out; MANY if they are too many.
+
+    The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
+    same for every final node; the others are counted again for each, every `fork` once: from there on the way back is
+    not one to a single predecessor. The number of nodes that were looked at.
+    """
+    looked = int(NE.shape[0])
+    for node in range(NE.shape[0]):
+        if NP[node] >= 0 and NM[node] == -1:
+            fork[node] = fork[NP[node]]
+            ways[node] = ways[NP[node]]
+            earliest[node] = earliest[NP[node]]
+            continue
+        fork[node] = node
+        ways[node] = 0
+        earliest[node] = INT_MAX
+        at = -2
+        while at != -1:
+            before = NP[node] if at == -2 else XN[at]
+            at = NM[node] if at == -2 else XX[at]
+            if before >= 0:
+                ways[node] = plus(ways[node], ways[before])
+                earliest[node] = min(earliest[node], earliest[before])
+            elif before == -1:
+                ways[node] = plus(ways[node], 1)
+                earliest[node] = min(earliest[node], start[NE[node]])
+            else:
+                # A history that was thrown away because it had expired.
+                earliest[node] = INT_MIN
+    for f in range(nf):
+        if stopped(stop):
+            break
+        limit = start[NE[OUT[f]]] - window
+        if window < 0 or earliest[OUT[f]] >= limit:
+            each[f] = ways[OUT[f]]
+            continue
+        depth = 0
+        stack[0] = fork[OUT[f]]
+        cursor[0] = -2
+        total[0] = 0
+        while depth >= 0:
+            node = stack[depth]
+            at = cursor[depth]
+            if at == -1:
+                looked += 1
+                value[node] = total[depth]
+                stamp[node] = f
+                depth -= 1
+                if depth >= 0:
+                    total[depth] = plus(total[depth], value[node])
+                continue
+            before = NP[node] if at == -2 else XN[at]
+            cursor[depth] = NM[node] if at == -2 else XX[at]
+            if before == -1:
+                if start[NE[node]] >= limit:
+                    total[depth] = plus(total[depth], 1)
+            elif before >= 0 and NT[before] >= limit:
+                if earliest[before] >= limit:
+                    total[depth] = plus(total[depth], ways[before])
+                elif stamp[fork[before]] == f:
+                    total[depth] = plus(total[depth], value[fork[before]])
+                else:
+                    depth += 1
+                    stack[depth] = fork[before]
+                    cursor[depth] = -2
+                    total[depth] = 0
+        each[f] = value[fork[OUT[f]]]
+    return looked
+
+
+def split(
+    order: NDArray[Any],
+    offsets: NDArray[Any],
+    events: NDArray[Any],
+    codes: NDArray[Any],
+    variable_of: NDArray[Any],
+    rows: NDArray[Any],
+    out_offsets: NDArray[Any],
+    out_rows: NDArray[Any],
+) -> None:
+    """Write the matches `order` variable by variable: the rows of each one's events, and where those of a match are."""
+    variables = out_offsets.shape[0]
+    at = np.zeros(variables, np.int64)
+    for k in range(order.shape[0]):
+        m = order[k]
+        for e in range(offsets[m], offsets[m + 1]):
+            at[variable_of[codes[e]]] += 1
+        for v in range(variables):
+            out_offsets[v, k + 1] = at[v]
+    base = 0
+    for v in range(variables):
+        total = at[v]
+        for k in range(order.shape[0]):
+            out_offsets[v, k + 1] += base
+        out_offsets[v, 0] = base
+        at[v] = base
+        base += total
+    for k in range(order.shape[0]):
+        m = order[k]
+        for e in range(offsets[m], offsets[m + 1]):
+            v = variable_of[codes[e]]
+            out_rows[at[v]] = rows[events[e]]
+            at[v] += 1
+
+
+def is_later(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
+    """Whether match `a` is later than `b`: by the last variable first, and of each list by its last event first."""
+    for back in range(offsets.shape[0]):
+        v = offsets.shape[0] - 1 - back
+        i, j = offsets[v, a + 1] - 1, offsets[v, b + 1] - 1
+        while i >= offsets[v, a] and j >= offsets[v, b]:
+            if events[i] != events[j]:
+                return bool(events[i] > events[j])
+            i -= 1
+            j -= 1
+        if i >= offsets[v, a] or j >= offsets[v, b]:
+            return bool(i >= offsets[v, a])
+    return False
+
+
+def latest_matches(last: NDArray[Any], offsets: NDArray[Any], events: NDArray[Any], best: NDArray[Any]) -> None:
+    """For each event the latest of the matches that it is the `last` event of, -1 if there is none."""
+    for m in range(last.shape[0]):
+        if best[last[m]] < 0 or is_later(m, best[last[m]], offsets, events):
+            best[last[m]] = m
+
+
+def sweep(
+    nums: NDArray[Any],
+    now: int,
+    window: int,
+    by_count: bool,
+    COUNT: NDArray[Any],
+    RT: NDArray[Any],
+    RX: NDArray[Any],
+    FREE: NDArray[Any],
+    P_head: NDArray[Any],
+    P_live: NDArray[Any],
+) -> None:
+    """Free the runs whose window has passed, also those of partitions that get no more events.
+
+    A window is measured in time, or `by_count` in the events that a partition has had.
+    """
+    for g in range(P_head.shape[0]):
+        r = P_head[g]
+        P_head[g] = -1
+        P_live[g] = 0
+        while r >= 0:
+            after = RX[r]
+            if (COUNT[g] if by_count else now) - RT[r] > window:
+                FREE[nums[2]] = r
+                nums[2] += 1
+                nums[4] -= 1
+            else:
+                RX[r] = P_head[g]
+                P_head[g] = r
+                P_live[g] += 1
+            r = after
+
+
+def collect(
+    nums: NDArray[Any],
+    RN: NDArray[Any],
+    RX: NDArray[Any],
+    P_head: NDArray[Any],
+    NE: NDArray[Any],
+    NP: NDArray[Any],
+    NC: NDArray[Any],
+    NT: NDArray[Any],
+    NM: NDArray[Any],
+    XN: NDArray[Any],
+    XX: NDArray[Any],
+    place: NDArray[Any],
+    X2: NDArray[Any],
+    limit: int,
+    limits: NDArray[Any],
+    window: int,
+    part: NDArray[Any],
+    start: NDArray[Any],
+) -> int:
+    """Keep the nodes and edges that a run can reach and that start no earlier than `limit`; the least event kept.
+
+    With a `window`, which is one of places, each partition has its own limit, written to `limits`: what a run takes
+    next comes after all that the runs of its partition have taken. Without, there is one for all. A node comes after
+    those it leads back to, so one pass backwards marks them with whose limit is theirs, and one forwards moves them.
+    """
+    n = nums[0]
+    for node in range(n):
+        place[node] = -1
+    for g in range(limits.shape[0]):
+        limits[g] = limit
+    for g in range(P_head.shape[0]):
+        r = P_head[g]
+        while r >= 0:
+            node = RN[r]
+            place[node] = 0
+            if window >= 0:
+                p = part[NE[node]]
+                limits[p] = max(limits[p], start[NE[node]] - window)
+                place[node] = p
+            r = RX[r]
+    for node in range(n - 1, -1, -1):
+        p = place[node]
+        if p >= 0:
+            limit = limits[p]
+            before = NP[node]
+            if before >= 0 and NT[before] >= limit:
+                place[before] = p
+            edge = NM[node]
+            while edge >= 0:
+                before = XN[edge]
+                if before >= 0 and NT[before] >= limit:
+                    place[before] = p
+                edge = XX[edge]
+    kept, edges, least = 0, 0, INT_MAX
+    for node in range(n):
+        if place[node] < 0:
+            continue
+        place[node] = kept
+        NE[kept] = NE[node]
+        NC[kept] = NC[node]
+        NT[kept] = NT[node]
+        least = min(least, NE[node])
+        before = NP[node]
+        NP[kept] = before if before < 0 else (place[before] if place[before] >= 0 else -3)
+        edge = NM[node]
+        NM[kept] = -1
+        while edge >= 0:
+            before = XN[edge]
+            if before == -1 or (before >= 0 and place[before] >= 0):
+                # Into a second array: the edges of one node do not lie together.
+                X2[0, edges] = before if before < 0 else place[before]
+                X2[1, edges] = NM[kept]
+                NM[kept] = edges
+                edges += 1
+            edge = XX[edge]
+        kept += 1
+    for edge in range(edges):
+        XN[edge] = X2[0, edge]
+        XX[edge] = X2[1, edge]
+    for g in range(P_head.shape[0]):
+        r = P_head[g]
+        while r >= 0:
+            RN[r] = place[RN[r]]
+            r = RX[r]
+    nums[0] = kept
+    nums[1] = edges
+    return least
+
+
+def rehead(n: int, ids: NDArray[Any], following: NDArray[Any], head: NDArray[Any]) -> None:
+    """Link the partial matches `[:n]` of each key, the newest first."""
+    for g in range(head.shape[0]):
+        head[g] = -1
+    for q in range(n):
+        if ids[q] >= 0:
+            following[q] = head[ids[q]]
+            head[ids[q]] = q

@@ -1,0 +1,135 @@
+"""Sequences of which order and window alone join the events: counted and written out from the input buffers.
+
+Compiled once for all queries, like `augury.native.buffer`; the functions of the prelude are there by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from augury.native.counting import plus, times
+from augury.native.prelude import lower_bound, stopped
+
+
+def count_sequences(
+    stop: NDArray[Any],
+    i0: int,
+    mask: NDArray[Any],
+    rank: NDArray[Any],
+    clock: NDArray[Any],
+    span: int,
+    A: NDArray[Any],
+    R: NDArray[Any],
+    c: NDArray[Any],
+    F: NDArray[Any],
+    each: NDArray[Any],
+) -> int:
+    """How many sequences of one event for each bit of `mask` there are that end with event `i0` or a later one.
+
+    `each` gets their number for each event. Numbers that are too great are MANY.
+
+    Concurrent events are a matrix that leads from "the first j are bound" to one more; the product over the groups of a
+    window tells the number of ways. It slides as a queue made of two stacks: F has, for each group of the older half,
+    the first row of the product from it to the middle, A is the product of the newer half.
+    """
+    n, k = mask.shape[0], A.shape[0]
+    lo, middle, at, total = 0, 0, 0, 0
+    for s in range(k):
+        for q in range(k):
+            A[s, q] = 1 if s == q else 0
+    while at < n and not stopped(stop):
+        end = at + 1
+        while end < n and rank[end] == rank[at]:
+            end += 1
+        while span >= 0 and lo < at and clock[lo] < clock[at] - span:
+            lo += 1
+        if lo >= middle:
+            # The older half is used up: what is left of the newer one takes its place.
+            middle = at
+            for s in range(k):
+                for q in range(k):
+                    A[s, q] = 1 if s == q else 0
+                    R[s, q] = 1 if s == q else 0
+            x = at - 1
+            while x >= lo:
+                first = x
+                while first > lo and rank[first - 1] == rank[x]:
+                    first -= 1
+                for s in range(k):
+                    c[s] = 0
+                    for e in range(first, x + 1):
+                        c[s] += (mask[e] >> s) & 1
+                for s in range(k - 1):
+                    for q in range(k):
+                        R[s, q] = plus(R[s, q], times(c[s], R[s + 1, q]))
+                for e in range(first, x + 1):
+                    for q in range(k):
+                        F[e, q] = R[0, q]
+                x = first - 1
+        for s in range(k):
+            c[s] = 0
+            for e in range(at, end):
+                c[s] += (mask[e] >> s) & 1
+        ends = 0
+        for e in range(max(at, i0), end):
+            ends += (mask[e] >> (k - 1)) & 1
+        if ends > 0:
+            ways = 0
+            for s in range(k):
+                start = F[lo, s] if lo < middle else (1 if s == 0 else 0)
+                ways = plus(ways, times(start, A[s, k - 1]))
+            total = plus(total, times(ways, ends))
+            for e in range(max(at, i0), end):
+                each[e] = ways * ((mask[e] >> (k - 1)) & 1)
+        for q in range(k - 1, 0, -1):
+            for s in range(k):
+                A[s, q] = plus(A[s, q], times(A[s, q - 1], c[q - 1]))
+        at = end
+    return total
+
+
+def write_sequences(
+    stop: NDArray[Any],
+    starts: NDArray[Any],
+    E: NDArray[Any],
+    R: NDArray[Any],
+    T: NDArray[Any],
+    span: int,
+    at: NDArray[Any],
+    out: NDArray[Any],
+) -> int:
+    """Write sequences of one event of each buffer into the rows of `out`, from the last component backwards.
+
+    Buffer b is `[starts[b]:starts[b + 1]]`. `at[:k]` are the positions of the current sequence, the last component
+    first, and `at[k]` is how many of them are set: where to go on when `out` is full. It is -1 when there are no more.
+    """
+    k = starts.shape[0] - 1
+    rows = 0
+    depth = at[k]
+    while depth >= 0:
+        b = k - 1 - depth
+        if depth == 0:
+            if at[0] >= starts[b + 1]:
+                depth = -1
+                break
+        elif at[depth] < starts[b] or (span >= 0 and T[at[depth]] < T[at[0]] - span):
+            depth -= 1
+            at[depth] += 1 if depth == 0 else -1
+            if stopped(stop):
+                break
+            continue
+        if depth < k - 1:
+            # The next component before it: its latest event of a lower rank.
+            depth += 1
+            at[depth] = lower_bound(R, starts[b - 1], starts[b], R[at[depth - 1]]) - 1
+            continue
+        if rows == out.shape[0]:
+            break
+        for d in range(k):
+            out[rows, k - 1 - d] = E[at[d]]
+        rows += 1
+        at[depth] += 1 if depth == 0 else -1
+    at[k] = depth
+    return rows

@@ -1,0 +1,61 @@
+"""The generated Python of one kernel, and the name it is known by."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import numpy.typing as npt
+
+PRELUDE = ("prelude.py", "prelude_search.py", "prelude_lists.py")
+
+FORMAT = 2
+"""Raised when the same text comes to mean something else, such as a new duty of `kernel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """A module of plain functions, those for compilation decorated with `@kernel`; made by `kernel_source`.
+
+    `entries` are the functions a host calls; the text may call the functions of the prelude by name. The same plan
+    gives the same bytes, hence the same `fingerprint`.
+    """
+
+    text: str
+    entries: tuple[str, ...]
+    fingerprint: str
+    ranks_strings: bool
+    """Whether strings are compared by more than equality."""
+    sets: tuple[npt.NDArray[Any], ...] = field(default=(), compare=False, repr=False)
+    """Sets of values that functions take as arguments: other values need no other code."""
+
+
+def kernel_source(
+    text: str, entries: tuple[str, ...], sets: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
+) -> KernelSource:
+    """Name `text` by everything that decides what it computes: itself, its entries and the prelude.
+
+    >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
+    >>> len(source.fingerprint), source == kernel_source(source.text, source.entries)
+    (64, True)
+    """
+    if not text.replace("\n", "").isprintable():
+        raise ValueError("generated code holds a character that is not printable")
+    parts = json.dumps([FORMAT, *prelude().values(), entries, text])
+    digest = hashlib.sha256(parts.encode()).hexdigest()
+    return KernelSource(text, entries, digest, "string_rank[" in text, tuple(sets.values()))
+
+
+@functools.cache
+def prelude() -> Mapping[str, str]:
+    """The Python source of the prelude by file, as the parts of one module: what they import is in the others."""
+    folder = files("augury.native")
+    texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in PRELUDE}
+    return {name: re.sub(r"^from augury\..*$", "", text, flags=re.M) for name, text in texts.items()}
