@@ -64,8 +64,6 @@ demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pi
 	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
 
 docs: $(READY) ## build the documentation as a site in build/docs, without network; warnings are errors
-	@$(BIN)/python -c 'import sphinx, myst_parser, pydata_sphinx_theme' 2>/dev/null || \
-		$(PIP) --no-build-isolation --editable '.[docs]'
 	@$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs build/docs
 	@echo "build/docs/site.html"
 

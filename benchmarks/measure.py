@@ -139,13 +139,8 @@ class Stopwatch:
         self._entries = entries
         self.spent: dict[str, float] = {}
 
-    @property
-    def warming_up(self) -> bool:
-        return bool(self._entries.warming_up)
-
-    @property
-    def plain(self) -> bool:
-        return bool(self._entries.plain)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._entries, name)
 
     def __call__(self, entry: str, *arguments: Any) -> Any:
         return self._timed(entry, self._entries, entry, *arguments)

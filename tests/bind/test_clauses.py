@@ -95,7 +95,7 @@ def test_window(bound: Any, within: str, unit: str, window: Window) -> None:
 )
 def test_impossible_window(codes: Any, within: str, expected: list[str]) -> None:
     parameters = {
-        "text": "1 hour",
+        "text": "an hour",
         "yes": True,
         "back": timedelta(-1),
         "minus": -1,

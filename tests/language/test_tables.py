@@ -101,7 +101,7 @@ def test_families_that_cannot_run_a_row_say_why(case: Case) -> None:
     for plan, reason in refusals(case).items():
         with pytest.raises(augury.UnsupportedPlan) as refused:
             augury.compile(case.query, schema, plan=plan, loss=LOSS[case.file])
-        assert str(refused.value) == f"plan `{plan}` cannot run this query: {reason}"
+        assert str(refused.value) == f"error[A612]: plan `{plan}` cannot run this query: {reason}"
 
 
 def sample(plan: str, size: int) -> list[Case]:

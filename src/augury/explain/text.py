@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from augury.arguments import shown
 from augury.codegen.eager.nfa import EagerNfaSource
 from augury.codegen.lazy.source import LazyChainSource
 from augury.codegen.linked.chains import LinkedSource
@@ -32,7 +31,7 @@ from augury.plan import (
     LossyPlan,
     ReferencePlan,
 )
-from augury.printable import printable
+from augury.printable import one_line, printable
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -65,9 +64,9 @@ def explain_text(compiled: CompiledQuery, stage: str, counters: Mapping[str, int
     return printable(text)
 
 
-def unknown_stage(stage: object) -> HostError:
+def unknown_stage(stage: str) -> HostError:
     """A stage that there is not."""
-    return HostError("A523", f"there is no stage {shown(stage)}", f"stages are {names(STAGES)}")
+    return HostError("A523", f"there is no stage `{one_line(stage, 80)}`", f"stages are {names(STAGES)}")
 
 
 def _bound(query: BoundQuery) -> str:

@@ -311,8 +311,6 @@ def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statisti
 def query_source(query: str | os.PathLike[str]) -> Source:
     """The query text; a path names the file that holds it."""
     if isinstance(query, str):
-        if not arguments.encodable(query):
-            raise HostError("A561", "the query of the call cannot be read: it holds a lone surrogate, which is no text")
         return Source(query)
     if not isinstance(query, os.PathLike):
         raise arguments.unusable("query", "the text of a query, or a Path to a file that holds it", query)
