@@ -85,6 +85,7 @@ def test_a_worker_dies_in_the_middle_of_a_batch_that_is_split_by_time(machines: 
     assert len(attempts(tmp_path)) > PARTS, "nothing had to be done again"
 
 
+@pytest.mark.slow
 @pytest.mark.needs("streams")
 def test_a_worker_dies_inside_a_micro_batch(machines: Cluster, tmp_path: Path) -> None:
     assert run(machines.master, tmp_path, "stream", on=machines) == expected("stream")

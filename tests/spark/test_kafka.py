@@ -128,6 +128,7 @@ def test_from_kafka_to_kafka(kafka: Broker, tmp_path: Path) -> None:
     assert max(found.values()) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.needs("streaming pipelines")
 def test_from_files_to_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()

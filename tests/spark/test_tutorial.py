@@ -12,6 +12,7 @@ from tests.pages import run_page
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 
 
+@pytest.mark.needs("streams")
 def test_the_tutorial_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("bokeh")
     monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury.testing.ugly import RAN, UglyCase, literal, quoted, ugly_cases
-from tests.spark.comparing import local_rows, rows_of
+from tests.spark.comparing import frame_of, local_rows, rows_of
 
 COLUMNS = ("a.b", "low-speed", "`", "x'; DROP TABLE events --", "*", "{0}", "速度", "__init__")
 VALUE = f"bob\r                __builtins__.update({RAN}=True)#' OR 1=1 --"
@@ -39,7 +39,7 @@ def found_locally(column: str) -> Counter[str]:
 
 @pytest.mark.parametrize("column", COLUMNS[:4])
 def test_a_frame(spark: SparkSession, column: str) -> None:
-    frame = spark.createDataFrame(table(column))
+    frame = frame_of(spark, table(column))
     matches = augury.spark.match(frame, query(column), parameters={"who": "`${x}"})
     assert rows_of(matches) == found_locally(column)
     assert RAN not in vars(builtins)
@@ -52,9 +52,10 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
     assert rows_of(augury.spark.match(frame, query(column), parameters={"who": "`${x}"})) == found_locally(column)
 
 
+@pytest.mark.needs("PARTITION BY in a call")
 @pytest.mark.parametrize("column", COLUMNS[:2])
 def test_a_table_function(spark: SparkSession, column: str) -> None:
-    frame = spark.createDataFrame(table(column))
+    frame = frame_of(spark, table(column))
     frame.createOrReplaceTempView("ugly")
     augury.spark.register(spark, "ugly_pairs", query(column), frame, parameters={"who": "`${x}"})
     assert rows_of(spark.sql("SELECT * FROM ugly_pairs(TABLE(ugly))")) == found_locally(column)
@@ -65,7 +66,7 @@ def test_a_list_too_long_for_a_plan_of_comparisons(spark: SparkSession) -> None:
     text = f"PATTERN SEQ(A a, B b) WHERE b.name IN ({names}) AND a.name NOT IN ({names}) WITHIN 4 seconds"
     expected = local_rows(table("name"), text, plan="reference")
     assert expected
-    assert rows_of(augury.spark.match(spark.createDataFrame(table("name")), text)) == expected
+    assert rows_of(augury.spark.match(frame_of(spark, table("name")), text)) == expected
 
 
 @pytest.mark.slow
@@ -77,6 +78,6 @@ def test_a_list_too_long_for_a_plan_of_comparisons(spark: SparkSession) -> None:
 )
 @given(ugly_cases(["lazy-chain", "eager-nfa", "event-sets"]))
 def test_any_names(spark: SparkSession, case: UglyCase) -> None:
-    found = rows_of(augury.spark.match(spark.createDataFrame(case.events), case.query, **case.options))
+    found = rows_of(augury.spark.match(frame_of(spark, case.events), case.query, **case.options))
     assert found == local_rows(case.events, case.query, plan="reference", **case.options)
     assert RAN not in vars(builtins)
