@@ -70,8 +70,8 @@ docs: $(READY) ## build the documentation as a site in build/docs, without netwo
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
 
-test-slow: $(READY) ## run the slow tests alone: clusters, Kafka, kill -9, compiled properties
-	@$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE)
+test-slow: $(READY) ## run the slow tests alone: clusters, Kafka, kill -9, compiled properties; SLOW=FOLDERS for some
+	@$(BIN)/python -m pytest -q -m slow $(SIDE_BY_SIDE) $(SLOW)
 
 smoke: $(READY) ## run a few tests of every part, to see that this machine and this Python are fine
 	@$(BIN)/python -m pytest -q -m "not slow" $(SMOKE)
