@@ -32,7 +32,7 @@ STOP = 15
 """The cell of a kernel's `nums` that tells it to come back at once."""
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-"""Bytes of the units that sizes are written in; TiB are rarely budgets of one process."""
+"""Bytes of the units that sizes are written in."""
 
 
 Result = TypeVar("Result")
