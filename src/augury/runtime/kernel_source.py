@@ -38,7 +38,11 @@ class KernelSource:
 
 
 def kernel_source(
-    text: str, entries: tuple[str, ...], sets: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
+    text: str,
+    entries: tuple[str, ...],
+    sets: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
+    *,
+    ranks_strings: bool = False,
 ) -> KernelSource:
     """Name `text` by everything that decides what it computes: itself, its entries and the prelude.
 
@@ -50,7 +54,7 @@ def kernel_source(
         raise ValueError("generated code holds a character that is not printable")
     parts = json.dumps([FORMAT, *prelude().values(), entries, text])
     digest = hashlib.sha256(parts.encode()).hexdigest()
-    return KernelSource(text, entries, digest, "string_rank[" in text, tuple(sets.values()))
+    return KernelSource(text, entries, digest, ranks_strings, tuple(sets.values()))
 
 
 @functools.cache

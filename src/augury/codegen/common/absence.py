@@ -223,11 +223,11 @@ class _Absences:
                     return self.columns.at(column, type, event)
                 case ListLength(variable):
                     k = self._number(variable)
-                    return Code(f"(V_offsets[{k}, m + 1] - V_offsets[{k}, m])", "i")
+                    return Code(f"(V_offsets[{k}, m + 1] - V_offsets[{k}, m])", "i", reads=("V_offsets",))
                 case Aggregate():
                     raise AssertionError("the planner refuses aggregates in conditions on negated events")
 
-        return true(c.expr, read, self.constants)
+        return true(c.expr, read, self.constants).value
 
     @property
     def _positive(self) -> list[str]:

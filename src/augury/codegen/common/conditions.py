@@ -38,7 +38,7 @@ class Conditions:
 
     @staticmethod
     def text(c: Conjunct, at: Place) -> str:
-        return true(c.expr, at.read, at.constants)
+        return true(c.expr, at.read, at.constants).value
 
     def take(self, out: Lines, name: str, run: str, *, begins: bool) -> None:
         """Statements that set `name` to false when event i cannot join the component."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.ir.functions import BUILTINS
-from augury.ir.predicate import Call, Conjunct, Expr, Literal, Member, walk
+from augury.ir.predicate import Call, Compare, Conjunct, Expr, Literal, Member, walk
 from augury.plan import Component
 from augury.runtime.identifiers import function_identifiers
 from augury.schema import ColumnType, Kind
@@ -52,7 +52,8 @@ class Constants:
     """The constants of one kernel; made by `constants_of`.
 
     `strings` are the first entries of its dictionary, so that a string is its place there. `functions` are identifiers
-    of registered functions by name, `arrays` hold the sets.
+    of registered functions by name, `arrays` hold the sets; `ranks_strings` says whether a conjunct asks which of two
+    strings comes first, for which their order has to be known.
     """
 
     strings: tuple[str, ...]
@@ -60,6 +61,7 @@ class Constants:
     functions: Mapping[str, str]
     sets: Mapping[Key, ValueSet]
     arrays: Mapping[str, npt.NDArray[Any]]
+    ranks_strings: bool
 
     def code(self, string: str) -> int:
         """The dictionary code of a type name or a literal."""
@@ -75,6 +77,7 @@ def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct])
     """The constants of all conjuncts; type names are the first strings."""
     strings: dict[str, None] = {t: None for c in components for t in c.types}
     keys: dict[Key, None] = {}
+    ranks_strings = False
     for conjunct in conjuncts:
         for e in walk(conjunct.expr):
             match e:
@@ -83,6 +86,8 @@ def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct])
                 case Member():
                     strings |= {i.value: None for i in e.listed if isinstance(i.value, str)}
                     keys |= dict.fromkeys(_split(e)[0])
+                case Compare(operator, left, right):
+                    ranks_strings |= orders_strings(operator, kind_of(left.type), kind_of(right.type))
                 case _:
                     pass
     codes = {string: code for code, string in enumerate(strings)}
@@ -96,7 +101,12 @@ def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct])
         ends[array] += len(items)
         parts[array].append(items)
     arrays = {name: np.concatenate(some) for name, some in parts.items() if some}
-    return Constants(tuple(strings), codes, function_identifiers(functions_of(conjuncts)), sets, arrays)
+    return Constants(tuple(strings), codes, function_identifiers(functions_of(conjuncts)), sets, arrays, ranks_strings)
+
+
+def orders_strings(operator: str, left: str, right: str) -> bool:
+    """Whether a comparison of values of these kinds asks which of two strings comes first."""
+    return left == right == "s" and operator not in ("=", "!=")
 
 
 def functions_of(conjuncts: Iterable[Conjunct]) -> dict[str, tuple[str, ...]]:

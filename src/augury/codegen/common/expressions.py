@@ -2,16 +2,16 @@
 
 Null is part of the value where it can be: NaN for floats, -1 for strings (which are dictionary codes). Integers and
 booleans carry a second expression that says whether they are null. Logic is three-valued, so a predicate has two
-texts: when it is true, and when it is false.
+texts: when it is true, and when it is false. Every text comes with what it reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
-from augury.codegen.common.constants import FLOATS, Constants, ValueSet, kind_of
+from augury.codegen.common.constants import FLOATS, Constants, ValueSet, kind_of, orders_strings
 from augury.codegen.common.naming import constant
 from augury.ir.functions import BUILTINS
 from augury.ir.normal_form import OPPOSITE
@@ -33,7 +33,7 @@ from augury.ir.predicate import (
 )
 from augury.schema import FLOAT, ColumnType, Kind
 
-__all__ = ["NEVER", "Code", "Leaf", "Read", "false", "kind_of", "true", "value"]
+__all__ = ["NEVER", "Code", "Leaf", "Read", "false", "kind_of", "read_by", "true", "value"]
 
 NEVER = ""
 """The null text of what is never null."""
@@ -41,11 +41,16 @@ NEVER = ""
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A value as text; `kind` is `i`nteger, `f`loat, `s`tring code, `b`oolean or `l`ist (then `value` is the event)."""
+    """A value as text; `kind` is `i`nteger, `f`loat, `s`tring code, `b`oolean or `l`ist (then `value` is the event).
+
+    `reads` are the arrays and local variables with data of events that the text mentions, each once (the cells of a run
+    are not among them): whoever writes a statement around it asks here what has to be loaded, not the text.
+    """
 
     value: str
     kind: str
     null: str = NEVER
+    reads: tuple[str, ...] = ()
 
     def is_null(self) -> str:
         match self.kind:
@@ -55,9 +60,6 @@ class Code:
                 return f"({self.value} < 0)"
             case _:
                 return self.null or "False"
-
-    def renamed(self, rename: Callable[[str], str]) -> Code:
-        return Code(rename(self.value), self.kind, rename(self.null))
 
     def as_float(self) -> str:
         if self.kind == "f":
@@ -70,13 +72,22 @@ Read: TypeAlias = "Callable[[Leaf], Code]"
 """How a piece of a run, or of an event, is read at the place the text is for."""
 
 
-def true(e: Expr, read: Read, constants: Constants) -> str:
-    """Text that is true iff `e` is."""
+def read_by(codes: Iterable[Code]) -> tuple[str, ...]:
+    """What any of these texts reads, in the order they mention it.
+
+    >>> read_by([Code("x < y", "b", reads=("x", "y")), Code("y > z", "b", reads=("y", "z"))])
+    ('x', 'y', 'z')
+    """
+    return tuple(dict.fromkeys(name for code in codes for name in code.reads))
+
+
+def true(e: Expr, read: Read, constants: Constants) -> Code:
+    """A test that holds iff `e` is true; never null."""
     match e:
         case And(operands):
-            return _join(" and ", (true(o, read, constants) for o in operands))
+            return _join(" and ", [true(o, read, constants) for o in operands])
         case Or(operands):
-            return _join(" or ", (true(o, read, constants) for o in operands))
+            return _join(" or ", [true(o, read, constants) for o in operands])
         case Not(operand):
             return false(operand, read, constants)
         case Compare(operator, left, right):
@@ -87,19 +98,20 @@ def true(e: Expr, read: Read, constants: Constants) -> str:
             found = [_known(wanted, _among(wanted, s)) for s in sets]
             return _join(" or ", [*found, *(_compare("=", wanted, value(i, read, constants)) for i in items)])
         case IsNull(operand):
-            return value(operand, read, constants).is_null()
+            code = value(operand, read, constants)
+            return _test(code.is_null(), code)
         case _:
             code = value(e, read, constants)
-            return _unless(code.null, f"{code.value} != 0")
+            return _test(_unless(code.null, f"{code.value} != 0"), code)
 
 
-def false(e: Expr, read: Read, constants: Constants) -> str:
-    """Text that is true iff `e` is false, which is not the same as not true."""
+def false(e: Expr, read: Read, constants: Constants) -> Code:
+    """A test that holds iff `e` is false, which is not the same as not true; never null."""
     match e:
         case And(operands):
-            return _join(" or ", (false(o, read, constants) for o in operands))
+            return _join(" or ", [false(o, read, constants) for o in operands])
         case Or(operands):
-            return _join(" and ", (false(o, read, constants) for o in operands))
+            return _join(" and ", [false(o, read, constants) for o in operands])
         case Not(operand):
             return true(operand, read, constants)
         case Compare(operator, left, right):
@@ -107,13 +119,14 @@ def false(e: Expr, read: Read, constants: Constants) -> str:
         case Member(operand):
             wanted = value(operand, read, constants)
             sets, items = constants.value_sets(e)
-            missing = [_known(wanted, f"not {_among(wanted, s)}") for s in sets]
+            missing = [_known(wanted, _among(wanted, s), negated=True) for s in sets]
             return _join(" and ", [*missing, *(_compare("!=", wanted, value(i, read, constants)) for i in items)])
         case IsNull(operand):
-            return f"not {value(operand, read, constants).is_null()}"
+            code = value(operand, read, constants)
+            return _test(f"not {code.is_null()}", code)
         case _:
             code = value(e, read, constants)
-            return _unless(code.null, f"{code.value} == 0")
+            return _test(_unless(code.null, f"{code.value} == 0"), code)
 
 
 def value(e: Expr, read: Read, constants: Constants) -> Code:
@@ -134,50 +147,61 @@ def value(e: Expr, read: Read, constants: Constants) -> Code:
         case Negate(operand, type):
             return _arithmetic("-", Code("0", "i"), value(operand, read, constants), type)
         case Call(function, arguments, type):
-            return _call(function, [value(a, read, constants) for a in arguments], type, constants)
+            codes = [value(a, read, constants) for a in arguments]
+            return replace(_call(function, codes, type, constants), reads=read_by(codes))
         case Compare() | And() | Or() | Not() | Member() | IsNull():
             yes, no = true(e, read, constants), false(e, read, constants)
-            return Code(f"int({yes})", "b", f"(not ({yes}) and not ({no}))")
+            return Code(f"int({yes.value})", "b", f"(not ({yes.value}) and not ({no.value}))", read_by([yes, no]))
         case _:
             assert_never(e)
 
 
-def _compare(operator: str, left: Code, right: Code) -> str:
+def _test(text: str, *codes: Code) -> Code:
+    """A text that is true or not, made of `codes`."""
+    return Code(text, "b", reads=read_by(codes))
+
+
+def _compare(operator: str, left: Code, right: Code) -> Code:
     kinds = {left.kind, right.kind}
     if kinds == {"s"}:
         known = f"{left.value} >= 0 and {right.value} >= 0"
-        if operator in ("=", "!="):
-            return f"({left.value} {_python(operator)} {right.value} and {known})"
-        return f"({known} and string_rank[{left.value}] {operator} string_rank[{right.value}])"
+        if not orders_strings(operator, left.kind, right.kind):
+            return _test(f"({left.value} {_python(operator)} {right.value} and {known})", left, right)
+        text = f"({known} and string_rank[{left.value}] {operator} string_rank[{right.value}])"
+        return _test(text, left, right, Code("string_rank", "l", reads=("string_rank",)))
     if "f" in kinds:
         x, y = left.as_float(), right.as_float()
         # With NaN on either side every comparison is false, except Python's `!=`.
-        return f"({x} < {y} or {x} > {y})" if operator == "!=" else f"({x} {_python(operator)} {y})"
-    return _unless(_either(left.null, right.null), f"{left.value} {_python(operator)} {right.value}")
+        text = f"({x} < {y} or {x} > {y})" if operator == "!=" else f"({x} {_python(operator)} {y})"
+        return _test(text, left, right)
+    text = f"{left.value} {_python(operator)} {right.value}"
+    return _test(_unless(_either(left.null, right.null), text), left, right)
 
 
-def _among(wanted: Code, items: ValueSet) -> str:
-    """Text that is true iff a value that is not null is one of a set."""
+def _among(wanted: Code, items: ValueSet) -> Code:
+    """A test whether a value that is not null is one of a set."""
     x = wanted.as_float() if items.array == FLOATS else wanted.value
-    return f"in_set({items.array}, {items.first}, {items.end}, {x})"
+    text = f"in_set({items.array}, {items.first}, {items.end}, {x})"
+    return replace(_test(text, wanted), reads=(items.array, *wanted.reads))
 
 
-def _known(wanted: Code, text: str) -> str:
-    """`text`, for a value that is not null."""
-    null = wanted.is_null()
-    return f"({text})" if null == "False" else f"(not {null} and {text})"
+def _known(wanted: Code, test: Code, *, negated: bool = False) -> Code:
+    """`test`, for a value that is not null."""
+    null, text = wanted.is_null(), f"not {test.value}" if negated else test.value
+    return replace(test, value=f"({text})" if null == "False" else f"(not {null} and {text})")
 
 
 def _arithmetic(operator: str, left: Code, right: Code, type: ColumnType) -> Code:
+    reads = read_by([left, right])
     if left.kind == right.kind == "i" and operator != "/":
         null = _either(left.null, right.null)
         match operator:
             case "+" | "-" | "*":
                 name = {"+": "add", "-": "subtract", "*": "multiply"}[operator]
                 overflows = f"{name}_overflows({left.value}, {right.value})"
-                return Code(f"({left.value} {operator} {right.value})", "i", _either(null, overflows))
+                return Code(f"({left.value} {operator} {right.value})", "i", _either(null, overflows), reads)
             case _:
-                return Code(f"remainder({left.value}, {right.value})", "i", _either(null, f"{right.value} == 0"))
+                return Code(f"remainder({left.value}, {right.value})", "i", _either(null, f"{right.value} == 0"), reads)
     x, y = left.as_float(), right.as_float()
     match operator:
         case "/":
@@ -188,8 +212,8 @@ def _arithmetic(operator: str, left: Code, right: Code, type: ColumnType) -> Cod
             text = f"({x} {operator} {y})"
     if type.kind in (Kind.DURATION, Kind.TIMESTAMP):
         # Ticks are whole: a part of a duration is cut off towards zero.
-        return Code(f"whole({text})", "i", f"not_whole({text})")
-    return Code(text, "f")
+        return Code(f"whole({text})", "i", f"not_whole({text})", reads)
+    return Code(text, "f", reads=reads)
 
 
 def _call(function: str, arguments: list[Code], type: ColumnType, constants: Constants) -> Code:
@@ -244,7 +268,7 @@ def _round(arguments: list[Code]) -> Code:
 
 
 def _choose(function: str, arguments: list[Code], type: ColumnType) -> Code:
-    """least, greatest and coalesce, pairwise from the left; null only when all are."""
+    """The text of least, greatest and coalesce, pairwise from the left; null only when all are."""
     result = arguments[0]
     if type == FLOAT:
         text = result.as_float()
@@ -275,5 +299,5 @@ def _unless(null: str, text: str) -> str:
     return f"(not {null} and {text})" if null else f"({text})"
 
 
-def _join(word: str, texts: Iterable[str]) -> str:
-    return f"({word.join(texts)})"
+def _join(word: str, tests: Sequence[Code]) -> Code:
+    return _test(f"({word.join(test.value for test in tests)})", *tests)

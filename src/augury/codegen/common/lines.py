@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -18,6 +18,8 @@ class Line:
     depth: int
     text: str
     why: str
+    reads: tuple[str, ...] = ()
+    """What it reads of what others have to load first; see `Code.reads`."""
 
     def __str__(self) -> str:
         indent = "    " * self.depth
@@ -41,8 +43,10 @@ class Lines:
     lines: list[Line] = field(default_factory=list)
     depth: int = 0
 
-    def add(self, text: str = "", why: str = "") -> None:
+    def add(self, text: str = "", why: str = "", reads: Sequence[str] = ()) -> None:
         r"""A statement, a comment, or both.
+
+        `reads` are names that the statement needs to be loaded before it.
 
         Statements are made of plain ASCII and comments are one line of printable characters
         (`augury.codegen.common.naming.remark`): anything else did not come the way that text of users has to come.
@@ -55,18 +59,31 @@ class Lines:
             raise ValueError(f"not a statement: {text!r}")
         if not why.isprintable():
             raise ValueError(f"not a comment: {why!r}")
-        self.lines.append(Line(self.depth, text, why))
+        self.lines.append(Line(self.depth, text, why, tuple(reads)))
 
     def comment(self, text: str = "") -> None:
         """A line that is a comment alone."""
         self.add(why=text or " ")
 
     @contextmanager
-    def block(self, head: str, why: str = "") -> Iterator[None]:
-        self.add(head, why)
+    def block(self, head: str, why: str = "", reads: Sequence[str] = ()) -> Iterator[None]:
+        """A statement with others inside it."""
+        self.add(head, why, reads)
         self.depth += 1
         yield
         self.depth -= 1
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What the statements read, each name once, in the order of the lines.
+
+        >>> out = Lines()
+        >>> out.add("x = a + b", reads=("a", "b"))
+        >>> out.add("y = b", reads=("b",))
+        >>> out.reads
+        ('a', 'b')
+        """
+        return tuple(dict.fromkeys(name for line in self.lines for name in line.reads))
 
     @property
     def code(self) -> str:

@@ -107,17 +107,19 @@ class Columns:
     names: Mapping[str, str]
 
     def at(self, column: str, type: ColumnType, event: str) -> Code:
-        """A column at an event."""
+        """A column at an event; if that is a variable of the kernel and no more, it is read as well."""
         x = self.names[column]
+        null, at = f"({x}_null[{event}] != 0)", (event,) if event.isidentifier() else ()
         match type.kind:
             case Kind.FLOAT | Kind.STRING:
-                return Code(f"{x}[{event}]", kind_of(type))
+                return Code(f"{x}[{event}]", kind_of(type), reads=(x, *at))
             case Kind.LIST:
-                return Code(f"{x}_offsets, {x}_values, {x}_null, {event}", "l", f"({x}_null[{event}] != 0)")
+                arrays = (f"{x}_offsets", f"{x}_values", f"{x}_null")
+                return Code(f"{', '.join(arrays)}, {event}", "l", null, (*arrays, *at))
             case Kind.NULL | Kind.OTHER:
-                return Code("0", "i", f"({x}_null[{event}] != 0)")
+                return Code("0", "i", null, (f"{x}_null", *at))
             case _:
-                return Code(f"{x}[{event}]", kind_of(type), f"({x}_null[{event}] != 0)")
+                return Code(f"{x}[{event}]", kind_of(type), null, (f"{x}_null", x, *at))
 
 
 @dataclass(frozen=True, slots=True)

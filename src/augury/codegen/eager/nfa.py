@@ -127,7 +127,7 @@ class _Emitter:
         )
         entries = ("advance", *(("absent", "fits") if negated else ()))
         return EagerNfaSource(
-            kernel_source(f"{self.out}\n", entries, self.constants.arrays),
+            kernel_source(f"{self.out}\n", entries, self.constants.arrays, ranks_strings=self.constants.ranks_strings),
             self.specs,
             self.constants.strings,
             max(1, len(self.vector.integers)),

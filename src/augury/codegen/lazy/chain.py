@@ -65,7 +65,9 @@ class _Emitter(Lists):
         names = ("store", "tally", *(e.name for e in self.entries), *(("absent", "fits") if negated else ()))
         variables = [c.variable for b in self.plan.branches for c in b.components]
         return LazyChainSource(
-            source=kernel_source(f"{self.out}\n".lstrip("\n"), names, self.constants.arrays),
+            source=kernel_source(
+                f"{self.out}\n".lstrip("\n"), names, self.constants.arrays, ranks_strings=self.constants.ranks_strings
+            ),
             specs=self.specs,
             strings=self.constants.strings,
             layout=self.layout,

@@ -157,7 +157,7 @@ class Known:
 
     def _text(self, j: Conjunct) -> str:
         """A conjunct over single events; a negated list stands for any one of its events."""
-        return true(j.expr, self._leaf, self.constants)
+        return true(j.expr, self._leaf, self.constants).value
 
     def _place(
         self, run: str = "", variable: str | None = None, event: str | None = None, begins: bool = False

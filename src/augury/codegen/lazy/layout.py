@@ -11,13 +11,12 @@ dot product, their lists are also held in blocks of 64, turned on their side.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from augury.codegen.common.constants import Constants
-from augury.codegen.common.expressions import Code, Leaf, true
+from augury.codegen.common.expressions import Code, Leaf, kind_of, true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
 from augury.codegen.common.runs import Columns
@@ -99,17 +98,20 @@ class Layout:
     def single(self, b: Buffer, v: str, r: Ref) -> Code:
         """An attribute of the event that `v` is bound to, as the scalars read at the head of its loop."""
         x = self.columns.names[r.column]
+        held, null = f"{v}__{x}", f"{v}__{x}_null"
         match r.type.kind:
             case Kind.LIST:
                 # Lists are long: they are read where they are.
                 return self.columns.at(r.column, r.type, f"e_{v}")
             case Kind.FLOAT | Kind.STRING:
                 b.columns[x] = None
+                return Code(held, kind_of(r.type), reads=(held,))
             case Kind.NULL | Kind.OTHER:
                 b.columns[f"{x}_null"] = None
+                return Code("0", "i", f"({null} != 0)", (null,))
             case _:
                 b.columns[x] = b.columns[f"{x}_null"] = None
-        return Columns({r.column: x}).at(r.column, r.type, "@").renamed(lambda text: _scalar(text, v))
+                return Code(held, kind_of(r.type), f"({null} != 0)", (null, held))
 
     @property
     def key_columns(self) -> list[str]:
@@ -166,7 +168,7 @@ class Layout:
         tests = []
         if c.types and self.query.schema.type is not None:
             tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
-        tests += [true(j.expr, read, self.constants) for j in c.alone]
+        tests += [true(j.expr, read, self.constants).value for j in c.alone]
         return " and ".join(f"({t})" for t in tests) or "True"
 
     # -- the function that fills the buffers ------------------------------------------------------------------------
@@ -282,8 +284,3 @@ class Layout:
 
     def _new_key(self, key: str) -> str:
         return "part[i]" if key == PARTITION else f"K{self.key_columns.index(key)}[i - k0]"
-
-
-def _scalar(text: str, v: str) -> str:
-    """`c0_price[@]` as the scalar `v0_a__c0_price`."""
-    return re.sub(r"(\w+)\[@\]", rf"{v}__\1", text)

@@ -101,7 +101,7 @@ class Lists(Searches):
         v = self.names[c.variable]
         for j in c.whole:
             if one_way(j, c):
-                test = false(j.expr, self._place(f"d_{v}").read, self.constants)
+                test = false(j.expr, self._place(f"d_{v}").read, self.constants).value
                 with out.block(f"if {test}:", f"no longer list can be true: {self._origin(j)}"):
                     out.add(f"d_{v} -= 1")
                     out.add("continue")
@@ -208,6 +208,6 @@ class Lists(Searches):
             out.add(f"for k_{name} in range({1 if u in j.from_second else 0}, d_{name}):")
             out.depth += 1
             events[u] = (f"E_{name}[k_{name}]", f"E_{name}[k_{name} - 1]")
-        text = true(j.expr, replace(at, walked=events).read, self.constants)
+        text = true(j.expr, replace(at, walked=events).read, self.constants).value
         out.add(f"ok = ok and {text}", self._origin(j))
         out.depth = depth

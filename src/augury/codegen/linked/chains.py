@@ -105,7 +105,9 @@ class _Emitter:
         entries = ["advance", *(["combine"] if self.lists or self.query.output is OutputMode.ALL else [])]
         entries += ["absent", "fits"] if negated else []
         return LinkedSource(
-            kernel_source(f"{out}\n", tuple(entries), self.constants.arrays),
+            kernel_source(
+                f"{out}\n", tuple(entries), self.constants.arrays, ranks_strings=self.constants.ranks_strings
+            ),
             self.specs,
             self.constants.strings,
             tuple(self.names),
@@ -131,7 +133,7 @@ class _Emitter:
         tests = []
         if c.types and self.query.schema.type is not None:
             tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
-        tests += [true(j.expr, read, self.constants) for j in c.alone]
+        tests += [true(j.expr, read, self.constants).value for j in c.alone]
         return " and ".join(f"({t})" for t in tests) or "True"
 
     def _text(self, j: Conjunct) -> str:
@@ -139,7 +141,7 @@ class _Emitter:
             assert isinstance(leaf, Ref)
             return self.columns.at(leaf.column, leaf.type, f"e{self.names.index(leaf.variable)}")
 
-        return true(j.expr, read, self.constants)
+        return true(j.expr, read, self.constants).value
 
     def _origin(self, c: Conjunct) -> str:
         return origin(c, self.query.source)

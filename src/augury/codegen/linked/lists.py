@@ -265,4 +265,4 @@ class Walk:
             assert isinstance(leaf, Ref)
             return self.columns.at(leaf.column, leaf.type, event(leaf))
 
-        return true(c.expr, read, self.constants)
+        return true(c.expr, read, self.constants).value

@@ -106,7 +106,7 @@ class LossyConditions:
             assert isinstance(leaf, Ref)
             return self.columns.at(leaf.column, leaf.type, event or f"B[{self.slot[leaf.variable]}]")
 
-        return true(expr, read, self.constants)
+        return true(expr, read, self.constants).value
 
     def _first(self, c: Conjunct) -> int:
         """The earliest component that a conjunct can read."""

@@ -69,7 +69,12 @@ class _Emitter(LossyConditions):
         awaited = self._awaited()
         text = f"{self.out}\n\n\n{queue_functions()}"
         return LossySource(
-            kernel_source(text, ("advance", "sweep", *(("fits", "settled") if awaited else ())), self.constants.arrays),
+            kernel_source(
+                text,
+                ("advance", "sweep", *(("fits", "settled") if awaited else ())),
+                self.constants.arrays,
+                ranks_strings=self.constants.ranks_strings,
+            ),
             self.specs,
             self.constants.strings,
             self.functions,
