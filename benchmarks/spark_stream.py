@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import augury.spark
-from augury.hosts.spark.processor import state_name
+from augury.hosts.spark.stream.processor import state_name
 
 FOLDER = Path(__file__).parent.parent / "build" / "bench" / "spark"
 

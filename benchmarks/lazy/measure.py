@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from augury.compiler import CompiledQuery, compile_program, counted, load
+from augury.engine.arrivals import Arrivals
+from augury.engine.statistics import measure as statistics
 from augury.errors import UnsupportedPlan
-from augury.hosts import statistics
-from augury.hosts.reorder import Arrivals
 from augury.jit.tier import Tier
 from augury.native.support import support_source
 from augury.options import Options

@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING
 from augury.arguments import text as _text
 from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
+from augury.engine.loss.calibration import Calibration, Decile, calibration
+from augury.engine.results.matches import Match, Matches
+from augury.engine.sources.query_text import query_source
+from augury.engine.sources.schemas import Schema, known_columns
 from augury.errors import (
     AuguryError,
     AuguryWarning,
@@ -27,15 +31,13 @@ from augury.errors import (
 )
 from augury.explain.text import STAGES as _STAGES
 from augury.explain.text import explain_program, explain_text, unknown_stage
-from augury.hosts.calibration import Calibration, Decile, calibration
-from augury.hosts.local import make_options, match, match_all, query_source
-from augury.hosts.matcher import Matcher
-from augury.hosts.matches import Match, Matches
-from augury.hosts.schemas import Schema, known_columns
-from augury.hosts.sql import SqlResult, sql
+from augury.hosts.local.match import match, match_all
+from augury.hosts.local.matcher import Matcher
+from augury.hosts.local.sql import SqlResult, sql
 from augury.ir import syntax
 from augury.lang import parse as _parse
 from augury.loss import Empirical, Exponential, Gamma, LossModel, Normal, Uniform
+from augury.options import make_options
 from augury.printable import printable
 from augury.schema import EventSchema
 

@@ -206,9 +206,9 @@ class LossModel:
     def fit(cls, history: Any, query: str | os.PathLike[str], **options: Any) -> LossModel:
         """Delays and loss rates as `history` shows them, a stream of events or the `Matches` of a query over one.
 
-        See `augury.hosts.fitting.fit_loss` for the options.
+        See `augury.engine.loss.fitting.fit_loss` for the options.
         """
-        from augury.hosts.fitting import fit_loss
+        from augury.engine.loss.fitting import fit_loss
 
         return fit_loss(history, query, **options)
 

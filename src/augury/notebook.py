@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from IPython.core.error import UsageError
 
 from augury.errors import AuguryError, HostError
-from augury.hosts.local import match
+from augury.hosts.local.match import match
 from augury.view.page import page
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from augury.hosts.matches import Matches
+    from augury.engine.results.matches import Matches
     from augury.view.page import Page
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import datetime as dt
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from augury.budget import Budget, default_memory
+from augury import arguments
+from augury.budget import Budget, default_memory, memory_size, seconds
 from augury.loss import LossModel
-from augury.plan.statistics import Statistics
+from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +67,47 @@ class Options:
         {'score': <built-in function abs>}
         """
         return {name.lower(): function for name, function in self.functions.items()}
+
+
+def make_options(
+    *,
+    plan: str | None = None,
+    order: Iterable[str] | None = None,
+    negation: str | None = None,
+    statistics: Mapping[str, Any] | StreamStatistics | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    loss: LossModel | None = None,
+    max_matches: int = 1_000_000,
+    max_partial_matches: int = 5_000_000,
+    max_memory: int | str | None = None,
+    timeout: float | str | dt.timedelta | None = None,
+    jit: bool | None = None,
+    merge: bool = True,
+    counters: bool = False,
+    compressed: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> Options:
+    """The options of a call, checked."""
+    return Options(
+        plan=arguments.optional_text("plan", plan, wanted="the name of a plan"),
+        order=None if order is None else arguments.texts("order", order, "the name of a variable"),
+        negation=arguments.optional_text("negation", negation),
+        statistics=_statistics(statistics),
+        parameters=arguments.mapping("parameters", parameters, "a dict of values by name"),
+        functions=arguments.callables("functions", functions),
+        loss=arguments.optional("loss", loss, LossModel, "a LossModel"),
+        max_matches=arguments.limit("max_matches", max_matches),
+        max_partial_matches=arguments.limit("max_partial_matches", max_partial_matches),
+        max_memory=None if max_memory is None else memory_size(max_memory),
+        timeout=None if timeout is None else seconds(timeout),
+        jit=arguments.optional_flag("jit", jit),
+        cache_dir=arguments.optional_path("cache_dir", cache_dir),
+        merge=arguments.flag("merge", merge),
+        counters=arguments.flag("counters", counters),
+        compressed=arguments.flag("compressed", compressed),
+    )
+
+
+def _statistics(stated: Mapping[str, Any] | StreamStatistics | None) -> Statistics | None:
+    return stated if stated is None or isinstance(stated, StreamStatistics) else GivenStatistics.of(stated)

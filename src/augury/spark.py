@@ -3,14 +3,14 @@
 >>> import augury.spark  # needs pip install 'augury[spark]'
 """
 
-from augury.hosts.spark.config import Pipeline, read_pipeline
+from augury.hosts.spark.batch.files import match_files
 from augury.hosts.spark.explained import explain
-from augury.hosts.spark.files import match_files
 from augury.hosts.spark.match import match, match_all
 from augury.hosts.spark.methods import install
-from augury.hosts.spark.pipeline import run_pipeline
+from augury.hosts.spark.pipeline.config import Pipeline, read_pipeline
+from augury.hosts.spark.pipeline.run import run_pipeline
 from augury.hosts.spark.session import embedded_session
-from augury.hosts.spark.tables import register, register_any_query
+from augury.hosts.spark.sql.tables import register, register_any_query
 
 __all__ = [
     "Pipeline",

@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from augury import Matcher
 from augury.errors import AuguryError
-from augury.hosts.matcher import Setting, setting
-from augury.hosts.snapshot import START, load_snapshot
+from augury.hosts.local.matcher import Setting, setting
+from augury.hosts.local.snapshot import START, load_snapshot
 from augury.runtime.state import RunState
 from tests.fuzz.children import PATIENCE, many
 from tests.fuzz.states import CASES, events, saved

@@ -13,7 +13,8 @@ import pytest
 
 import augury
 from augury import AuguryWarning, Exponential, HostError, LossModel, QueryError, TooManyMatches, UnsupportedPlan
-from augury.hosts import local
+from augury.hosts.local import match as local
+from augury.options import make_options
 from augury.source import Source
 
 
@@ -342,7 +343,7 @@ def test_into_needs_a_type_column() -> None:
 )
 def test_slices_for_the_progress_bar_change_nothing(query: str) -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"{'abacab'[i % 6]}{i}" for i in range(60))))
-    options = local.make_options(max_matches=1000)
+    options = make_options(max_matches=1000)
     whole = local.run(table, Source(query), options)
     told: list[tuple[int, int]] = []
     sliced = local.run(table, Source(query), options, progress=lambda done, total: told.append((done, total)), every=7)
@@ -381,6 +382,6 @@ def test_start_and_end_are_values_of_the_time_column(times: pa.Array, expected: 
 
 def test_slices_together_respect_max_matches() -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"a{i}" for i in range(20))))
-    options = local.make_options(max_matches=12)
+    options = make_options(max_matches=12)
     with pytest.raises(TooManyMatches, match="more than 12 matches"):
         local.run(table, Source("PATTERN A a WITHIN 1 second"), options, progress=lambda done, total: None, every=5)

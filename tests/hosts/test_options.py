@@ -10,8 +10,8 @@ import pytest
 
 import augury
 from augury import HostError, Matcher, TooManyMatches
-from augury.hosts.local import make_options
-from augury.hosts.snapshot import load_snapshot
+from augury.hosts.local.snapshot import load_snapshot
+from augury.options import make_options
 from augury.plan import StreamStatistics
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.int64())])

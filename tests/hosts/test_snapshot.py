@@ -11,7 +11,7 @@ import pytest
 
 import augury
 from augury.errors import HostError
-from augury.hosts.snapshot import MARKED, PLAIN, START
+from augury.hosts.local.snapshot import MARKED, PLAIN, START
 from augury.plan import StreamStatistics
 from augury.runtime.frames import NotAFrame, read_frame, write_frame
 from augury.runtime.state import RunState

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.engine.sources.files import read_csv
 from augury.errors import AuguryError
-from augury.hosts.files import read_csv
 from augury.testing.row_patterns import rows_of
 
 PAGES = Path(__file__).parents[2] / "docs" / "language" / "match-recognize"

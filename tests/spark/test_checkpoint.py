@@ -11,11 +11,12 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import augury.spark
+from augury.engine.job import Job, Roles
+from augury.engine.state.bucket import Bucket, advance, new_bucket
+from augury.engine.state.checkpoint import check_header, header, load_bucket, read_head, save_bucket
 from augury.errors import HostError
-from augury.hosts.local import make_options
-from augury.hosts.spark.bucket import Bucket, advance, new_bucket
-from augury.hosts.spark.job import Job, Roles, job_of
-from augury.hosts.spark.saved import check_header, header, load_bucket, read_head, save_bucket
+from augury.hosts.spark.jobs import spark_job
+from augury.options import make_options
 from augury.source import Source
 from augury.testing.tables import parse_stream
 from tests.spark.streaming import read_files, run_to_end, write_files
@@ -27,7 +28,7 @@ RETURN = " RETURN a.id AS a, b.id AS b"
 
 
 def job(query: str, roles: Roles | None = None, **options: Any) -> Job:
-    return job_of(Source(query), BEFORE.schema, roles or Roles(), make_options(**options))
+    return spark_job(Source(query), BEFORE.schema, roles or Roles(), make_options(**options))
 
 
 def half_way(given: Job) -> Bucket:

@@ -7,13 +7,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import augury.spark
-from augury.hosts.events import engine_schema, engine_table
-from augury.hosts.local import make_options
-from augury.hosts.spark.batch import prepared
+from augury.engine.group import one_group
+from augury.engine.job import Roles
+from augury.engine.sources.events import engine_schema, engine_table
+from augury.hosts.spark.batch.match import prepared
 from augury.hosts.spark.expressions import ticks
-from augury.hosts.spark.group import one_group
-from augury.hosts.spark.job import Roles, job_of
+from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema
+from augury.options import make_options
 from augury.runtime.batch import time_ticks
 from augury.schema import EventSchema
 from augury.source import Source
@@ -56,7 +57,7 @@ def test_rows_and_columns_that_reach_python(spark: SparkSession) -> None:
     schema = arrow_schema(frame.schema)
     kept = {}
     for query in KEPT:
-        group = one_group(job_of(Source(query), schema, Roles(), make_options()))
+        group = one_group(spark_job(Source(query), schema, Roles(), make_options()))
         events = prepared(frame, group)
         kept[query] = events.count()
         assert "unused" not in events.columns

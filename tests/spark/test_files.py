@@ -16,13 +16,14 @@ from pyspark.sql import SparkSession
 
 import augury
 import augury.spark
-from augury.hosts.local import make_options
-from augury.hosts.spark.files import share_out
-from augury.hosts.spark.group import Group, one_group
-from augury.hosts.spark.job import Roles, job_of
-from augury.hosts.spark.needs import Relevant
-from augury.hosts.spark.pushdown import read_filter
-from augury.hosts.spark.row_groups import Cannot, Layout, read_footers
+from augury.engine.group import Group, one_group
+from augury.engine.job import Roles
+from augury.engine.scan.arrow_filter import read_filter
+from augury.engine.scan.needed import Relevant
+from augury.engine.scan.row_groups import Cannot, Layout, read_footers
+from augury.hosts.spark.batch.files import share_out
+from augury.hosts.spark.jobs import spark_job
+from augury.options import make_options
 from augury.source import Source
 from tests.spark.comparing import local_rows, rows_of
 from tests.spark.test_batch import QUERIES, stream
@@ -43,7 +44,7 @@ def write(events: pa.Table, folder: Path, files: int, row_group: int) -> Path:
 
 
 def group_of(query: str, events: pa.Table) -> Group:
-    return one_group(job_of(Source(query), events.schema, Roles(order_by=ORDER), make_options(jit=False)))
+    return one_group(spark_job(Source(query), events.schema, Roles(order_by=ORDER), make_options(jit=False)))
 
 
 def layout_of(query: str, events: pa.Table, folder: Path, tasks: int) -> Layout | Cannot:

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from augury.hosts.local import make_options
-from augury.hosts.spark.group import one_group
-from augury.hosts.spark.job import Job, Roles, job_of
-from augury.hosts.spark.kernels import CompiledFile, compiled_kernels, light_enough
-from augury.hosts.spark.packing import PackTask, PlaceTask
-from augury.hosts.spark.stream import match_stream
+from augury.engine.exchange.kernels import CompiledFile, compiled_kernels, light_enough
+from augury.engine.exchange.shuffle import PackTask, PlaceTask
+from augury.engine.group import one_group
+from augury.engine.job import Job, Roles
+from augury.hosts.spark.jobs import spark_job
+from augury.hosts.spark.stream.match import match_stream
+from augury.options import make_options
 from augury.source import Source
 from augury.testing.tables import parse_stream
 from tests.spark.streaming import read_files, run_to_end, write_files
@@ -37,7 +38,7 @@ def packed(job: Job) -> list[pa.RecordBatch]:
 def job(tmp_path: Path) -> Job:
     """A job whose kernels the driver has compiled by running it once."""
     options = make_options(jit=True, cache_dir=tmp_path / "driver")
-    compiled = job_of(Source(QUERY), EVENTS.schema, Roles(), options)
+    compiled = spark_job(Source(QUERY), EVENTS.schema, Roles(), options)
     assert pa.Table.from_batches(PlaceTask(one_group(compiled), None)(packed(compiled))).num_rows == 2
     return replace(compiled, kernels=compiled_kernels(compiled.program, options.cache_dir))
 

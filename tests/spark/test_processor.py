@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 import augury
-from augury.hosts.local import make_options
-from augury.hosts.spark.blobs import BLOB, BUCKET, KIND, PackTask, from_blob
-from augury.hosts.spark.group import Group, one_group
-from augury.hosts.spark.job import Roles, job_of
-from augury.hosts.spark.processor import MATCHES, BucketProcessor, state_name
-from augury.hosts.spark.ranges import Ranges
+from augury.engine.cut.ranges import Ranges
+from augury.engine.exchange.blobs import BLOB, from_blob
+from augury.engine.group import Group, one_group
+from augury.engine.job import Roles
+from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.releases import RUNNING
+from augury.hosts.spark.stream.packing import BUCKET, KIND, PackTask
+from augury.hosts.spark.stream.processor import MATCHES, BucketProcessor, state_name
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
+from augury.options import make_options
 from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
@@ -81,7 +83,7 @@ class Stream:
 
 
 def group_of(text: str, events: pa.Table) -> Group:
-    return one_group(job_of(Source(text), events.schema, Roles(), make_options(jit=False), live=True))
+    return one_group(spark_job(Source(text), events.schema, Roles(), make_options(jit=False), live=True))
 
 
 def expected(events: pa.Table, text: str) -> Counter[str]:

@@ -15,13 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import augury.spark
-from augury.hosts.local import make_options
-from augury.hosts.spark.batch import match_batch, match_split, prepared
-from augury.hosts.spark.chunks import Chunks
-from augury.hosts.spark.group import Group, one_group
-from augury.hosts.spark.job import Roles, job_of
-from augury.hosts.spark.sampling import Look
+from augury.engine.cut.chunks import Chunks
+from augury.engine.group import Group, one_group
+from augury.engine.job import Roles
+from augury.hosts.spark.batch.match import match_batch, match_split, prepared
+from augury.hosts.spark.batch.sample import Look
+from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema
+from augury.options import make_options
 from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import streams
@@ -44,7 +45,7 @@ def agree(spark: SparkSession, examples: list[tuple[str, pa.Table, list[int], in
     frames = []
     for number, (text, events, cuts, partitions) in enumerate(examples):
         frame = frame_of(spark, events)
-        group = one_group(job_of(Source(text), arrow_schema(frame.schema), Roles(), make_options(jit=False)))
+        group = one_group(spark_job(Source(text), arrow_schema(frame.schema), Roles(), make_options(jit=False)))
         found = split(frame, group, cuts, partitions)
         frames.append(found.select(F.lit(number).alias("n"), F.to_json(F.struct("*"), KEEP_NULLS).alias("match")))
     got: list[Counter[str]] = [Counter() for _ in examples]

@@ -15,16 +15,18 @@ from pyspark.sql import SparkSession
 
 import augury
 import augury.spark
-from augury.hosts.local import make_options
-from augury.hosts.spark import batch, packing
-from augury.hosts.spark.blobs import from_blob
-from augury.hosts.spark.chunks import Chunks
-from augury.hosts.spark.group import one_group
-from augury.hosts.spark.job import Roles, job_of
-from augury.hosts.spark.packing import PackTask, PlaceTask
-from augury.hosts.spark.sampling import SAMPLED, Look
+from augury.engine.cut.chunks import Chunks
+from augury.engine.exchange import shuffle as packing
+from augury.engine.exchange.blobs import from_blob
+from augury.engine.exchange.shuffle import PackTask, PlaceTask
+from augury.engine.group import one_group
+from augury.engine.job import Roles
+from augury.engine.merging import in_steps, ticks_of
+from augury.hosts.spark.batch import match as batch
+from augury.hosts.spark.batch.sample import SAMPLED, Look
+from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema
-from augury.hosts.spark.steps import in_steps, ticks_of
+from augury.options import make_options
 from augury.schema import EventSchema
 from augury.source import Source
 from tests.spark.comparing import frame_of, local_rows, rows_of, table_rows
@@ -98,7 +100,7 @@ def test_the_sample_is_spread_over_files(spark: SparkSession, tmp_path: Path) ->
     assert np.mean(seen["type"].to_numpy() == "A") == pytest.approx(0.5, abs=0.1)
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds"
     frame = look.frame
-    job = job_of(Source(query), arrow_schema(frame.schema), Roles(), make_options(), look=look)
+    job = spark_job(Source(query), arrow_schema(frame.schema), Roles(), make_options(), look=look)
     statistics = job.program.last.choice.plan.statistics  # type: ignore[union-attr]
     assert statistics.source == f"measured on {len(seen)} of {size} events"
     assert statistics.rates["a"] == pytest.approx(0.5, rel=0.2)
@@ -125,7 +127,7 @@ def test_blobs_beyond_what_is_held_wait_in_a_file(held: int, monkeypatch: pytest
     monkeypatch.setattr(packing, "ROWS_A_PLACE", 1)
     events = stream()
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds"
-    job = job_of(Source(query), events.schema, Roles(), make_options(jit=False))
+    job = spark_job(Source(query), events.schema, Roles(), make_options(jit=False))
     chunks = Chunks((100, 150, 220), one_group(job).reach)
     shared = events.select(job.arrow.names)
     packed = pa.Table.from_batches(list(PackTask(job.schema, (), 1, chunks)(shared.to_batches(max_chunksize=20))))
@@ -143,7 +145,7 @@ def test_strings_travel_as_codes_where_that_pays() -> None:
     """A blob brings the strings of its codes, so that few events for each string are better off without."""
     few, many = skewed(3_000, 0.0), skewed(3_000, 0.0)
     many = many.set_column(2, "k", pa.array([f"k{n}" for n in range(len(many))]))
-    job = job_of(Source(QUERY), few.schema, Roles(), make_options(jit=False))
+    job = spark_job(Source(QUERY), few.schema, Roles(), make_options(jit=False))
     group = one_group(job)
     assert set(group.coded) == {"type", "k"}
     pack = PackTask(group.schema, group.key, 2, None, group.coded)

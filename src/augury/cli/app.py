@@ -30,15 +30,16 @@ from augury.cli.arguments import (
 )
 from augury.cli.output import Format, print_query, write_file, write_text
 from augury.compiler import CompiledProgram, compile_program
+from augury.engine.results.matches import Matches
+from augury.engine.sources.schemas import KnownColumns, event_schema
+from augury.engine.warnings import type_warnings, types_of
 from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
-from augury.hosts.local import make_options, run, type_warnings, types_of
-from augury.hosts.matches import Matches
-from augury.hosts.schemas import KnownColumns, event_schema
-from augury.hosts.sql import run_sql
+from augury.hosts.local.match import run
+from augury.hosts.local.sql import run_sql
 from augury.ir import syntax
 from augury.lang import parse
-from augury.options import Options
+from augury.options import Options, make_options
 from augury.printable import printable
 from augury.source import Source
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import typer
 
+from augury.engine.sources.events import read_events
+from augury.engine.sources.files import read_csv, read_json
+from augury.engine.sources.query_text import query_source
 from augury.errors import HostError
-from augury.hosts.events import read_events
-from augury.hosts.files import read_csv, read_json
-from augury.hosts.local import query_source
 from augury.loss import LossModel
 from augury.plan.statistics import unusable_statistics
 from augury.source import Source

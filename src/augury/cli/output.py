@@ -13,9 +13,9 @@ from typing import Any, TextIO, assert_never
 import pyarrow as pa
 import pyarrow.parquet
 
+from augury.engine.results.render import cell, text_table
+from augury.engine.results.values import to_json, to_shown
 from augury.errors import HostError
-from augury.hosts.render import cell, text_table
-from augury.hosts.values import to_json, to_shown
 
 WIDEST = 80
 """Characters of a table cell that are shown."""

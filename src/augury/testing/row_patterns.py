@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from augury.hosts.sql import evaluate
+from augury.hosts.local.sql import evaluate
 from augury.ir.row_pattern import (
     Alternation,
     Anchor,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from augury.compiler import compile_program
-from augury.hosts.schemas import event_schema
+from augury.engine.sources.schemas import event_schema
 from augury.loss import LossModel
 from augury.options import Options
 from augury.plan import FAMILIES, Unsupported

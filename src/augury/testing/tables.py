@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from augury.hosts.matches import Match
+from augury.engine.results.matches import Match
 from augury.loss import LossModel
 
 Attribute: TypeAlias = "int | float | str | bool | None"

@@ -7,9 +7,9 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from augury.engine.results.matches import Matches
 from augury.errors import HostError
 from augury.explain.text import explain_text
-from augury.hosts.matches import Matches
 from augury.view.scene import Scene, scene
 
 FRAME_HEIGHT = 760

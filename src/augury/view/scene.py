@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.engine.arrivals import Arrivals
+from augury.engine.results.matches import Matches
+from augury.engine.results.render import cell
+from augury.engine.results.values import to_python
+from augury.engine.sources.events import is_text
 from augury.errors import HostError
-from augury.hosts.events import is_text
-from augury.hosts.matches import Matches
-from augury.hosts.render import cell
-from augury.hosts.reorder import Arrivals
-from augury.hosts.values import to_python
 from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet

@@ -9,11 +9,11 @@ import gc
 
 from pyspark.daemon import manager
 
-import augury.hosts.spark.files
-import augury.hosts.spark.processor
+import augury.hosts.spark.batch.files
+import augury.hosts.spark.stream.processor
 from augury.jit.compile import preload
 
-PRELOADED = (augury.hosts.spark.files, augury.hosts.spark.processor)
+PRELOADED = (augury.hosts.spark.batch.files, augury.hosts.spark.stream.processor)
 
 if __name__ == "__main__":
     preload()

@@ -8,15 +8,15 @@ from typing import Unpack
 
 from pyspark.sql import DataFrame
 
-from augury.hosts.local import make_options
+from augury.engine.group import Group, one_group
+from augury.engine.job import Roles
+from augury.hosts.spark.batch.sample import Look
 from augury.hosts.spark.expressions import expression, row_filter
-from augury.hosts.spark.group import Group, one_group
-from augury.hosts.spark.job import Roles
 from augury.hosts.spark.match import job_for
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.releases import can, split_table
-from augury.hosts.spark.sampling import Look
-from augury.hosts.spark.tables import ANY_QUERY
+from augury.hosts.spark.sql.tables import ANY_QUERY
+from augury.options import make_options
 
 
 def explain(

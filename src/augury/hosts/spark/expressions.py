@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from operator import and_, eq, ge, gt, le, lt, ne, or_
-from typing import Any, TypeVar, assert_never
+from operator import and_, or_
+from typing import assert_never
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from augury.hosts.spark.needs import Relevant
+from augury.engine.scan.needed import Relevant
+from augury.engine.scan.translating import COMPARISONS, joined
 from augury.hosts.spark.releases import microseconds_since_epoch
 from augury.ir.predicate import (
     Aggregate,
@@ -29,11 +29,6 @@ from augury.ir.predicate import (
     Ref,
 )
 from augury.schema import EventSchema, Kind
-
-T = TypeVar("T")
-
-COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-"""What an operator of the language is in Python, and so for expressions of Spark and of Arrow."""
 
 _COMPARABLE = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
 
@@ -106,13 +101,6 @@ def _among(operand: Expr, listed: tuple[Literal, ...]) -> Column | None:
     if value is None or not all(item.type.kind is operand.type.kind or item.value is None for item in listed):
         return None
     return value.isin(*(item.value for item in listed))
-
-
-def joined(join: Callable[[T, T], T], parts: Iterable[T | None]) -> T | None:
-    """All parts joined to one expression, of Spark or of Arrow; None when one of them is not known."""
-    every = list(parts)
-    known = [part for part in every if part is not None]
-    return reduce(join, known) if known and len(known) == len(every) else None
 
 
 def _compare(operator: str, left: Column | None, right: Column | None) -> Column | None:

@@ -13,18 +13,19 @@ from typing import Unpack
 from pyspark.sql import DataFrame, SparkSession
 
 from augury.arguments import mapping, optional_text, unusable, whole
+from augury.engine.exchange.kernels import compiled_kernels
+from augury.engine.group import QUERY, groups, one_group
+from augury.engine.job import Job, Roles
+from augury.engine.sources.query_text import query_source
+from augury.engine.times import watermark_text
 from augury.errors import HostError
-from augury.hosts.local import make_options, query_source
-from augury.hosts.spark.batch import match_batch
-from augury.hosts.spark.group import QUERY, groups, one_group
-from augury.hosts.spark.job import Job, Roles, job_of
-from augury.hosts.spark.kernels import compiled_kernels
+from augury.hosts.spark.batch.match import match_batch
+from augury.hosts.spark.batch.sample import Look
+from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.options import RunOptions
-from augury.hosts.spark.sampling import Look
 from augury.hosts.spark.schemas import arrow_schema, is_frame
-from augury.hosts.spark.stream import match_stream
-from augury.hosts.times import watermark_text
-from augury.options import Options
+from augury.hosts.spark.stream.match import match_stream
+from augury.options import Options, make_options
 
 
 def match(
@@ -143,7 +144,7 @@ def job_for(look: Look, query: str | os.PathLike[str], roles: Roles, options: Op
     """The query compiled for the frame; what decides about the plan is measured on some of its events."""
     events = look.frame
     measurable = not events.isStreaming and options.statistics is None
-    job = job_of(
+    job = spark_job(
         query_source(query),
         arrow_schema(events.schema),
         roles,

@@ -12,7 +12,7 @@ from augury.plan import StreamStatistics
 
 
 class RunOptions(TypedDict, total=False):
-    """What `hosts.local.make_options` takes; this host looks at none of it."""
+    """What `options.make_options` takes; this host looks at none of it."""
 
     plan: str | None
     order: Iterable[str] | None

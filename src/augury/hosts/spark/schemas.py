@@ -7,8 +7,8 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql.types import StructType
 
 from augury.arguments import unusable
+from augury.engine.sources.readable import two_columns
 from augury.errors import HostError
-from augury.hosts.readable import two_columns
 from augury.hosts.spark.releases import arrow_schema_of, spark_schema_of
 
 
@@ -44,15 +44,6 @@ def arrow_schema(spark: StructType) -> pa.Schema:
 def spark_schema(arrow: pa.Schema) -> StructType:
     """The schema of a frame that holds these columns."""
     return spark_schema_of(arrow)
-
-
-def sendable(table: pa.Table, arrow: pa.Schema) -> pa.Table:
-    """The table with the types in which Spark takes it back: it knows durations and times in microseconds only."""
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(table.columns, arrow, strict=True)
-    ]
-    return pa.table(columns, schema=arrow)
 
 
 def result_schema(arrow: pa.Schema) -> pa.Schema:

@@ -1,0 +1,217 @@
+"""Events on their way to a kernel: their order, and those that wait for it or come too late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.engine.sources.events import engine_table
+from augury.errors import HostError
+from augury.runtime.batch import EventBatch, Integers, time_ticks
+from augury.runtime.checks import require
+from augury.runtime.state import FOREVER
+from augury.schema import EventSchema
+
+NOT_KEPT = "a match binds an event that is not kept"
+
+CHUNKS = 32
+"""Pieces that a table may come in: each costs a little, whatever is done with the table."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """Events as they came, in any order.
+
+    `rows` are their positions in the stream. `anchors` are those of the events they arrived with: an event derived from
+    a match arrives right after the last event of the match, every other one is its own anchor. `time` is in ticks.
+    `texts` is what kernels that are given these very events share.
+    """
+
+    table: pa.Table
+    rows: Integers
+    anchors: Integers
+    time: Integers
+    texts: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, arrow: pa.Schema) -> Self:
+        """No events of a known schema."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(arrow.empty_table(), nothing, nothing, nothing)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __add__(self, other: Arrivals) -> Arrivals:
+        if not len(other):
+            return self
+        if not len(self):
+            return other
+        table = pa.concat_tables([self.table, other.table])
+        return Arrivals(
+            table.combine_chunks() if table.column(0).num_chunks > CHUNKS else table,
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.anchors, other.anchors]),
+            np.concatenate([self.time, other.time]),
+        )
+
+    def take(self, positions: Integers) -> Arrivals:
+        """The events at `positions`, in that order."""
+        return Arrivals(
+            self.table.take(pa.array(positions)), self.rows[positions], self.anchors[positions], self.time[positions]
+        )
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Arrivals:
+        """The events for which `mask` holds."""
+        kept = np.flatnonzero(mask)
+        if len(kept) == len(mask):
+            return self
+        if len(kept) and kept[-1] - kept[0] == len(kept) - 1:
+            # Most often the oldest events go, and the others need not be copied.
+            return self.slice(int(kept[0]), int(kept[-1]) + 1)
+        return self.take(kept)
+
+    def slice(self, start: int, stop: int) -> Arrivals:
+        """The events from `start` up to `stop`."""
+        part = slice(start, stop)
+        return Arrivals(self.table.slice(start, stop - start), self.rows[part], self.anchors[part], self.time[part])
+
+    def positions(self, rows: Integers) -> Integers:
+        """Where the events of these rows are."""
+        if not len(rows):
+            return np.empty(0, dtype=np.int64)
+        first = int(self.rows[0]) if len(self.rows) else 0
+        if (self.rows == np.arange(first, first + len(self.rows))).all():
+            # Most often they are numbered one after the other.
+            there = rows - first
+            require((there >= 0) & (there < len(self.rows)), NOT_KEPT)
+            return there
+        sorter = np.argsort(self.rows, kind="stable")
+        at = np.searchsorted(self.rows, rows, sorter=sorter)
+        require(at < len(sorter), NOT_KEPT)
+        found = sorter[at]
+        require(self.rows[found] == rows, NOT_KEPT)
+        return found.astype(np.int64)
+
+    def batch(self, schema: EventSchema) -> EventBatch:
+        """What a kernel consumes; the events must be in order."""
+        return EventBatch(engine_table(self.table, schema.type, coded=True), self.rows, self.time, self.texts)
+
+
+def arrive(table: pa.Table, schema: EventSchema, first_row: int) -> Arrivals:
+    """Number and check new events: each has a time and a value in every column it is ordered by."""
+    readable = engine_table(table, schema.type, first_row)
+    time = time_ticks(readable, schema, first_row)
+    for name in schema.order_by[1:]:
+        column = readable[name]
+        bad = column.is_null(nan_is_null=True)
+        if pc.any(bad).as_py():
+            row = pc.index(bad, True).as_py()
+            raise HostError(
+                "A536",
+                f"row {first_row + row} has no value in `{name}`, which the events are ordered by",
+                "drop or repair such rows, or leave the column out of order_by",
+            )
+    rows = np.arange(first_row, first_row + len(time), dtype=np.int64)
+    return Arrivals(table, rows, rows, time)
+
+
+def order_ranks(events: Arrivals, schema: EventSchema) -> Integers:
+    """A number for each event that orders them as their order keys do; concurrent events share one.
+
+    >>> from augury.schema import EventSchema
+    >>> table = pa.table({"ts": [5, 3, 5, 5], "seq": ["b", "z", "a", "b"]})
+    >>> schema = EventSchema.from_arrow(table.schema, order_by=("ts", "seq"))
+    >>> order_ranks(arrive(table, schema, 0), schema).tolist()
+    [2, 0, 1, 2]
+    """
+    keys = [events.time]
+    if len(schema.order_by) > 1:
+        readable = engine_table(events.table.select(list(schema.order_by[1:])), schema.type)
+        for name in schema.order_by[1:]:
+            try:
+                rank = pc.rank(readable[name], tiebreaker="dense")
+            except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as e:
+                raise HostError(
+                    "A537", f"events cannot be ordered by `{name}`, a column of type {readable[name].type}"
+                ) from e
+            keys.append(rank.to_numpy(zero_copy_only=False).astype(np.int64))
+    order = np.lexsort(keys[::-1])
+    new = np.zeros(len(order), dtype=np.int64)
+    for key in keys:
+        new[1:] |= key[order][1:] != key[order][:-1]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.cumsum(new)
+    return ranks
+
+
+def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
+    """The events sorted by their order key, concurrent ones by arrival."""
+    order = np.lexsort([events.rows, events.anchors, order_ranks(events, schema)])
+    if (order[1:] > order[:-1]).all():
+        return events
+    return events.take(order)
+
+
+def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
+    """How many events are concurrent with one that came before them, of those that agree on `key`.
+
+    The events are in order, so that only those are looked at that have the time of their neighbour.
+
+    >>> table = pa.table({"ts": [1, 1, 1, 2], "k": ["x", "y", "x", "x"]})
+    >>> schema = EventSchema.from_arrow(table.schema)
+    >>> events = arrive(table, schema, 0)
+    >>> ties(events, schema), ties(events, schema, ["k"])
+    (2, 1)
+    """
+    same = events.time[1:] == events.time[:-1]
+    if not same.any():
+        return 0
+    if len(schema.order_by) == 1 and not key:
+        return int(same.sum())
+    together = np.zeros(len(events), dtype=bool)
+    together[1:] |= same
+    together[:-1] |= same
+    some = events.where(together)
+    groups = [order_ranks(some, schema)]
+    if key:
+        readable = engine_table(some.table.select(list(key)), schema.type)
+        known = np.ones(len(some), dtype=bool)
+        for name in key:
+            column = readable[name].combine_chunks()
+            known &= ~column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+            codes = pc.rank(column, tiebreaker="dense")
+            groups.append(codes.to_numpy(zero_copy_only=False).astype(np.int64))
+        # Null equals nothing, so that such an event is in no partition at all.
+        groups = [group[known] for group in groups]
+    order = np.lexsort(groups)
+    again = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for group in groups:
+        again &= group[order][1:] == group[order][:-1]
+    return int(again.sum())
+
+
+def split_late(
+    events: Arrivals, last: Arrivals, watermark: int, schema: EventSchema, *, by_key: bool
+) -> tuple[Arrivals, Arrivals]:
+    """Events still in time, and those that come too late.
+
+    Late is what is earlier than the watermark and, `by_key`, what precedes the `last` event consumed.
+    """
+    late = events.time < watermark
+    if by_key and len(last):
+        ranks = order_ranks(last + events, schema)
+        late |= ranks[len(last) :] < ranks[: len(last)].max()
+    return events.where(~late), events.where(late)
+
+
+def release(held: Arrivals, watermark: int) -> tuple[Arrivals, Arrivals]:
+    """Events earlier than the watermark, whose turn has come, and the rest."""
+    ready = np.full(len(held), True) if watermark == FOREVER else held.time < watermark
+    return held.where(ready), held.where(~ready)

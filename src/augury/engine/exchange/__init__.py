@@ -1,0 +1,1 @@
+"""What travels between tasks: events as blobs, strings as codes, compiled kernels."""

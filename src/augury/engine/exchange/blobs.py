@@ -1,0 +1,38 @@
+"""Arrow tables as bytes: what travels between tasks one row a table, instead of one row an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.engine.state.compression import damaged
+from augury.runtime.frames import NotAFrame, read_frame, write_frame
+
+BLOB = "blob"
+"""The column of a shuffled frame that holds blobs."""
+
+ARRIVAL = "__augury_arrival"
+"""The order in which events came."""
+
+
+def to_blob(table: pa.Table) -> bytes:
+    """A table as bytes that are safe to read."""
+    return write_frame(table)
+
+
+def blobs_by(place: npt.NDArray[Any], events: pa.Table) -> tuple[npt.NDArray[Any], list[bytes]]:
+    """The places there are, and a blob for the events of each; events come in the order of their places."""
+    present, first = np.unique(place, return_index=True)
+    ends = [*first[1:].tolist(), len(place)]
+    return present, [to_blob(events.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]
+
+
+def from_blob(data: bytes | pa.Buffer) -> pa.Table:
+    """Read what `to_blob` wrote; anything else is a `HostError`."""
+    try:
+        return read_frame(data)
+    except (NotAFrame, pa.ArrowException, OverflowError) as e:
+        raise damaged(str(e)) from e

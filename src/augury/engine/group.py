@@ -1,0 +1,134 @@
+"""Queries that are matched together: they read the same events, split by the same key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from augury.engine.cut.chunks import by_end, reach_of, why_whole
+from augury.engine.cut.keys import shared_key
+from augury.engine.job import Job
+from augury.engine.scan.needed import Relevant, arrival_matters, compared_columns, relevant_rows
+from augury.engine.skipping import Skipping, skipping_of
+from augury.engine.stages import Found
+from augury.schema import EventSchema
+
+QUERY = "query"
+"""The column that tells the queries apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Jobs over one frame, with the same roles of its columns and the same key.
+
+    `names` tell them apart; a single query has none. `arrow` are the columns that any of them needs, `result` those of
+    their matches.
+    """
+
+    jobs: tuple[Job, ...]
+    names: tuple[str | None, ...]
+    arrow: pa.Schema
+    result: pa.Schema
+
+    @property
+    def schema(self) -> EventSchema:
+        """What the events' columns mean, to any of the jobs: their roles are the same."""
+        return self.jobs[0].schema
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return shared_key(self.jobs[0].program)
+
+    @property
+    def arrival_matters(self) -> bool:
+        return any(arrival_matters(job.program) for job in self.jobs)
+
+    @property
+    def relevant(self) -> tuple[Relevant, ...] | None:
+        """What an event has to satisfy one of to make a difference to any of them; None when every event can."""
+        each = [relevant_rows(job.program) for job in self.jobs]
+        known = [r for r in each if r is not None]
+        return tuple(r for one in known for r in one) if len(known) == len(each) else None
+
+    @property
+    def why_whole(self) -> str | None:
+        """Why the stream cannot be cut by time, or None when it can."""
+        return next((reason for job in self.jobs if (reason := why_whole(job.program)) is not None), None)
+
+    @property
+    def reach(self) -> int:
+        """How far from a match of any of them the events lie that decide about it."""
+        return max(reach_of(job.program) for job in self.jobs)
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """The columns of strings that kernels tell apart, and that may therefore come as codes."""
+        if any(len(job.program.queries) > 1 for job in self.jobs):
+            return ()
+        compared = frozenset[str]().union(*(compared_columns(job.program) for job in self.jobs))
+        return tuple(f.name for f in self.arrow if f.name in compared and pa.types.is_string(f.type))
+
+    @property
+    def skipped(self) -> tuple[Skipping, ...]:
+        """What tells for each job which events are in no match of it; nothing unless it is known for every job."""
+        each = [skipping_of(job.program) for job in self.jobs]
+        known = tuple(what for what in each if what is not None)
+        kind = self.schema.type
+        typed = any(event.types for what in known for event in what.events)
+        return known if len(known) == len(each) and (not typed or kind in self.coded) else ()
+
+    def by_end(self, k: int) -> bool:
+        """Whether a match of job `k` belongs to the range of time that it ends in."""
+        return by_end(self.jobs[k].program)
+
+    def rows(self, k: int, found: Found) -> Iterator[pa.Table]:
+        """What job `k` found, as rows of the result."""
+        name = self.names[k]
+        for table in self.jobs[k].columns(found):
+            yield table if name is None else _tagged(table, name, self.result)
+
+
+def one_group(job: Job) -> Group:
+    """A query by itself."""
+    return Group((job,), (None,), job.arrow, job.result)
+
+
+def groups(jobs: Sequence[tuple[str, Job]], events: pa.Schema) -> list[Group]:
+    """Queries by their keys; all groups have the same result: query, start, end, and a struct for each query."""
+    first = jobs[0][1].result
+    time = first.field("end").type
+    own = [pa.field(name, pa.struct(_own_columns(job.result))) for name, job in jobs]
+    result = pa.schema([(QUERY, pa.string()), ("start", time), ("end", time), *own])
+    by_key: dict[tuple[str, ...], list[tuple[str, Job]]] = {}
+    for name, job in jobs:
+        by_key.setdefault(shared_key(job.program), []).append((name, job))
+    return [
+        Group(
+            tuple(job for _, job in members),
+            tuple(name for name, _ in members),
+            pa.schema([f for f in events if any(f.name in job.arrow.names for _, job in members)]),
+            result,
+        )
+        for members in by_key.values()
+    ]
+
+
+def _own_columns(result: pa.Schema) -> list[pa.Field]:
+    return [field for field in result if field.name not in ("start", "end")]
+
+
+def _tagged(table: pa.Table, name: str, result: pa.Schema) -> pa.Table:
+    """The matches of one query in the columns of all."""
+    own = table.select([f.name for f in _own_columns(table.schema)])
+    columns: list[pa.Array | pa.ChunkedArray] = []
+    for field in result:
+        if field.name == QUERY:
+            columns.append(pa.array([name] * len(table), pa.string()))
+        elif field.name in ("start", "end"):
+            there = field.name in table.column_names
+            columns.append(table[field.name] if there else pa.nulls(len(table), field.type))
+        else:
+            columns.append(own.to_struct_array() if field.name == name else pa.nulls(len(table), field.type))
+    return pa.table(columns, schema=result)

@@ -1,0 +1,161 @@
+"""What a task needs to match: the compiled program, the columns it is fed and what it hands back."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import pyarrow as pa
+
+from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_program
+from augury.engine.arrivals import Arrivals, arrive, in_order
+from augury.engine.exchange.kernels import CompiledFile, provide_kernels
+from augury.engine.results.columns import match_columns, with_types
+from augury.engine.results.matches import Matches
+from augury.engine.scan.needed import decisive_columns, needed_columns
+from augury.engine.sources.events import conform
+from augury.engine.sources.schemas import event_schema
+from augury.engine.stages import Found, Stage, stages
+from augury.engine.statistics.measure import measure
+from augury.engine.statistics.sampling import Sampled, scaled
+from augury.ir.query import BoundQuery
+from augury.options import Options
+from augury.plan import StreamStatistics
+from augury.runtime.matches import MatchSet
+from augury.schema import EventSchema
+from augury.source import Source
+
+KEPT = 64
+"""Programs whose kernels a worker keeps for the tasks to come."""
+
+_started: dict[str, tuple[Stage, ...]] = {}
+_starting = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which columns of the events hold time, type and order."""
+
+    time: str = "ts"
+    type: str | None = "type"
+    order_by: str | Iterable[str] | None = None
+    time_unit: str = "s"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """One program over one kind of events; picklable, the same on the driver and in every task.
+
+    `arrow` are the columns that the program needs, `schema` is what they mean, `result` are the columns of a match,
+    `name` tells jobs apart, `kernels` are compiled already. So many `slots` of an executor share its memory.
+    """
+
+    source: Source
+    arrow: pa.Schema
+    schema: EventSchema
+    options: Options
+    program: CompiledProgram
+    result: pa.Schema
+    name: str
+    kernels: tuple[CompiledFile, ...] = ()
+    slots: int = 1
+
+    @property
+    def last(self) -> CompiledQuery:
+        return self.program.last
+
+    @property
+    def decisive(self) -> frozenset[str]:
+        """The columns that kernels read; the others are only shown."""
+        return decisive_columns(self.program)
+
+    def stages(self, arrow: pa.Schema | None = None) -> tuple[Stage, ...]:
+        """The program before its first event, with the live kernels of this process.
+
+        `arrow` is another form of the same columns, for a program of one query.
+        """
+        with _starting:
+            if self.name not in _started:
+                if len(_started) >= KEPT:
+                    del _started[next(iter(_started))]
+                provide_kernels(self.kernels)
+                _started[self.name] = stages(self.program, self.arrow, self.options.watched(self.slots))
+            ready = _started[self.name]
+        fresh = tuple(replace(stage, state=stage.kernel.start()) for stage in ready)
+        if arrow is None or arrow == self.arrow:
+            return fresh
+        (stage,) = fresh
+        nothing = Arrivals.none(arrow)
+        return (replace(stage, arrow=arrow, held=nothing, log=nothing),)
+
+    def columns(self, found: Found) -> Iterable[pa.Table]:
+        """What one query found, as Spark takes it, a piece at a time."""
+        matches = Matches(found.matches, found.log, found.query.bound, self.options.callables)
+        return (with_types(piece, self.result) for piece in matches.to_batches())
+
+
+def job_of(
+    source: Source,
+    events: pa.Schema,
+    roles: Roles,
+    options: Options,
+    *,
+    look: Sampled | None = None,
+    live: bool = False,
+    result_types: Callable[[pa.Schema], pa.Schema] = lambda arrow: arrow,
+) -> Job:
+    """Compile a program for events of these columns; it sees only those it needs.
+
+    The planner takes a `look` at the events if it has to choose; of a `live` stream there are none yet.
+    `result_types` are the types in which the host takes the columns of a match.
+    """
+    whole = event_schema(events, roles.time, roles.type, roles.order_by, roles.time_unit)
+    program = compile_program(source, whole, options)
+    names = needed_columns(program)
+    arrow = pa.schema([field for field in events if field.name in names])
+    kept = replace(whole, columns=tuple(c for c in whole.columns if c.name in names))
+    program = _productive(compile_program(source, kept, options, measure=_measure(look, arrow, kept), live=live))
+    chain = stages(program, arrow, replace(options, jit=False))
+    result = result_types(_columns(chain[-1], options))
+    return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
+
+
+def _measure(look: Sampled | None, arrow: pa.Schema, schema: EventSchema) -> Measure | None:
+    if look is None:
+        return None
+
+    @cache
+    def events() -> Arrivals:
+        table = conform(look.sample(arrow.names), arrow)
+        return in_order(arrive(table, schema, 0), schema)
+
+    def measured(query: BoundQuery) -> StreamStatistics:
+        # First the totals, which tell how far apart the events of the sample are to be.
+        totals = look.totals(schema)
+        return scaled(measure(events(), query), len(events()), totals)
+
+    return measured
+
+
+def _productive(program: CompiledProgram) -> CompiledProgram:
+    """The queries that the result of the last one can depend on."""
+    return CompiledProgram(tuple(q for q in program.queries if q.bound.into is not None or q is program.last))
+
+
+def _columns(stage: Stage, options: Options) -> pa.Schema:
+    query = stage.query.bound
+    variables = tuple(v.name for v in query.variables if not v.negated)
+    nothing = MatchSet.of(variables, ())
+    return pa.table(match_columns(nothing, Arrivals.none(stage.arrow), query, options.callables)).schema
+
+
+def _name(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options) -> str:
+    """The same for the same job, so that tasks and later calls find the kernels that a worker has loaded."""
+    if options.functions:
+        # What a function does cannot be told from its name.
+        return uuid.uuid4().hex
+    return hashlib.sha256(repr((source, arrow.to_string(), schema, options)).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Matches as objects, Arrow columns and text."""

@@ -1,0 +1,243 @@
+"""Matches -> Arrow columns (SEMANTICS section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from augury.engine.arrivals import Arrivals
+from augury.engine.sources.events import engine_table
+from augury.ir.evaluate import evaluate
+from augury.ir.predicate import Aggregate, Element, Expr, Ref, map_children, variables, walk
+from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
+from augury.ir.terms import OutputMode
+from augury.runtime.batch import Integers
+from augury.runtime.matches import MatchSet
+from augury.runtime.values import arrow_type, from_values, to_values
+from augury.schema import Kind
+
+
+def match_columns(
+    found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
+) -> dict[str, pa.Array]:
+    """The columns of a result: times, then the items of RETURN or else one column a variable."""
+    end = times(found.end, log, query)
+    if query.output is OutputMode.COUNT:
+        counted = {"end": end, "count": pa.array(found.count)}
+        return counted | return_columns(found, log, query, functions)
+    columns = {"start": times(found.start, log, query), "end": end}
+    if query.returns:
+        columns |= return_columns(found, log, query, functions)
+    else:
+        columns |= {column_name(v): variable_column(found, log, query, v) for v in found.variables}
+    if query.threshold is not None:
+        columns["probability"] = pa.array(found.probability if found.probability is not None else [], pa.float64())
+        columns["missing"] = missing_column(found)
+    return columns
+
+
+def missing_column(found: MatchSet) -> pa.Array:
+    """For each match the names of the components that no event was observed for, in pattern order."""
+    there = np.stack([np.asarray(column.value_lengths()) for column in found.rows], axis=1) > 0
+    offsets = np.concatenate([[0], np.cumsum((~there).sum(axis=1))]).astype(np.int32)
+    names = np.array(found.variables, dtype=object)[np.nonzero(~there)[1]]
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(names, pa.string()))
+
+
+def column_name(variable: str) -> str:
+    """The column of a variable; one named like a column of the result itself gets an underscore.
+
+    >>> column_name("a"), column_name("end")
+    ('a', 'end_')
+    """
+    return variable + "_" if variable in RESULT_COLUMNS else variable
+
+
+def times(ticks: Integers, log: Arrivals, query: BoundQuery) -> pa.Array:
+    """Ticks as values of the time column."""
+    arrow = log.table.schema.field(query.schema.time).type
+    if query.schema[query.schema.time].kind is Kind.FLOAT:
+        # Ticks are rounded to the nanosecond: the value itself is that of an event of the same tick.
+        sorter = np.argsort(log.time, kind="stable")
+        place = np.minimum(np.searchsorted(log.time, ticks, sorter=sorter), max(len(log) - 1, 0))
+        if len(log) and (log.time[sorter[place]] == ticks).all():
+            return _take(log.table[query.schema.time], sorter[place])
+        return pa.array(ticks / 1e9).cast(arrow.value_type if pa.types.is_dictionary(arrow) else arrow)
+    if pa.types.is_dictionary(arrow):
+        arrow = arrow.value_type
+    if pa.types.is_null(arrow):
+        return pa.nulls(len(ticks))
+    if pa.types.is_date(arrow):
+        return pa.array(ticks.astype(np.int32)).cast(pa.date32()).cast(arrow)
+    return pa.array(ticks).cast(arrow)
+
+
+def variable_column(found: MatchSet, log: Arrivals, query: BoundQuery, variable: str) -> pa.Array:
+    """The events of one variable: structs, or lists of structs when it is iterated; null where it is not bound."""
+    flat, offsets = _rows(found, variable)
+    events = log.table.take(pa.array(log.positions(flat)))
+    fields = list(events.schema)
+    structs = pa.StructArray.from_arrays([_one(c) for c in events.columns], fields=fields)
+    return _shaped(structs, offsets, query[variable].iterated)
+
+
+def return_columns(
+    found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
+) -> dict[str, pa.Array]:
+    """The items of RETURN."""
+    if query.output is OutputMode.COUNT:
+        return _counted_columns(found, log, query, functions)
+    computed = [item for item in query.returns if not _is_attribute(item.expr)]
+    rows = {v: _rows(found, v) for v in found.variables}
+    needed = frozenset[str]().union(*(variables(item.expr) for item in computed))
+    names = sorted({e.column for item in computed for e in walk(item.expr) if isinstance(e, Ref)})
+    events = {v: _events(log, query, rows[v][0], names) for v in needed}
+    results: dict[str, list[Any]] = {item.name: [] for item in computed}
+    for k in range(len(found) if computed else 0):
+        bindings = {}
+        for variable in needed:
+            low, high = rows[variable][1][k : k + 2]
+            if low < high:
+                bindings[variable] = events[variable][low:high]
+        for item in computed:
+            results[item.name].append(evaluate(item.expr, bindings, functions=functions))
+    return {
+        item.name: _zoned(from_values(results[item.name], item.type), returned_type(item, log.table.schema))
+        if item.name in results
+        else _attribute_column(found, log, query, item.expr)
+        for item in query.returns
+    }
+
+
+def _counted_columns(
+    found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
+) -> dict[str, pa.Array]:
+    """The items of RETURN for OUTPUT COUNT: of the event that completes the matches, and of what is known of all."""
+    last = log.positions(found.completed_by)
+    names = sorted({e.column for item in query.returns for e in walk(item.expr) if isinstance(e, Ref)})
+    completing = _events(log, query, found.completed_by, names)
+    totals = {a: str(k) for k, a in enumerate(query.totals)}
+    columns = {}
+    for item in query.returns:
+        if _is_attribute(item.expr):
+            assert isinstance(item.expr, Ref)
+            columns[item.name] = _take(log.table[item.expr.column], last)
+            continue
+        expr = _by_name(item.expr, totals)
+        values = []
+        for k, event in enumerate(completing):
+            known = {name: found.totals[k][int(name)] for name in totals.values()} | {"": int(found.count[k])}
+            bindings = {v.name: [event] for v in query.variables} | {"": [known]}
+            values.append(evaluate(expr, bindings, functions=functions))
+        columns[item.name] = _zoned(from_values(values, item.type), returned_type(item, log.table.schema))
+    return columns
+
+
+def _by_name(expr: Expr, totals: Mapping[Aggregate, str]) -> Expr:
+    """`expr` with each aggregate over matches read as an attribute of an event that holds them all."""
+    if isinstance(expr, Aggregate):
+        return Ref("", totals.get(expr, ""), expr.type)
+    return map_children(lambda e: _by_name(e, totals), expr)
+
+
+def returned_type(item: Returned, arrow: pa.Schema) -> pa.DataType:
+    """The Arrow type of an item of RETURN: that of the column it reads, or what its value needs."""
+    if _is_attribute(item.expr):
+        assert isinstance(item.expr, Ref)
+        column = arrow.field(item.expr.column).type
+        return pa.list_(column) if item.expr.element is Element.EACH else column
+    zones = {
+        arrow.field(e.column).type.tz
+        for e in walk(item.expr)
+        if isinstance(e, Ref) and pa.types.is_timestamp(arrow.field(e.column).type)
+    }
+    plain = arrow_type(item.type)
+    return pa.timestamp(plain.unit, zones.pop()) if pa.types.is_timestamp(plain) and len(zones) == 1 else plain
+
+
+def _zoned(values: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Times of the evaluator, which knows no zones, as what they are: UTC shown in a zone."""
+    return values if values.type == arrow else values.cast(pa.int64()).cast(arrow)
+
+
+def last_events(found: MatchSet, log: Arrivals, ranks: Integers) -> Integers:
+    """The position in `log` of each match's last event, given the rank of every event there."""
+    if (found.completed_by >= 0).all():
+        return log.positions(found.completed_by)
+    flats, owners = [], []
+    for variable in found.variables:
+        flat, offsets = _rows(found, variable)
+        flats.append(flat)
+        owners.append(np.repeat(np.arange(len(found)), np.diff(offsets)))
+    positions = log.positions(np.concatenate(flats))
+    owner = np.concatenate(owners)
+    order = np.lexsort([log.rows[positions], log.anchors[positions], ranks[positions], owner])
+    final = np.append(np.diff(owner[order]) > 0, True)
+    last: Integers = positions[order][final]
+    return last
+
+
+def _is_attribute(expr: Expr) -> bool:
+    return isinstance(expr, Ref) and expr.default is None
+
+
+def _attribute_column(found: MatchSet, log: Arrivals, query: BoundQuery, expr: Expr) -> pa.Array:
+    """A plain attribute, taken as it is from the events."""
+    assert isinstance(expr, Ref)
+    flat, offsets = _rows(found, expr.variable)
+    values = _take(log.table[expr.column], log.positions(flat))
+    if expr.element is Element.EACH:
+        return _shaped(values, offsets, True)
+    if expr.element is Element.LAST:
+        lengths = np.diff(offsets)
+        return values.take(pa.array(offsets[1:] - 1, mask=lengths == 0))
+    return _shaped(values, offsets, False)
+
+
+def _shaped(values: pa.Array, offsets: Integers, iterated: bool) -> pa.Array:
+    """One value a match, the first of its own, or a list of them; null for none."""
+    unbound = np.diff(offsets) == 0
+    if not iterated:
+        return values.take(pa.array(offsets[:-1], mask=unbound))
+    return pa.ListArray.from_arrays(
+        pa.array(offsets.astype(np.int32)), values, mask=pa.array(unbound) if unbound.any() else None
+    )
+
+
+def _rows(found: MatchSet, variable: str) -> tuple[Integers, Integers]:
+    """All rows bound to a variable, and where those of each match begin."""
+    column = found.rows[found.variables.index(variable)]
+    flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    return flat, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _events(log: Arrivals, query: BoundQuery, rows: Integers, names: list[str]) -> list[dict[str, Any]]:
+    """Events as the evaluator reads them, with the columns it needs."""
+    table = log.table.select(names).take(pa.array(log.positions(rows))) if names else None
+    if table is None:
+        return [{} for _ in rows]
+    table = engine_table(table, query.schema.type)
+    columns = [to_values(table[name]) for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _take(column: pa.ChunkedArray, positions: Integers) -> pa.Array:
+    return _one(column.take(pa.array(positions)))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def with_types(table: pa.Table, arrow: pa.Schema) -> pa.Table:
+    """The table with its columns cast to the types of a schema, which names them in the same order."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(table.columns, arrow, strict=True)
+    ]
+    return pa.table(columns, schema=arrow)

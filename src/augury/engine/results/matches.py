@@ -1,0 +1,309 @@
+"""What a query found."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import pyarrow as pa
+
+from augury import arguments
+from augury.budget import enough_memory
+from augury.compiler import CompiledQuery
+from augury.engine.arrivals import Arrivals
+from augury.engine.results.columns import match_columns, return_columns, times, variable_column
+from augury.engine.results.render import cell, html_table, text_table
+from augury.engine.results.values import to_python, to_shown
+from augury.errors import HostError
+from augury.ir.query import BoundQuery
+from augury.ir.terms import OutputMode
+from augury.runtime.batch import Integers
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches, SharedMatches, enumerated, matches_in
+from augury.schema import INT_MAX
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from augury.view.page import Page
+
+MOST_EVENTS = 2**31 - 1
+"""Matches that can be chosen at once, as many as a list array of Arrow can hold."""
+
+BLOCK = 1024
+"""Matches that iteration turns into Python objects at a time."""
+
+SHOWN = 10
+"""Matches in a `repr`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match.
+
+    `rows` maps each positive variable, in pattern order, to the position of its event in the input: a list for an
+    iterated variable, None for one that is not bound. Events derived from matches of an earlier query of the program
+    are numbered after all events of the input. `start` and `end` are values of the time column; `events` the events
+    themselves; `values` the items of RETURN, or None without one. `count` and `completed_by` are set by OUTPUT COUNT
+    only, where a match stands for the `count` ones that the event at row `completed_by` completes, and binds nothing.
+    """
+
+    rows: dict[str, int | list[int] | None]
+    start: Any
+    end: Any
+    probability: float | None = None
+    count: int | None = None
+    events: dict[str, Any] = field(default_factory=dict, repr=False)
+    values: dict[str, Any] | None = None
+    completed_by: int | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """The components that no event was observed for (THRESHOLD), in pattern order.
+
+        >>> Match({"x": 0, "y": None, "z": 1}, 0, 5, probability=0.25).missing
+        ['y']
+        """
+        return [] if self.probability is None else [v for v, row in self.rows.items() if row is None]
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={rows}" for name, rows in self.rows.items()]
+        parts += [f"start={cell(self.start)}", f"end={cell(self.end)}"]
+        parts += [f"probability={self.probability:.4g}"] if self.probability is not None else []
+        parts += [f"count={self.count}", f"completed_by={self.completed_by}"] if self.count is not None else []
+        parts += [f"values={self.values}"] if self.values is not None else []
+        return f"Match({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Matches(Sequence[Match]):
+    """The matches of one query, in the order they were reported; two are equal when they hold the same matches.
+
+    `warnings` are what the user should know of them; `late` counts the events that came too late to take part (a
+    `Matcher` keeps those). `counters` say what the kernel has done since it began, if that was asked for and it
+    counts; `compiled` is what ran. Nothing is copied out of the events until it is asked for.
+    """
+
+    found: FoundMatches = field(repr=False)
+    log: Arrivals = field(repr=False)
+    query: BoundQuery | None = field(repr=False)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = ()
+    late: int = 0
+    counters: dict[str, int] | None = None
+    compiled: CompiledQuery | None = field(default=None, repr=False)
+
+    @classmethod
+    def nothing(cls) -> Matches:
+        """No matches in a stream of which not even the columns are known."""
+        return cls(MatchSet.of((), []), Arrivals.none(pa.schema([])), None)
+
+    def __len__(self) -> int:
+        """How many matches there are; more than `len` can say in Python is an error, `count()` tells any number."""
+        found = self.count()
+        if found > sys.maxsize:
+            raise HostError(
+                "A564",
+                f"too many matches for len(): {found}",
+                "ask for count(), which is exact whatever the number",
+            )
+        return found
+
+    def __bool__(self) -> bool:
+        return self.count() > 0
+
+    def __iter__(self) -> Iterator[Match]:
+        for part in self._parts():
+            for first in range(0, len(part), BLOCK):
+                yield from _objects(self, part.take(np.arange(first, min(first + BLOCK, len(part)))))
+
+    def _parts(self) -> Iterator[MatchSet]:
+        """The matches as they are written out: at once, or a batch at a time if they are compressed."""
+        if isinstance(self.found, MatchSet):
+            yield self.found
+        else:
+            yield from self.found.batches()
+
+    @overload
+    def __getitem__(self, index: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Matches: ...
+
+    def __getitem__(self, index: int | slice) -> Match | Matches:
+        if isinstance(index, slice):
+            return self._take(_positions(range(self.count())[index]))
+        index = operator.index(index)
+        found = self.count()
+        k = index + found if index < 0 else index
+        if not 0 <= k < found:
+            raise IndexError(f"there are {found} matches, none at {index}")
+        return _objects(self, self.found.take(np.array([k])))[0]
+
+    def _take(self, positions: Integers) -> Matches:
+        return replace(self, found=self.found.take(positions))
+
+    def count(self, value: object = None) -> int:
+        """How many matches there are, without writing them out; with a `value`, how many are equal to it."""
+        if value is None:
+            return matches_in(self.found)
+        return sum(1 for match in self if isinstance(value, Match) and match == value)
+
+    def head(self, size: int = 10) -> Matches:
+        """The first `size` matches; compressed ones are written out no further."""
+        return self[: arguments.count("size", size)]
+
+    def sample(self, size: int, seed: int | None = None) -> Matches:
+        """`size` of the matches, or all if they are fewer, every set of them as likely as any other.
+
+        The same `seed` chooses the same ones. Compressed matches are not written out to be chosen from.
+
+        >>> import augury
+        >>> events = [{"ts": i, "type": "A"} for i in range(50)] + [{"ts": 50, "type": "B"}]
+        >>> matches = augury.match(events, "SEQ(A+ a[], B b)", compressed=True)
+        >>> len(matches), len(matches.sample(3)), matches.sample(3, seed=1) == matches.sample(3, seed=1)
+        (1125899906842623, 3, True)
+        """
+        size = arguments.count("size", size)
+        if seed is not None and not isinstance(seed, int):
+            raise arguments.unusable("seed", "an integer or None", seed)
+        if isinstance(self.found, MatchSet):
+            chosen = sorted(Random(seed).sample(range(len(self)), min(size, len(self))))
+            return self._take(np.array(chosen, dtype=np.int64))
+        return replace(self, found=self.found.sample(size, seed))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Matches):
+            return NotImplemented
+        return enumerated(self.found) == enumerated(other.found)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_arrow(self) -> pa.Table:
+        """One row a match: `start`, `end`, a struct column for each single variable, a list of structs for each
+        iterated one, null for what is not bound; with THRESHOLD also `probability` and the names of what is `missing`.
+
+        RETURN puts its items in the place of the variables; OUTPUT COUNT gives `end`, `count` and the items of RETURN.
+        A variable named like one of these columns gets an underscore after its name.
+        """
+        if self.query is None:
+            return pa.table({"start": pa.nulls(0), "end": pa.nulls(0)})
+        with enough_memory():
+            tables, held = [self._columns(MatchSet.of(self.found.variables, ()))], 0
+            for table in self.to_batches():
+                held += table.nbytes
+                if isinstance(self.found, SharedMatches):
+                    self.found.claim("matches", held)
+                tables.append(table)
+            return pa.concat_tables(tables)
+
+    def to_batches(self) -> Iterator[pa.Table]:
+        """`to_arrow` in pieces: compressed matches are written out one piece at a time."""
+        return map(self._columns, self._parts())
+
+    def _columns(self, found: MatchSet) -> pa.Table:
+        assert self.query is not None
+        return pa.table(match_columns(found, self.log, self.query, self.functions))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """`to_arrow` as a pandas frame."""
+        with enough_memory():
+            frame: pd.DataFrame = self.to_arrow().to_pandas()
+            return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """`to_arrow` as a polars frame."""
+        import polars
+
+        with enough_memory():
+            return polars.DataFrame(self.to_arrow())
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """`to_arrow` as one dict a match."""
+        return self._rows(to_python)
+
+    def _rows(self, convert: Callable[[pa.Array], list[Any]]) -> list[dict[str, Any]]:
+        table = self.to_arrow()
+        with enough_memory():
+            columns = [convert(table[name].combine_chunks()) for name in table.column_names]
+            return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def show(self, *, max_events: int = 100_000, max_matches: int = 10_000) -> Page:
+        """The matches drawn over their events, as a page that notebooks display; `show().save("page.html")` keeps it.
+
+        The page is one file and needs no network. Of more than `max_events` or `max_matches` it shows a part, evenly
+        spread, and says so. Needs `augury[view]`.
+        """
+        from augury.view.page import page
+
+        return page(self, max_events=max_events, max_matches=max_matches)
+
+    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
+        found = self.count()
+        title = "1 match" if found == 1 else f"{found} matches"
+        if found > SHOWN:
+            title += f", the first {SHOWN}:"
+        head = self[:SHOWN]
+        rows = [[cell(v) for v in row.values()] for row in head._rows(to_shown)]
+        return title, head.to_arrow().column_names, rows
+
+    def __repr__(self) -> str:
+        title, header, rows = self._summary()
+        return title + "\n" + text_table(header, rows) if rows else title
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._summary())
+
+
+def _positions(chosen: range) -> Integers:
+    """The numbers of a slice of the matches."""
+    some = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
+    if some > MOST_EVENTS or (some and max(chosen[0], chosen[-1]) > INT_MAX):
+        raise HostError(
+            "A564",
+            f"too many matches for a slice: {some}",
+            "iterate over the matches, or take to_batches()",
+        )
+    return np.array(chosen, dtype=np.int64)
+
+
+def _objects(matches: Matches, found: MatchSet) -> list[Match]:
+    """Some of the matches as Python objects."""
+    log, query = matches.log, matches.query
+    if query is None:
+        return []
+    starts, ends = to_python(times(found.start, log, query)), to_python(times(found.end, log, query))
+    returned = {
+        name: to_python(column) for name, column in return_columns(found, log, query, matches.functions).items()
+    }
+    rows_of = [dict(zip(returned, row, strict=True)) for row in zip(*returned.values(), strict=True)]
+    values = rows_of if query.returns else [None] * len(found)
+    if query.output is OutputMode.COUNT:
+        return [
+            Match({}, starts[k], ends[k], None, int(found.count[k]), {}, values[k], int(found.completed_by[k]))
+            for k in range(len(found))
+        ]
+    events = {v: to_python(variable_column(found, log, query, v)) for v in found.variables}
+    rows = [column.to_pylist() for column in found.rows]
+    single = [not query[v].iterated for v in found.variables]
+    return [
+        Match(
+            {
+                v: (bound[k][0] if one else bound[k]) if bound[k] else None
+                for v, bound, one in zip(found.variables, rows, single, strict=True)
+            },
+            starts[k],
+            ends[k],
+            None if found.probability is None else float(found.probability[k]),
+            None,
+            {v: column[k] for v, column in events.items()},
+            values[k],
+        )
+        for k in range(len(found))
+    ]

@@ -1,0 +1,1 @@
+"""Whatever holds events -> Arrow tables, and what their columns mean."""

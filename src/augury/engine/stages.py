@@ -1,0 +1,170 @@
+"""The queries of a program, one after the other over the same events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from augury.budget import Budget, within
+from augury.compiler import CompiledProgram, CompiledQuery, counted, load
+from augury.engine.arrivals import Arrivals, in_order, order_ranks, release
+from augury.engine.results.columns import last_events, return_columns, returned_type
+from augury.engine.sources.events import conform, engine_type, is_text
+from augury.errors import HostError
+from augury.ir.query import TimeWindow
+from augury.ir.terms import OutputMode
+from augury.options import Options
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches, enumerated, matches_in
+from augury.runtime.state import FOREVER, LONG_AGO, Kernel, RunState
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One query on its way through the stream.
+
+    `arrow` is the schema of the events it sees. It runs `lag` ticks behind the watermark, because the query before it
+    may report that late what it derives; None waits for the end of the stream. `held` are the events that wait, `log`
+    those that a match may still bind, held ones included. The stages of a program share a `budget`.
+    """
+
+    query: CompiledQuery
+    kernel: Kernel
+    arrow: pa.Schema
+    lag: int | None
+    state: RunState
+    held: Arrivals
+    log: Arrivals
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What one query found in a step, and the events to show it with."""
+
+    query: CompiledQuery
+    matches: FoundMatches
+    log: Arrivals
+    counters: dict[str, int] | None
+
+
+def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tuple[Stage, ...]:
+    """The program before its first event, whose columns are `arrow`."""
+    options = options.with_budget()
+    assert options.budget is not None
+    built: list[Stage] = []
+    lag: int | None = 0
+    for query in program.queries:
+        kernel = load(query, options)
+        nothing = Arrivals.none(arrow)
+        built.append(Stage(query, kernel, arrow, lag, kernel.start(), nothing, nothing, options.budget))
+        if query.bound.into is not None:
+            arrow = _with_derived(query, arrow)
+            own = _reporting_delay(query)
+            lag = None if lag is None or own is None else lag + own
+    return tuple(built)
+
+
+def step(
+    program: Sequence[Stage], events: Arrivals, watermark: int, next_derived: int, options: Options
+) -> tuple[tuple[Stage, ...], tuple[Found, ...], int]:
+    """Feed events that are in order to every query; those that one derives go to the ones after it.
+
+    Derived events are numbered from `next_derived`; the next free number is returned last.
+    """
+    with within(program[0].budget):
+        return _step(program, events, watermark, next_derived, options)
+
+
+def _step(
+    program: Sequence[Stage], events: Arrivals, watermark: int, next_derived: int, options: Options
+) -> tuple[tuple[Stage, ...], tuple[Found, ...], int]:
+    moved: list[Stage] = []
+    found: list[Found] = []
+    for stage in program:
+        schema = stage.query.bound.schema
+        incoming = replace(events, table=conform(events.table, stage.arrow, fill=True))
+        bound = _behind(watermark, stage.lag)
+        log = stage.log + incoming
+        if stage.lag == 0:
+            ready, held = incoming, stage.held
+        else:
+            ready, held = release(stage.held + incoming, bound)
+            ready = in_order(ready, schema)
+        state, matches = stage.kernel.step(stage.state, ready.batch(schema), bound)
+        found.append(Found(stage.query, matches, log, counted(stage.kernel, state, options)))
+        if stage.query.bound.into is not None and matches_in(matches):
+            derived = _derive(stage, enumerated(matches), log, next_derived, options)
+            next_derived += len(derived)
+            events = replace(events, table=conform(events.table, derived.table.schema, fill=True)) + derived
+        moved.append(replace(stage, state=state, held=held, log=_prune(log, stage.query, state, held, bound)))
+    return tuple(moved), tuple(found), next_derived
+
+
+def _behind(watermark: int, lag: int | None) -> int:
+    if watermark == FOREVER or lag == 0:
+        return watermark
+    return LONG_AGO if lag is None else max(LONG_AGO, watermark - lag)
+
+
+def _reporting_delay(query: CompiledQuery) -> int | None:
+    """How long after its last event a match may be reported, in ticks; None when only the end of the stream tells.
+
+    A negated part, or maximality, can look ahead for a window from the first event on, its last tick included. A cover
+    grows as long as its chains do.
+    """
+    if query.bound.output not in (OutputMode.ALL, OutputMode.NONOVERLAP):
+        return None
+    return query.bound.window.ticks + 1 if isinstance(query.bound.window, TimeWindow) else None
+
+
+def _with_derived(query: CompiledQuery, arrow: pa.Schema) -> pa.Schema:
+    """The columns after a query with INTO; a column that is both given and derived has the engine's type for it."""
+    schema = query.bound.schema
+    taken = {schema.type, *schema.order_by}
+    for item in query.bound.returns:
+        if item.name in taken:
+            raise HostError(
+                "A512",
+                f"RETURN ... AS {item.name} of INTO {query.bound.into} would replace the "
+                + ("type" if item.name == schema.type else "time or order")
+                + " of the derived event",
+                "choose another name with AS: a derived event has the time of the last event of its match",
+            )
+        derived = returned_type(item, arrow)
+        if item.name not in arrow.names:
+            arrow = arrow.append(pa.field(item.name, derived))
+        elif arrow.field(item.name).type != derived:
+            arrow = arrow.set(arrow.names.index(item.name), pa.field(item.name, engine_type(derived)))
+    assert schema.type is not None
+    if not is_text(arrow.field(schema.type).type):
+        arrow = arrow.set(arrow.names.index(schema.type), pa.field(schema.type, pa.string()))
+    return arrow
+
+
+def _prune(log: Arrivals, query: CompiledQuery, state: RunState, held: Arrivals, bound: int) -> Arrivals:
+    """The events that a later match may still bind."""
+    keep = log.rows >= state.oldest_row
+    delay = _reporting_delay(query)
+    if delay is not None:
+        # Derived events have the highest numbers, so that only their time tells their age: an open match ends less
+        # than `delay` before `bound`, and starts less than another one earlier.
+        keep &= (log.rows == log.anchors) | (log.time >= max(LONG_AGO, bound - 2 * delay))
+    return log.where(keep | np.isin(log.rows, held.rows))
+
+
+def _derive(stage: Stage, found: MatchSet, log: Arrivals, first_row: int, options: Options) -> Arrivals:
+    """One event a match: INTO's type, the order key of the match's last event, the items of RETURN, the rest null."""
+    query = stage.query.bound
+    assert query.schema.type is not None
+    last = log.take(last_events(found, log, order_ranks(log, query.schema)))
+    arrow = _with_derived(stage.query, stage.arrow)
+    columns = {name: last.table[name] for name in query.schema.order_by}
+    columns[query.schema.type] = pa.array([query.into] * len(found), pa.string())
+    columns |= return_columns(found, log, query, options.callables)
+    table = conform(pa.table(columns), arrow, fill=True)
+    rows = np.arange(first_row, first_row + len(found), dtype=np.int64)
+    return Arrivals(table, rows, last.anchors, last.time)

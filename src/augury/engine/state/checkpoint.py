@@ -1,0 +1,202 @@
+"""The state of one bucket as bytes, and back.
+
+What the events tell by themselves is saved as events only, in segments. The head says which, and holds the rest.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from augury.engine.arrivals import Arrivals, in_order, release
+from augury.engine.job import Job
+from augury.engine.stages import Stage
+from augury.engine.state.bucket import Bucket, replayable, replayed
+from augury.engine.state.compatibility import evaluators, meaning
+from augury.engine.state.compression import compress, decompress
+from augury.engine.state.event_segments import Segment, fit, next_segments, read_segments, segment_bytes
+from augury.engine.state.facts import Facts
+from augury.engine.state.tables import get_arrivals, get_state, put_arrivals, put_state
+from augury.errors import HostError
+from augury.runtime.checks import MOST, inconsistent, require
+from augury.runtime.state import FOREVER, LONG_AGO, OLD_MARK, RunState
+
+FAMILY, VERSION = "spark-bucket", 3
+
+COUNTERS = {"next_row": (0, MOST), "next_derived": (0, 2**63 - 2**32), "watermark": (LONG_AGO, FOREVER)}
+"""How far a bucket has come: the numbers of its head, and between which each lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What is to be written: the head, segments by their number, and which numbers are gone.
+
+    `mark` is in the head too, and in no other one that was ever written.
+    """
+
+    head: bytes
+    segments: Mapping[int, bytes]
+    gone: tuple[int, ...]
+    mark: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Head:
+    """A head that was read, of the query that reads it."""
+
+    tables: Mapping[str, pa.Table]
+    facts: Facts
+
+    @property
+    def mark(self) -> str:
+        return self.facts.one("mark", str)
+
+    @property
+    def name(self) -> str:
+        """The same for all that was ever saved of one bucket."""
+        return self.facts.one("name", str)
+
+    @property
+    def counters(self) -> tuple[int, int, int]:
+        """`next_row`, `next_derived` and `watermark`."""
+        numbers = [self.facts.one(name, int) for name in COUNTERS]
+        for number, (name, (low, high)) in zip(numbers, COUNTERS.items(), strict=True):
+            require(low <= number <= high, f"`{name}` cannot be {number}")
+        next_row, next_derived, watermark = numbers
+        return next_row, next_derived, watermark
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments that hold the events."""
+        found = []
+        for stated in self.facts.one("segments", list):
+            match stated:
+                case [int(first), int(stop), int(events)] if 0 <= first <= stop < MOST and events >= 0:
+                    found.append(Segment(first, stop, events))
+                case _:
+                    raise inconsistent("a segment is of no events")
+        return tuple(found)
+
+
+def header(job: Job, buckets: int) -> bytes:
+    """What a checkpoint was written by, without any events."""
+    return _packed(RunState(FAMILY, VERSION, {}, {"meaning": meaning(job, buckets)}))
+
+
+def check_header(data: bytes, job: Job, buckets: int) -> None:
+    """Refuse a checkpoint that another query wrote."""
+    read_head(data, job, buckets)
+
+
+def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
+    """The bucket as it is saved now, and what has to be written for that."""
+    tables: dict[str, pa.Table] = {}
+    segments: dict[int, bytes] = {}
+    old = {segment.first for segment in bucket.segments}
+    if replayable(job):
+        kept = (bucket.stages[0].log, bucket.held)
+        left, fresh = next_segments(bucket.segments, kept, bucket.saved, bucket.next_row)
+        if fresh is not None:
+            segments[left[-1].first] = segment_bytes(fresh)
+        bucket = replace(bucket, segments=left, saved=bucket.next_row)
+    else:
+        put_arrivals(tables, "held", bucket.held)
+        for k, stage in enumerate(bucket.stages):
+            put_arrivals(tables, f"held{k}", stage.held)
+            put_arrivals(tables, f"log{k}", stage.log)
+            put_state(tables, f"state{k}", stage.state)
+    mark = secrets.token_hex(16)
+    facts = {
+        "meaning": meaning(job, buckets),
+        "evaluators": evaluators(job),
+        "name": bucket.name,
+        "mark": mark,
+        "next_row": bucket.next_row,
+        "next_derived": bucket.next_derived,
+        "watermark": bucket.watermark,
+        "oldest_row": bucket.stages[0].state.oldest_row,
+        "segments": [[s.first, s.stop, s.events] for s in bucket.segments],
+    }
+    gone = old - {segment.first for segment in bucket.segments}
+    return bucket, Saved(_packed(RunState(FAMILY, VERSION, tables, facts)), segments, tuple(sorted(gone)), mark)
+
+
+def read_head(data: bytes, job: Job, buckets: int) -> Head:
+    """The head of a bucket; one that another query wrote is refused."""
+    saved = _unpacked(data)
+    facts = Facts(saved.facts, "the head")
+    _refuse_another(facts.part("meaning").stated, meaning(job, buckets))
+    return Head(saved.tables, facts)
+
+
+def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket:
+    """Read what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
+    counters = next_row, _, watermark = head.counters
+    if not replayable(job):
+        held = get_arrivals(head.tables, "held", job.schema, partial(fit, arrow=job.arrow))
+        return Bucket(_whole(head, job), held, *counters, name=head.name)
+    oldest = head.facts.one("oldest_row", int)
+    events = read_segments((segment(s.first) for s in head.segments), job.arrow, job.schema)
+    consumed, held = release(events, watermark)
+    log = in_order(consumed.where(consumed.rows >= oldest), job.schema)
+    (stage,) = job.stages()
+    stage = replayed(replace(stage, log=log), job, watermark)
+    return Bucket((stage,), held, *counters, name=head.name, segments=head.segments, saved=next_row)
+
+
+def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
+    """Stages that only their kernels' own states can continue."""
+    if head.facts.stated.get("evaluators") != evaluators(job):
+        raise HostError(
+            "A571",
+            "another plan cannot continue this checkpoint: a program of several queries, OUTPUT NONOVERLAP or COVER, "
+            "and a window without a time depend on more than the events that are kept",
+            "force the plan the checkpoint was written by with plan=..., or start with a new checkpoint",
+        )
+
+    def kept(name: str, stage: Stage) -> Arrivals:
+        return get_arrivals(head.tables, name, stage.query.bound.schema, partial(fit, arrow=stage.arrow))
+
+    return tuple(
+        replace(
+            stage,
+            held=kept(f"held{k}", stage),
+            log=kept(f"log{k}", stage),
+            state=stage.kernel.restore(get_state(head.tables, f"state{k}")),
+        )
+        for k, stage in enumerate(job.stages())
+    )
+
+
+def _refuse_another(saved: Mapping[str, Any], now: Mapping[str, str]) -> None:
+    for what, value in now.items():
+        if saved.get(what) != value:
+            raise HostError(
+                "A570",
+                f"the checkpoint was written by another query: its {what} is\n{_indented(saved.get(what))}\n"
+                f"and now is\n{_indented(value)}",
+                "give the query a checkpoint of its own, or go back to the one that wrote this checkpoint",
+            )
+
+
+def _indented(text: str | None) -> str:
+    return "\n".join(f"    {line}" for line in (str(text) if text else "not recorded").splitlines())
+
+
+def _packed(state: RunState) -> bytes:
+    return compress(state.to_bytes())
+
+
+def _unpacked(data: bytes) -> RunState:
+    plain = decompress(data)
+    if plain[: len(OLD_MARK)] == OLD_MARK:
+        raise HostError("A574", "a checkpoint of an earlier release cannot be continued by this one")
+    state = RunState.from_bytes(plain)
+    if (state.family, state.version) != (FAMILY, VERSION):
+        raise HostError("A574", f"a checkpoint of version {state.version} cannot be continued by this release")
+    return state

@@ -1,0 +1,36 @@
+"""What makes two jobs the same for a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from augury.compiler import CompiledQuery
+from augury.engine.cut.keys import shared_key
+from augury.engine.job import Job
+from augury.ir.unbind import unbind_query
+
+
+def meaning(job: Job, buckets: int) -> dict[str, str]:
+    """What state depends on, by what it is called in a message; RETURN of the last query and the plan are no part."""
+    schema = job.schema
+    queries = [_without_return(q) if q is job.last else str(unbind_query(q.bound)) for q in job.program.queries]
+    return {
+        "query": ";\n".join(queries),
+        "time column": f"{schema.time} ({schema[schema.time]}, ticks of {schema.time_unit})",
+        "type column": str(schema.type),
+        "order_by": ", ".join(schema.order_by),
+        "key": ", ".join(shared_key(job.program)) or "none",
+        "buckets": str(buckets),
+    }
+
+
+def _without_return(query: CompiledQuery) -> str:
+    return str(unbind_query(replace(query.bound, returns=(), into=None)))
+
+
+def evaluators(job: Job) -> list[str]:
+    """What wrote the state of each query: it can be continued by the same evaluator only."""
+    return [
+        "reference" if q.kernel is None else f"{type(q.choice.plan).__name__} {q.kernel.source.fingerprint}"
+        for q in job.program.queries
+    ]

@@ -1,0 +1,56 @@
+"""Events and kernel states as the tables of a saved state, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from augury.engine.arrivals import Arrivals, arrive
+from augury.runtime.checks import ArraySpec, inconsistent, read_arrays, require
+from augury.runtime.state import RunState
+from augury.schema import EventSchema
+
+
+def put_arrivals(tables: dict[str, pa.Table], name: str, events: Arrivals) -> None:
+    """Add events to the tables of a state, under two names that begin with `name`."""
+    tables[f"{name}.events"] = events.table
+    tables[f"{name}.places"] = pa.table({"row": events.rows, "anchor": events.anchors})
+
+
+def get_arrivals(
+    tables: Mapping[str, pa.Table], name: str, schema: EventSchema, fit: Callable[[pa.Table], pa.Table]
+) -> Arrivals:
+    """Read what `put_arrivals` wrote; `fit` gives the columns that are wanted, or refuses the table."""
+    if f"{name}.events" not in tables:
+        raise inconsistent(f"it has no `{name}.events`")
+    table = fit(tables[f"{name}.events"])
+    wanted = ArraySpec("row", low=0), ArraySpec("anchor", low=0)
+    places = read_arrays(tables, f"{name}.places", wanted, rows=table.num_rows)
+    # The times are read anew, which also finds events that no stream would have taken in.
+    return replace(arrive(table, schema, 0), rows=places["row"], anchors=places["anchor"])
+
+
+def exactly(arrow: pa.Schema) -> Callable[[pa.Table], pa.Table]:
+    """What refuses a table of other columns than these."""
+
+    def fit(table: pa.Table) -> pa.Table:
+        require(bool(table.schema.equals(arrow)), "its events have other columns than its stream")
+        return table
+
+    return fit
+
+
+def put_state(tables: dict[str, pa.Table], name: str, state: RunState) -> None:
+    """Add the state of a kernel to the tables of another one."""
+    tables[name] = pa.table({"state": pa.array([state.to_bytes()], pa.large_binary())})
+
+
+def get_state(tables: Mapping[str, pa.Table], name: str) -> RunState:
+    """Read what `put_state` wrote."""
+    table = tables.get(name)
+    held = [] if table is None or table.column_names != ["state"] else [value.as_py() for value in table.column(0)]
+    if len(held) != 1 or not isinstance(held[0], bytes):
+        raise inconsistent(f"it has no `{name}`")
+    return RunState.from_bytes(held[0])

@@ -1,0 +1,72 @@
+"""What is known of a finite stream before it is matched: some of its events, how many there are, in what time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import pyarrow as pa
+
+from augury.plan import StreamStatistics
+from augury.schema import EventSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many events there are, and how many ticks from the first to the last."""
+
+    events: int
+    ticks: int
+
+
+class Sampled(Protocol):
+    """A finite stream that can be looked into before it is matched."""
+
+    def sample(self, names: Sequence[str]) -> pa.Table:
+        """Some of the events, with these columns."""
+
+    def totals(self, schema: EventSchema) -> Totals | None:
+        """How many events there are in how many ticks, or None where that would be expensive to find out."""
+
+
+def scaled(measured: StreamStatistics, sampled: int, whole: Totals | None) -> StreamStatistics:
+    """What was measured on a sample as rates of the whole stream; shares are what they are.
+
+    >>> found = StreamStatistics({"a": 0.5}, {}, 1.0, 10.0, "measured")
+    >>> scaled(found, 10, Totals(1_000, 100)).rates
+    {'a': 5.0}
+    """
+    if whole is None or not measured.total or not whole.ticks:
+        return measured
+    factor = whole.events / whole.ticks / measured.total
+    return replace(
+        measured,
+        rates={name: rate * factor for name, rate in measured.rates.items()},
+        total=measured.total * factor,
+        ticks=float(whole.ticks),
+        source=f"measured on {sampled} of {whole.events} events",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Heaviest:
+    """The key that most events have, and their share of all events."""
+
+    key: tuple[object, ...]
+    share: float
+
+
+def heaviest(keys: pa.Table) -> Heaviest | None:
+    """The key of most events of a sample; None when none has a key.
+
+    >>> heaviest(pa.table({"k": ["a", "b", "a", None]}))
+    Heaviest(key=('a',), share=0.5)
+    """
+    rows = zip(*(keys[name].to_pylist() for name in keys.column_names), strict=True)
+    counted = Counter(row for row in rows if None not in row)
+    if not counted:
+        return None
+    ((key, number),) = counted.most_common(1)
+    return Heaviest(key, number / keys.num_rows)

@@ -1,0 +1,287 @@
+"""Match a stream as it comes, batch by batch."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import warnings as python_warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from augury import arguments
+from augury.budget import Budget, within
+from augury.compiler import CompiledProgram, compile_program
+from augury.engine.arrivals import Arrivals, arrive, in_order, release, split_late
+from augury.engine.results.matches import Matches
+from augury.engine.sources.events import Events, conform, is_rows, read_events
+from augury.engine.sources.query_text import query_source
+from augury.engine.sources.schemas import Schema, known_columns
+from augury.engine.stages import Stage, stages, step
+from augury.engine.times import delay_ticks, moment_ticks
+from augury.engine.warnings import tie_warnings, type_warnings, types_of
+from augury.errors import AuguryWarning, HostError
+from augury.loss import LossModel
+from augury.options import Options, make_options
+from augury.plan import StreamStatistics
+from augury.runtime.state import FOREVER, LONG_AGO
+from augury.schema import EventSchema
+from augury.source import Source
+
+FIRST_DERIVED = 2**62
+"""Events derived from matches are numbered from here: after every event of a stream whose end is not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What does not change while a stream is matched."""
+
+    source: Source
+    arrow: pa.Schema
+    schema: EventSchema
+    options: Options
+    delay: int | None
+    program: CompiledProgram
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Position:
+    """How far the stream has come.
+
+    `held` wait for the watermark (with a delay only), `last` is the event consumed last (or none), `late` are those
+    that came too late, `highest` is the latest time seen. What an error `interrupted` cannot be continued.
+    """
+
+    stages: tuple[Stage, ...]
+    held: Arrivals
+    last: Arrivals
+    late: Arrivals
+    types: frozenset[str]
+    next_row: int = 0
+    next_derived: int = FIRST_DERIVED
+    watermark: int = LONG_AGO
+    highest: int = LONG_AGO
+    finished: bool = False
+    interrupted: bool = False
+
+
+def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, delay: int | None) -> Setting:
+    """Compile the query for a stream."""
+    return Setting(source, arrow, schema, options, delay, compile_program(source, schema, options, live=True))
+
+
+def beginning(of: Setting) -> Position:
+    """The stream before its first event."""
+    nothing = Arrivals.none(of.arrow)
+    return Position(stages(of.program, of.arrow, of.options), nothing, nothing, nothing, frozenset())
+
+
+class Matcher:
+    """A query over a stream that is pushed in batches; the matches come out as soon as they are certain.
+
+    `schema` is an Arrow schema, an `EventSchema` or an example of the events (of which only the columns count).
+
+    Without `delay` every event is consumed at once, and one that precedes what was consumed is late. With a delay ("10
+    minutes", a timedelta, or ticks of the time column) events are held back until one has been seen that is later by
+    more than that. Late events take no part; all of them are kept in `late_events`.
+
+    Rows count the events fed. Those that an earlier query of a program derives are numbered from 2^62 on; a later query
+    waits until the watermark says that no more of them can come, without a WITHIN until `finish`.
+
+    >>> columns = pa.schema([("ts", pa.int64()), ("type", pa.string())])
+    >>> stream = Matcher("PATTERN SEQ(A a, B b) WITHIN 1 minute", columns)
+    >>> len(stream.feed([{"ts": 1, "type": "A"}])), len(stream.feed([{"ts": 2, "type": "B"}])), len(stream.finish())
+    (0, 1, 0)
+    """
+
+    def __init__(
+        self,
+        query: str | os.PathLike[str],
+        schema: Schema,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        order_by: str | Iterable[str] | None = None,
+        time_unit: str = "s",
+        plan: str | None = None,
+        order: Iterable[str] | None = None,
+        negation: str | None = None,
+        statistics: Mapping[str, Any] | StreamStatistics | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        loss: LossModel | None = None,
+        max_matches: int = 1_000_000,
+        max_partial_matches: int = 5_000_000,
+        max_memory: int | str | None = None,
+        timeout: float | str | dt.timedelta | None = None,
+        jit: bool | None = None,
+        merge: bool = True,
+        counters: bool = False,
+        compressed: bool = False,
+        cache_dir: str | os.PathLike[str] | None = None,
+        delay: str | dt.timedelta | int | None = None,
+    ) -> None:
+        options = make_options(
+            plan=plan,
+            order=order,
+            negation=negation,
+            statistics=statistics,
+            parameters=parameters,
+            functions=functions,
+            loss=loss,
+            max_matches=max_matches,
+            max_partial_matches=max_partial_matches,
+            max_memory=max_memory,
+            timeout=timeout,
+            jit=jit,
+            merge=merge,
+            counters=counters,
+            compressed=compressed,
+            cache_dir=cache_dir,
+        )
+        with within(_budget(options := options.watched())):
+            known = known_columns(schema, time, type, order_by, time_unit)
+            ticks = delay_ticks(delay, known.schema)
+            self._setting = setting(query_source(query), known.arrow, known.schema, options, ticks)
+            self._position = beginning(self._setting)
+
+    @property
+    def late(self) -> int:
+        """How many events came too late to take part."""
+        return len(self._position.late)
+
+    @property
+    def late_events(self) -> pa.Table:
+        """The events that came too late, in the order they came."""
+        return self._position.late.table
+
+    def feed(self, events: Events) -> Matches:
+        """Push events, any input that `match` takes, and get the matches that have become certain.
+
+        Columns may come in another order than in the schema; one missing or too many is an error, except that a column
+        which dicts leave out is null, unless it is the time, the type or one that orders the events. An error in the
+        events leaves the matcher as it was. So does one while matching with the plan "reference"; with another plan
+        only `restore` goes on after it.
+        """
+        self._refuse_to_go_on()
+        with within(_budget(self._setting.options)):
+            at, given = self._position, self._setting
+            required = (given.schema.type, *given.schema.order_by)
+            table = read_events(events, given.schema.time, required)
+            if not table.num_columns:
+                # Of no events not even the columns are known.
+                table = given.arrow.empty_table()
+            table = conform(table, given.arrow, fill=is_rows(events), required=required)
+            arrived = arrive(table, given.schema, at.next_row)
+            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.delay is None)
+            highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
+            behind = 0 if given.delay is None else given.delay
+            at = replace(
+                at,
+                held=at.held + in_time,
+                late=at.late + late,
+                types=at.types | types_of(arrived.table, given.schema),
+                next_row=at.next_row + len(arrived),
+                highest=highest,
+                watermark=max(at.watermark, highest - behind),
+            )
+            return self._consume(at, everything=given.delay is None, late=len(late))
+
+    def advance(self, watermark: str | dt.datetime | dt.date | float) -> Matches:
+        """Promise that no event earlier than `watermark`, a time of the stream or its ISO 8601 text, will come."""
+        self._refuse_to_go_on()
+        given = self._setting
+        ticks = moment_ticks(watermark, given.arrow.field(given.schema.time).type, given.schema)
+        at = replace(self._position, watermark=max(self._position.watermark, ticks))
+        with within(_budget(self._setting.options)):
+            return self._consume(at, everything=False)
+
+    def finish(self) -> Matches:
+        """End the stream and get the remaining matches; nothing can be fed afterwards."""
+        self._refuse_to_go_on()
+        at = replace(self._position, watermark=FOREVER, finished=True)
+        with within(_budget(self._setting.options)):
+            return self._consume(at, everything=True)
+
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """Everything needed to go on later, in another process too, save the registered functions and `cache_dir`.
+
+        With a `key` it carries an HMAC-SHA256: `restore` then refuses bytes that somebody without the key has changed.
+        Without, a checksum tells damage only. The events and the query are in it as they are, not encrypted.
+        """
+        from augury.hosts.local.snapshot import save
+
+        self._refuse_interrupted()
+        return save(self._setting, self._position, key)
+
+    @classmethod
+    def restore(
+        cls,
+        data: bytes,
+        *,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        key: bytes | None = None,
+    ) -> Matcher:
+        """The matcher as it was when `snapshot` wrote `data`; give it the same functions, and the same `key` if any.
+
+        All of it is checked before it is used: bytes from elsewhere give a `HostError`, or a matcher that runs.
+        """
+        from augury.hosts.local.snapshot import load_snapshot
+
+        matcher = cls.__new__(cls)
+        matcher._setting, matcher._position = load_snapshot(
+            data,
+            arguments.callables("functions", functions),
+            arguments.optional_path("cache_dir", cache_dir),
+            key,
+        )
+        return matcher
+
+    def _refuse_to_go_on(self) -> None:
+        self._refuse_interrupted()
+        if self._position.finished:
+            raise HostError("A541", "this stream has been finished", "make a new Matcher for another stream")
+
+    def _refuse_interrupted(self) -> None:
+        if self._position.interrupted:
+            raise HostError(
+                "A549",
+                "an error interrupted this matcher, which cannot be continued",
+                "restore an earlier snapshot and feed it what came since",
+            )
+
+    def _consume(self, at: Position, *, everything: bool, late: int = 0) -> Matches:
+        """Hand on the events whose turn has come; the position changes only when all went well."""
+        given = self._setting
+        ready, held = release(at.held, FOREVER if everything else at.watermark)
+        ready = in_order(ready, given.schema)
+        notes = tie_warnings(given.program, at.last + ready, given.schema)
+        # Generated code works on its state in place: should this fail halfway, there is no way back.
+        in_place = any(stage.query.kernel is not None for stage in at.stages)
+        self._position = replace(self._position, interrupted=in_place)
+        chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
+        last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
+        if at.finished:
+            notes += type_warnings(given.program, at.types)
+        self._position = replace(at, stages=chain, held=held, last=last, next_derived=next_derived)
+        for text in notes:
+            python_warnings.warn(text, AuguryWarning, stacklevel=3)
+        final = found[-1]
+        return Matches(
+            final.matches,
+            final.log,
+            final.query.bound,
+            given.options.callables,
+            notes,
+            late,
+            final.counters,
+            final.query,
+        )
+
+
+def _budget(options: Options) -> Budget:
+    assert options.budget is not None
+    return options.budget

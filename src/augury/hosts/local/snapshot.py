@@ -1,0 +1,316 @@
+"""A matcher as bytes, and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias, assert_never
+
+import pyarrow as pa
+
+from augury.engine.sources.events import engine_schema
+from augury.engine.state.facts import Facts
+from augury.engine.state.tables import exactly, get_arrivals, get_state, put_arrivals, put_state
+from augury.errors import HostError
+from augury.hosts.local.matcher import FIRST_DERIVED, Position, Setting, beginning, setting
+from augury.loss import LossModel
+from augury.options import Options
+from augury.plan import GivenStatistics, Statistics, StreamStatistics
+from augury.runtime.checks import MOST, inconsistent, require
+from augury.runtime.state import FOREVER, LONG_AGO, RunState
+from augury.runtime.values import arrow_type
+from augury.schema import UNITS, Column, ColumnType, EventSchema, Kind, column_type
+from augury.source import Source
+
+Counter: TypeAlias = "tuple[type, int, int]"
+
+MAGIC = b"AUGURY02"
+EARLIER = (b"AUGURY01",)
+"""What snapshots of earlier releases begin with."""
+
+VERSION = 2
+PLAIN, KEYED = b"SHA256\0\0", b"HMAC256\0"
+"""What follows the mark: whether the digest is a plain SHA-256 or, with a key, an HMAC."""
+
+MARKED = len(MAGIC) + len(PLAIN)
+START = MARKED + hashlib.sha256().digest_size
+LAST_DERIVED = 2**63 - 2**32  # numbers of derived events: a batch never has so many that the last ones run out
+
+COUNTERS: dict[str, Counter] = {
+    "next_row": (int, 0, MOST),
+    "next_derived": (int, FIRST_DERIVED, LAST_DERIVED),
+    "watermark": (int, LONG_AGO, FOREVER),
+    "highest": (int, LONG_AGO, FOREVER),
+    "finished": (bool, False, True),
+}
+"""How far a stream has come: what kind each number is, and between which it lies."""
+
+NESTED = 32  # levels of lists in a parameter or a type
+
+
+def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
+    """One blob: a mark, a digest, and a state with JSON facts; with a key, only who knows it can make the digest."""
+    tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
+    for name in ("held", "last", "late"):
+        put_arrivals(tables, name, getattr(at, name))
+    for k, stage in enumerate(at.stages):
+        put_arrivals(tables, f"held{k}", stage.held)
+        put_arrivals(tables, f"log{k}", stage.log)
+        put_state(tables, f"state{k}", stage.state)
+    facts = {
+        "source": [given.source.text, given.source.name],
+        "schema": _schema_facts(given.schema),
+        "options": _option_facts(given.options),
+        "delay": given.delay,
+        "types": sorted(at.types),
+        "counters": {name: getattr(at, name) for name in COUNTERS},
+    }
+    body = RunState("matcher", VERSION, tables, facts).to_bytes()
+    mark = MAGIC + (PLAIN if key is None else KEYED)
+    return mark + _digest(mark, body, key) + body
+
+
+def load_snapshot(
+    data: bytes,
+    functions: Mapping[str, Callable[..., Any]],
+    cache_dir: Path | None = None,
+    key: bytes | None = None,
+    compiled: Callable[..., Setting] = setting,
+) -> tuple[Setting, Position]:
+    """Read what `save` wrote; `compiled` is what compiles the query, or has done so before."""
+    saved = RunState.from_bytes(pa.py_buffer(_authentic(data, key)).slice(START))
+    if (saved.family, saved.version) != ("matcher", VERSION):
+        raise HostError("A544", f"a snapshot of version {saved.version} cannot be read by this release")
+    facts = Facts(saved.facts, "the snapshot")
+    options = _options(facts.part("options"))
+    missing = sorted(set(facts.part("options").texts("functions")) - {name.lower() for name in functions})
+    if missing:
+        raise HostError(
+            "A545",
+            f"the query calls {', '.join(missing)}, which a snapshot does not hold",
+            "give functions={...} to restore",
+        )
+    options = replace(options, functions=functions, cache_dir=cache_dir).watched()
+    text, name = facts.texts("source", size=2)
+    if "schema" not in saved.tables:
+        raise inconsistent("it does not say what the events are")
+    arrow = saved.tables["schema"].schema
+    delay = facts.optional("delay", int)
+    require(delay is None or 0 <= delay < MOST, "there is no such delay")
+    given = compiled(Source(text, name), arrow, _schema(facts.part("schema"), arrow), options, delay)
+    return given, _position(saved.tables, facts, given)
+
+
+def _position(tables: Mapping[str, pa.Table], facts: Facts, given: Setting) -> Position:
+    chain = tuple(
+        replace(
+            stage,
+            held=get_arrivals(tables, f"held{k}", stage.query.bound.schema, exactly(stage.arrow)),
+            log=get_arrivals(tables, f"log{k}", stage.query.bound.schema, exactly(stage.arrow)),
+            state=stage.kernel.restore(get_state(tables, f"state{k}")),
+        )
+        for k, stage in enumerate(beginning(given).stages)
+    )
+    held, last, late = (
+        get_arrivals(tables, name, given.schema, exactly(given.arrow)) for name in ("held", "last", "late")
+    )
+    require(len(last) <= 1, "several events are the last one")
+    counters = facts.part("counters")
+    for name, (kind, low, high) in COUNTERS.items():
+        require(low <= counters.one(name, kind) <= high, f"`{name}` cannot be {counters.one(name, kind)}")
+    return Position(chain, held, last, late, frozenset(facts.texts("types")), **dict(counters.stated))
+
+
+def _authentic(data: bytes, key: bytes | None) -> bytes:
+    """The bytes, once their digest has been seen to be right."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise HostError("A542", f"these bytes are none, but a {type(data).__name__}")
+    data = bytes(data)
+    if data[: len(MAGIC)] in EARLIER:
+        raise HostError(
+            "A544",
+            "a snapshot of an earlier release, which wrote Arrow streams, cannot be read by this one",
+            "feed the stream to a new Matcher, or finish it with the release that wrote the snapshot",
+        )
+    keyed = data[len(MAGIC) : MARKED]
+    if data[: len(MAGIC)] != MAGIC or keyed not in (PLAIN, KEYED):
+        raise HostError("A542", "these bytes are not a snapshot of a Matcher")
+    if key is None and keyed == KEYED:
+        raise HostError("A594", "the key of a snapshot is needed to restore it", "give key=... as to `snapshot`")
+    if key is not None and keyed == PLAIN:
+        raise HostError(
+            "A594",
+            "the key of a snapshot proves nothing here: this one was written without any",
+            "restore it without key=... if you trust where it comes from",
+        )
+    mark, digest, body = data[:MARKED], data[MARKED:START], memoryview(data)[START:]
+    if not hmac.compare_digest(_digest(mark, body, key), digest):
+        if key is not None:
+            raise HostError(
+                "A594", "the key of a snapshot is another one, or somebody without it has changed these bytes"
+            )
+        raise HostError("A543", "the snapshot is damaged or cut off: its checksum does not agree")
+    return data
+
+
+def _digest(mark: bytes, body: bytes | memoryview, key: object) -> bytes:
+    if key is None:
+        return hashlib.sha256(body).digest()
+    if not isinstance(key, bytes) or not key:
+        raise HostError("A594", "the key of a snapshot is bytes, at least one", "such as secrets.token_bytes(32)")
+    digest = hmac.new(key, mark, hashlib.sha256)
+    digest.update(body)
+    return digest.digest()
+
+
+def _schema_facts(schema: EventSchema) -> dict[str, Any]:
+    return {
+        "columns": [[c.name, _type_facts(c.type)] for c in schema.columns],
+        "time": schema.time,
+        "type": schema.type,
+        "order_by": list(schema.order_by),
+        "time_unit": schema.time_unit,
+        "types": None if schema.types is None else sorted(schema.types),
+    }
+
+
+def _schema(facts: Facts, arrow: pa.Schema) -> EventSchema:
+    types = facts.optional("types", list)
+    time, type, order = facts.one("time", str), facts.optional("type", str), facts.texts("order_by")
+    unit = facts.one("time_unit", str)
+    columns = tuple(Column(*_column(stated)) for stated in facts.one("columns", list))
+    known = None if types is None else frozenset(facts.texts("types"))
+    schema = EventSchema(columns, time, type, order, unit, known)
+    seen = engine_schema(arrow, type)
+    # Refuses roles that such columns cannot have.
+    EventSchema.from_arrow(seen, time=time, type=type, order_by=order, time_unit=unit)
+    require(list(schema.names) == arrow.names, "its events have other columns than its stream")
+    for column, field in zip(schema.columns, seen, strict=True):
+        fits = column.type == column_type(field.type) or arrow_type(column.type) == field.type
+        require(fits, f"the values of `{column.name}` are of another type")
+    return schema
+
+
+def _column(stated: Any) -> tuple[str, ColumnType]:
+    match stated:
+        case [str(name), type]:
+            return name, _type(type)
+        case _:
+            raise inconsistent("it does not say what the events are")
+
+
+def _type_facts(type: ColumnType) -> list[Any]:
+    return [str(type.kind), type.unit, None if type.item is None else _type_facts(type.item)]
+
+
+def _type(facts: Any, depth: int = 0) -> ColumnType:
+    match facts:
+        case [str(kind), str() | None as unit, item] if kind in set(Kind) and depth < NESTED:
+            require(unit is None or unit in UNITS, "there is no such unit of time")
+            return ColumnType(Kind(kind), unit, None if item is None else _type(item, depth + 1))
+        case _:
+            raise inconsistent("a column is of a type that there is not")
+
+
+def _option_facts(options: Options) -> dict[str, Any]:
+    return {
+        "plan": options.plan,
+        "order": options.order,
+        "negation": options.negation,
+        "statistics": _statistics_facts(options.statistics),
+        "parameters": {name: _parameter_facts(name, v) for name, v in options.parameters.items()},
+        "functions": sorted(options.callables),
+        "loss": None if options.loss is None else options.loss.to_json(),
+        "max_matches": options.max_matches,
+        "max_partial_matches": options.max_partial_matches,
+        "max_memory": options.max_memory,
+        "timeout": options.timeout,
+        "jit": options.jit,
+        "merge": options.merge,
+        "counters": options.counters,
+        "compressed": options.compressed,
+    }
+
+
+def _options(facts: Facts) -> Options:
+    order, loss = facts.optional("order", list), facts.optional("loss", dict)
+    limits = [facts.one(name, int) for name in ("max_matches", "max_partial_matches")]
+    memory, timeout = facts.optional("max_memory", int), facts.optional("timeout", float)
+    require(all(1 <= limit < MOST for limit in limits), "a limit is a positive number")
+    require(memory is None or memory >= 1, "there is no such max_memory")
+    require(timeout is None or 0 < timeout < math.inf, "there is no such timeout")
+    return Options(
+        plan=facts.optional("plan", str),
+        order=None if order is None else facts.texts("order"),
+        negation=facts.optional("negation", str),
+        statistics=_statistics(facts.optional("statistics", list)),
+        parameters={name: _parameter(v) for name, v in facts.one("parameters", dict).items()},
+        loss=None if loss is None else LossModel.from_json(loss),
+        jit=facts.optional("jit", bool),
+        merge=facts.one("merge", bool),
+        counters=facts.one("counters", bool),
+        compressed=facts.one("compressed", bool),
+        max_matches=limits[0],
+        max_partial_matches=limits[1],
+        max_memory=memory,
+        timeout=timeout,
+    )
+
+
+def _statistics_facts(statistics: Statistics | None) -> list[Any] | None:
+    match statistics:
+        case None:
+            return None
+        case GivenStatistics():
+            return ["given", statistics.to_json()]
+        case StreamStatistics():
+            return ["stream", statistics.to_json()]
+        case _:
+            assert_never(statistics)
+
+
+def _statistics(facts: list[Any] | None) -> Statistics | None:
+    match facts:
+        case None:
+            return None
+        case ["given", stated]:
+            return GivenStatistics.of(stated)
+        case ["stream", stated]:
+            return StreamStatistics.from_json(stated)
+        case _:
+            raise inconsistent("it does not say where its statistics are from")
+
+
+def _parameter_facts(name: str, value: Any) -> list[Any]:
+    match value:
+        case dt.datetime():
+            return ["datetime", value.isoformat()]
+        case dt.timedelta():
+            return ["timedelta", [value.days, value.seconds, value.microseconds]]
+        case list() | tuple():
+            return ["list", [_parameter_facts(name, v) for v in value]]
+        case None | bool() | int() | float() | str():
+            return ["plain", value]
+        case _:
+            raise HostError("A546", f"the parameter `{name}` of type {type(value).__name__} cannot be saved")
+
+
+def _parameter(facts: Any, depth: int = 0) -> Any:
+    try:
+        match facts:
+            case ["datetime", str(text)]:
+                return dt.datetime.fromisoformat(text)
+            case ["timedelta", [int(days), int(seconds), int(microseconds)]]:
+                return dt.timedelta(days, seconds, microseconds)
+            case ["list", list(items)] if depth < NESTED:
+                return [_parameter(item, depth + 1) for item in items]
+            case ["plain", None | bool() | int() | float() | str() as value]:
+                return value
+    except (ValueError, OverflowError) as e:
+        raise inconsistent(f"a parameter has a value that there is not: {e}") from e
+    raise inconsistent("a parameter has a value that there is not")

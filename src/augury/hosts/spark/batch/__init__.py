@@ -1,0 +1,1 @@
+"""Finite frames and files of Spark."""

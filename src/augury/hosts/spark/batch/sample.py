@@ -1,0 +1,75 @@
+"""What is known of a finite frame before it is matched: some of its events, and how many there are in what time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from augury.engine.statistics.sampling import Totals
+from augury.hosts.spark.expressions import column, ticks
+from augury.hosts.spark.releases import collected
+from augury.schema import EventSchema
+
+SAMPLED = 10_000
+"""Events that are looked at."""
+
+BLOCK = 500
+"""Events that are looked at in one place: the stretch holds events that a match may have in common."""
+
+COLUMNAR = (".parquet", ".orc")
+"""Files in which Spark finds some columns of some rows without reading all of them."""
+
+ROW = (1 << 33) - 1
+"""Spark numbers the rows of a partition in these bits."""
+
+
+class Look:
+    """What has been looked at of a frame, once for all that want to know."""
+
+    def __init__(self, frame: DataFrame, *, everything: bool = False) -> None:
+        """With `everything`, all columns are looked at when the first of them is: several queries will ask."""
+        self.frame, self.everything = frame, everything
+        self._sample: pa.Table | None = None
+        self._totals: Totals | None = None
+
+    def sample(self, names: Sequence[str]) -> pa.Table:
+        """Some of the events, with these columns."""
+        if self._sample is None or not set(names) <= set(self._sample.column_names):
+            self._sample = self.heads(self.frame.columns if self.everything else names)
+        return self._sample.select(list(names))
+
+    def heads(self, names: Sequence[str]) -> pa.Table:
+        """Events from all over the frame where Spark can skip the others, else its first."""
+        chosen = self.frame.select(*map(column, names))
+        if not self.columnar:
+            return collected(chosen.limit(SAMPLED))
+        number = self.frame.count() if self._totals is None else self._totals.events
+        blocks = max(1, number // SAMPLED)
+        row = F.monotonically_increasing_id().bitwiseAND(ROW)
+        spread = chosen.where(row % F.lit(blocks * BLOCK) < F.lit(BLOCK))
+        # To stop early Spark goes through partitions a few at a time, which only pays where there are many.
+        return collected(spread.limit(2 * SAMPLED) if len(self.files) * BLOCK > SAMPLED else spread)
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        return tuple(self.frame.inputFiles())
+
+    @property
+    def columnar(self) -> bool:
+        """Whether the frame is one of files that need not be read as a whole."""
+        return bool(self.files) and all(file.endswith(COLUMNAR) for file in self.files)
+
+    def totals(self, schema: EventSchema) -> Totals | None:
+        """The size of the frame, if it is not dear to find out: Spark reads nothing but the times."""
+        if not self.columnar:
+            return None
+        if self._totals is None:
+            time = ticks(schema, schema.time)
+            found = self.frame.select(time.alias("t")).agg(F.count(F.lit(1)), F.min("t"), F.max("t")).first()
+            assert found is not None
+            self._totals = Totals(found[0], 0 if found[1] is None else int(found[2] - found[1]))
+        return self._totals

@@ -1,0 +1,1 @@
+"""Pipelines from a configuration file: read, match, write."""

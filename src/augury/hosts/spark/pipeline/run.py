@@ -1,0 +1,155 @@
+"""Run a pipeline: read, match, write."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from augury.engine.sources.query_text import query_source
+from augury.errors import AuguryError, HostError
+from augury.hosts.spark.match import match
+from augury.hosts.spark.pipeline.config import Pipeline, QuerySection
+from augury.hosts.spark.pipeline.connectors import read_source, start_stream, write_batch
+from augury.hosts.spark.pipeline.progress import ProgressLine
+from augury.hosts.spark.releases import require
+from augury.hosts.spark.session import embedded_session
+
+PATIENCE = 60.0
+"""Seconds that a micro-batch may take to end after the user asked to stop."""
+
+GLANCE = 1
+"""Seconds between two looks at whether a stream has ended or is to end."""
+
+LAST_WORDS = 10.0
+"""Seconds to wait for what Spark still has to tell of a stream that has ended."""
+
+
+def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str], None]) -> None:
+    """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes."""
+    if pipeline.streaming is not None:
+        require("streaming pipelines", "leave out [streaming] to read the source once, or update Spark")
+    there = SparkSession.getActiveSession()
+    spark = there
+    try:
+        spark = there or embedded_session(master or pipeline.spark.master, pipeline.spark.settings)
+        events = read_source(spark, pipeline)
+        if pipeline.streaming is None:
+            for query in pipeline.query:
+                _batch(events, query, pipeline, say)
+        else:
+            _stream(spark, events, pipeline, say)
+    except (PySparkException, Py4JJavaError) as e:
+        # Spark makes the one of the other for most errors, but not for all.
+        raise _told(e) from e
+    finally:
+        if there is None and spark is not None:
+            spark.stop()
+
+
+def _batch(events: DataFrame, query: QuerySection, pipeline: Pipeline, say: Callable[[str], None]) -> None:
+    began = time.monotonic()
+    count = write_batch(_found(events, query, pipeline), query, pipeline)
+    written = "" if count is None else f", {count:,} matches"
+    say(f"{query.name}: done in {time.monotonic() - began:.1f} s{written}")
+
+
+def _stream(spark: SparkSession, events: DataFrame, pipeline: Pipeline, say: Callable[[str], None]) -> None:
+    listener = ProgressLine(say)
+    spark.streams.addListener(listener)
+    running: list[StreamingQuery] = []
+    try:
+        with _interruption() as asked_to_stop:
+            for query in pipeline.query:
+                running.append(start_stream(_found(events, query, pipeline), query, pipeline))
+            while not asked_to_stop.is_set() and not _over(running):
+                continue
+            if asked_to_stop.is_set():
+                say("stopping after the micro-batch under way; what is open is kept in the checkpoint")
+                _let_finish(running)
+    finally:
+        for started in running:
+            started.stop()
+        listener.wait_for({str(started.runId) for started in running}, LAST_WORDS)
+        spark.streams.removeListener(listener)
+
+
+def _over(running: list[StreamingQuery]) -> bool:
+    """Whether all have ended, after a glance at each; one that has failed raises."""
+    ended = [q.awaitTermination(GLANCE) for q in running]
+    return all(ended)
+
+
+@contextmanager
+def _interruption() -> Iterator[threading.Event]:
+    """What the first Ctrl-C sets; a second one ends the program at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    # Spark's own answer to Ctrl-C is to cancel all jobs, the micro-batch under way with them.
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: object) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _let_finish(running: list[StreamingQuery]) -> None:
+    """Until what each of them is at has ended; a micro-batch that follows at once is left to the next run."""
+    deadline = time.monotonic() + PATIENCE
+    before = [_last_done(q) for q in running]
+    while time.monotonic() < deadline and any(
+        q.isActive and q.status["isTriggerActive"] and _last_done(q) == done
+        for q, done in zip(running, before, strict=True)
+    ):
+        time.sleep(0.1)
+
+
+def _last_done(query: StreamingQuery) -> tuple[int, str] | None:
+    last = query.lastProgress
+    return None if last is None else (last.batchId, last.timestamp)
+
+
+def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFrame:
+    roles, streaming = pipeline.events, pipeline.streaming
+    source = query.text if query.text is not None else query_source(pipeline.folder / (query.file or "")).text
+    return match(
+        events,
+        source,
+        time=roles.time,
+        type=roles.type,
+        order_by=roles.order_by,
+        time_unit=roles.time_unit,
+        watermark=roles.watermark if streaming is not None else None,
+        buckets=None if streaming is None else streaming.buckets,
+        plan=query.plan,
+        max_matches=query.max_matches,
+        max_partial_matches=query.max_partial_matches,
+        max_memory=query.max_memory,
+        timeout=query.timeout,
+        parameters=query.parameters,
+    )
+
+
+def _told(error: PySparkException | Py4JJavaError) -> AuguryError:
+    """What Spark reports, without the traces of two languages; our own errors as they were raised."""
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    own = re.search(r"error\[(A\d{3})\]: ((?:(?!\n\S*Error|\nTraceback|\n\tat |\n$| SQLSTATE).)*)", text, re.DOTALL)
+    if own is not None:
+        return HostError("A587", f"a task of the pipeline failed: {own[0].strip()}")
+    return HostError("A588", f"Spark could not run the pipeline: {text.splitlines()[0] if text else error!r}")

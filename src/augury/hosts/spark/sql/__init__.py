@@ -1,0 +1,1 @@
+"""Queries as table functions of Spark SQL."""

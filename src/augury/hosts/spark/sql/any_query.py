@@ -1,0 +1,72 @@
+"""The table function of SQL that takes the text of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.types import StructType
+from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
+
+from augury.engine.cut.keys import shared_key
+from augury.engine.job import Job, Roles
+from augury.errors import HostError
+from augury.hosts.spark.expressions import quoted
+from augury.hosts.spark.jobs import spark_job
+from augury.hosts.spark.schemas import arrow_schema, spark_schema
+from augury.hosts.spark.sql.tables import ANY_QUERY, matches_in, table_of
+from augury.options import Options
+from augury.source import Source
+
+
+@dataclass
+class Analyzed(AnalyzeResult):
+    """What Spark has to know of a call, and the job to do for it."""
+
+    job: Job | None = None
+
+
+class AnyQuery:
+    """The handler that finds out its columns, its partitions and their order from the text of the query."""
+
+    def __init__(self, analyzed: Analyzed) -> None:
+        assert analyzed.job is not None
+        self.job = analyzed.job
+        self.rows: list[dict[str, Any]] = []
+
+    @staticmethod
+    def analyze(events: AnalyzeArgument, query: AnalyzeArgument, **roles: AnalyzeArgument) -> Analyzed:
+        if not events.isTable or not isinstance(events.dataType, StructType):
+            raise HostError("A577", f"the first argument of {ANY_QUERY} is a table", "write TABLE(events)")
+        if not isinstance(query.value, str):
+            raise HostError("A578", f"the second argument of {ANY_QUERY} is the text of a query, a constant string")
+        job = _job(query.value, events.dataType, {name: argument.value for name, argument in roles.items()})
+        key = shared_key(job.program)
+        return Analyzed(
+            spark_schema(job.result),
+            withSinglePartition=not key,
+            partitionBy=[PartitioningColumn(quoted(name)) for name in key],
+            select=[SelectedColumn(quoted(name)) for name in job.arrow.names],
+            job=job,
+        )
+
+    def eval(self, events: Row, query: str, **roles: str | None) -> None:
+        self.rows.append(events.asDict(recursive=True))
+
+    def terminate(self) -> Iterator[tuple[Any, ...]]:
+        if self.rows:
+            for table in matches_in(self.job, table_of(self.rows, self.job.arrow)):
+                yield from (tuple(row.values()) for row in table.to_pylist())
+
+
+def _job(text: str, columns: StructType, roles: dict[str, Any]) -> Job:
+    unknown = sorted(set(roles) - {"time", "type", "order_by", "time_unit"})
+    if unknown:
+        raise HostError(
+            "A579", f"{ANY_QUERY} has no argument `{unknown[0]}`", "it takes time, type, order_by and time_unit"
+        )
+    order = roles.get("order_by")
+    given = {**roles, "order_by": None if order is None else [name.strip() for name in order.split(",")]}
+    return spark_job(Source(text), arrow_schema(columns), Roles(**given), Options())

@@ -1,0 +1,148 @@
+"""Patterns as table functions of SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Unpack, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import udtf
+from pyspark.sql.types import StructType
+from pyspark.sql.udtf import UserDefinedTableFunction
+
+from augury.arguments import flag, text
+from augury.engine.arrivals import arrive, in_order
+from augury.engine.batches import FIRST_DERIVED
+from augury.engine.cut.keys import shared_key
+from augury.engine.job import Job, Roles
+from augury.engine.sources.events import conform
+from augury.engine.sources.query_text import query_source
+from augury.engine.stages import step
+from augury.errors import HostError, names
+from augury.hosts.spark.jobs import spark_job
+from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.releases import can, require, table_function
+from augury.hosts.spark.schemas import arrow_schema, is_frame, spark_schema
+from augury.options import make_options
+from augury.runtime.state import FOREVER
+
+ANY_QUERY = "augury_match"
+"""The table function that takes the text of a query."""
+
+
+def register(
+    spark: SparkSession,
+    name: str,
+    query: str | os.PathLike[str],
+    schema: StructType | DataFrame,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    order_by: str | Iterable[str] | None = None,
+    time_unit: str = "s",
+    several_keys: bool = False,
+    **options: Unpack[RunOptions],
+) -> None:
+    """Make a query a table function of SQL, for events of these columns.
+
+    `SELECT * FROM name(TABLE(events) PARTITION BY (symbol))`: each partition of the call is matched by itself, so it
+    takes the key of the query, or `WITH SINGLE PARTITION` for one without. A partition with several keys most likely
+    comes from a mistake in the call and is an error, unless `several_keys` allows it. Too fine a PARTITION BY cannot be
+    seen from within a partition: it finds only the matches that lie in one.
+    """
+    name = text("name", name)
+    # A call that cannot split its table is handed what happens to lie together.
+    several = flag("several_keys", several_keys) or not can("PARTITION BY in a call")
+    columns = cast("DataFrame", schema).schema if is_frame(schema) else cast("StructType", schema)
+    roles = Roles(time, type, order_by, time_unit)
+    job = spark_job(query_source(query), arrow_schema(columns), roles, make_options(**options))
+    handlers = _on_arrow(job, several), _on_rows(job, several)
+    spark.udtf.register(name, table_function(*handlers, spark_schema(job.result)))
+
+
+def register_any_query(spark: SparkSession, name: str = ANY_QUERY) -> None:
+    """Make a table function that takes the text of a query: `augury_match(TABLE(events), 'PATTERN ...')`.
+
+    It splits the events by the key of the query itself. Rows cross to Python one by one, so `register` is faster.
+    """
+    require("register_any_query", "register each query by its name with `augury.spark.register`")
+    from augury.hosts.spark.sql.any_query import AnyQuery
+
+    spark.udtf.register(name, cast("UserDefinedTableFunction", udtf(AnyQuery)))
+
+
+def matches_in(job: Job, events: pa.Table) -> Iterator[pa.Table]:
+    """The matches of one partition, whose events come in any order."""
+    table = conform(events.select(job.arrow.names), job.arrow)
+    ordered = in_order(arrive(table, job.schema, 0), job.schema)
+    _, found, _ = step(job.stages(), ordered, FOREVER, FIRST_DERIVED, job.options)
+    return iter(job.columns(found[-1]))
+
+
+def check_key(job: Job, events: pa.Table) -> None:
+    """A partition of a call holds the events of one key, if the query has one; events without a key do not count."""
+    for name in shared_key(job.program):
+        values = pc.unique(events[name]).drop_null()
+        if len(values) > 1:
+            shown = ", ".join(repr(value) for value in values.slice(0, 2).to_pylist())
+            raise HostError(
+                "A618",
+                f"a partition of the call holds several values of `{name}`, the key of the query: {shown}",
+                f"call it with PARTITION BY {names([name])}, or register it with several_keys=True",
+            )
+
+
+def _on_arrow(job: Job, several_keys: bool) -> type[Any]:
+    """The handler of one query; Spark ships the class with what it refers to."""
+
+    class Handler:
+        def __init__(self) -> None:
+            self.batches: list[pa.RecordBatch] = []
+
+        def eval(self, events: pa.RecordBatch) -> Iterator[pa.Table]:
+            self.batches.append(events)
+            return iter(())
+
+        def terminate(self) -> Iterator[pa.Table]:
+            if self.batches:
+                events = pa.Table.from_batches(self.batches)
+                if not several_keys:
+                    check_key(job, events)
+                yield from matches_in(job, events)
+
+    return Handler
+
+
+def _on_rows(job: Job, several_keys: bool) -> type[Any]:
+    """The handler of one query that gets its events one by one."""
+
+    class Handler:
+        def __init__(self) -> None:
+            self.rows: list[dict[str, Any]] = []
+
+        def eval(self, events: Row) -> None:
+            self.rows.append(events.asDict(recursive=True))
+
+        def terminate(self) -> Iterator[tuple[Any, ...]]:
+            if self.rows:
+                events = table_of(self.rows, job.arrow)
+                if not several_keys:
+                    check_key(job, events)
+                for table in matches_in(job, events):
+                    yield from (tuple(row.values()) for row in table.to_pylist())
+
+    return Handler
+
+
+def table_of(rows: list[dict[str, Any]], arrow: pa.Schema) -> pa.Table:
+    """Rows as Spark hands them to Python: instants are without a zone, and in that of the machine."""
+    zoned = [field.name for field in arrow if pa.types.is_timestamp(field.type) and field.type.tz is not None]
+    for row in rows:
+        for name in zoned:
+            if row[name] is not None:
+                row[name] = row[name].astimezone(dt.UTC)
+    return pa.Table.from_pylist(rows, schema=arrow)

@@ -1,0 +1,1 @@
+"""Structured streaming: buckets of keys as Spark's state."""

@@ -1,0 +1,148 @@
+"""A frame of a stream -> a frame of matches."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from augury.engine.cut.ranges import Ranges
+from augury.engine.exchange.blobs import BLOB, from_blob
+from augury.engine.exchange.kernels import light_enough
+from augury.engine.group import Group
+from augury.errors import AuguryWarning, HostError
+from augury.hosts.spark.expressions import column, row_filter, ticks
+from augury.hosts.spark.releases import require, with_state
+from augury.hosts.spark.renaming import map_in_arrow
+from augury.hosts.spark.schemas import spark_schema
+from augury.hosts.spark.stream.clock import delay_milliseconds
+from augury.hosts.spark.stream.packing import BUCKET, KIND, PackTask, packed_schema
+from augury.hosts.spark.stream.processor import LATE, BucketProcessor
+from augury.schema import UNITS
+
+BUCKETS = 16
+"""States a stream with a key is kept in: enough for many cores, few enough to be large tables."""
+
+EVENT_TIME = "__augury_time"
+
+MICROSECOND = 1_000
+"""Nanoseconds."""
+
+OUTPUT = pa.schema([(KIND, pa.int32()), (BLOB, pa.binary())])
+
+
+def match_stream(
+    frame: DataFrame, group: Group, *, watermark: str | None, buckets: int | None, late: str | None
+) -> DataFrame:
+    """The matches of a stream; `watermark` is how late an event may be, None when the frame has one of its own.
+
+    With a key there are `buckets` of keys. Without one there is one bucket, or the stream is cut into ranges of time,
+    each as long as so many windows. With `late`, a column of that name holds the events that came too late, in rows of
+    their own.
+    """
+    require("streams", "match finite frames, or update Spark")
+    number = _buckets(group, buckets)
+    ranges = None if group.key or number == 1 else Ranges(number * max(1, group.reach), group.reach)
+    events = _events(frame, group, watermark, number)
+    kernels = light_enough(tuple(file for job in group.jobs for file in job.kernels))
+    pack = PackTask(group.schema, group.arrival_matters, ranges)
+    packed = map_in_arrow(events, pack, spark_schema(packed_schema(ranges)))
+    # The first job of a group brings the kernels of all of them.
+    shares = (kernels, *((),) * (len(group.jobs) - 1))
+    light = replace(group, jobs=tuple(replace(j, kernels=k) for j, k in zip(group.jobs, shares, strict=True)))
+    processor = BucketProcessor(light, number, delay_milliseconds(watermark), ranges)
+    states = with_state(packed.groupBy(BUCKET), processor, spark_schema(OUTPUT))
+    name = _late_column(group, late)
+    result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
+    found = states.mapInArrow(UnpackTask(result, name), spark_schema(result))
+    counted = found.observe(
+        metric_name(group),
+        F.count(column(name)).alias("late_events"),
+        F.count(F.when(column(name).isNull(), 1)).alias("matches"),
+    )
+    return counted if late is not None else counted.where(column(name).isNull()).drop(name)
+
+
+def metric_name(group: Group) -> str:
+    """Under what name the progress of a streaming query tells `late_events` and `matches`."""
+    text = "\n".join(job.source.text for job in group.jobs)
+    return "augury_" + hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _buckets(group: Group, wanted: int | None) -> int:
+    if group.key:
+        return BUCKETS if wanted is None else wanted
+    reason = group.why_whole
+    if wanted is not None and wanted > 1:
+        if reason is not None:
+            raise HostError(
+                "A575",
+                f"a query without a key runs in one bucket: {reason}",
+                "leave out buckets=, or give the query a key by [attr]",
+            )
+        return wanted
+    by_time = "" if reason is not None else ", or else cut the stream by time with buckets=8"
+    warnings.warn(
+        "the query has no key: the whole stream is matched in one task. Where all events of a match agree on an "
+        f"attribute, say so with [attr]{by_time}",
+        AuguryWarning,
+        stacklevel=4,
+    )
+    return 1
+
+
+def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int) -> DataFrame:
+    """The events that can make a difference, with their bucket; all of them move the watermark."""
+    events = frame
+    clock = column(group.schema.time)
+    if watermark is not None:
+        events = events.withColumn(EVENT_TIME, _event_time(group)).withWatermark(EVENT_TIME, watermark)
+        clock = column(EVENT_TIME)
+    relevant = group.relevant
+    test = None if relevant is None else row_filter(relevant, group.schema)
+    if test is not None:
+        # Spark would move a condition that does not read the time to before the watermark, which then missed events.
+        events = events.where(F.when(clock.isNotNull(), test).otherwise(F.lit(True)))
+    columns = [column(name) for name in group.arrow.names]
+    place = F.pmod(F.xxhash64(*map(column, group.key)), F.lit(buckets)).cast("int") if group.key else F.lit(0)
+    return events.select(*columns, place.alias(BUCKET))
+
+
+def _event_time(group: Group) -> Column:
+    """The time of an event as Spark's watermark needs it; what is finer than a microsecond is cut off."""
+    time = ticks(group.schema, group.schema.time)
+    unit = UNITS[group.schema.time_unit]
+    finer = unit < MICROSECOND
+    return F.timestamp_micros(F.floor(time / F.lit(MICROSECOND)) if finer else time * F.lit(unit // MICROSECOND))
+
+
+def _late_column(group: Group, wanted: str | None) -> str:
+    name = "__augury_late" if wanted is None else wanted
+    if name in group.result.names:
+        raise HostError("A576", f"late={name!r} is the name of a column of the matches", "choose another one")
+    return name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnpackTask:
+    """Blobs of matches and of late events -> rows."""
+
+    result: pa.Schema
+    late: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for kind, blob in zip(batch[KIND].to_pylist(), batch[BLOB].to_pylist(), strict=True):
+                yield from self._rows(kind, from_blob(blob)).to_batches()
+
+    def _rows(self, kind: int, table: pa.Table) -> pa.Table:
+        if kind == LATE:
+            columns = [pa.nulls(table.num_rows, field.type) for field in self.result if field.name != self.late]
+            return pa.table([*columns, table.to_struct_array()], schema=self.result)
+        late = self.result.field(self.late)
+        return table.append_column(late, pa.nulls(table.num_rows, late.type))

@@ -1,0 +1,77 @@
+"""Events of a micro-batch -> blobs for the buckets they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from augury.engine.batches import STEP, joined
+from augury.engine.cut.ranges import Ranges
+from augury.engine.exchange.blobs import ARRIVAL, BLOB, blobs_by
+from augury.engine.sources.events import engine_table
+from augury.hosts.spark.stream.clock import milliseconds
+from augury.runtime.batch import Integers, time_ticks
+from augury.runtime.state import LONG_AGO
+from augury.schema import EventSchema
+
+BUCKET, KIND, LATEST = "bucket", "kind", "latest"
+
+
+def nobody(ranges: Ranges | None) -> int:
+    """The bucket of no events, which knows what the others were written by."""
+    return -1 if ranges is None else LONG_AGO
+
+
+def packed_schema(ranges: Ranges | None) -> pa.Schema:
+    """What goes to the buckets: events, and the latest time that their task has seen, in milliseconds."""
+    return pa.schema(
+        [(BUCKET, pa.int32() if ranges is None else pa.int64()), (BLOB, pa.binary()), (LATEST, pa.int64())]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PackTask:
+    """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts.
+
+    With `ranges` the buckets are ranges of time, else a column says which.
+    """
+
+    schema: EventSchema
+    arrival: bool
+    ranges: Ranges | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        next_row = 0 if context is None else context.partitionId() << 33
+        for table in joined(batches, STEP):
+            events = table.drop_columns([BUCKET])
+            times = pa.table({self.schema.time: engine_table(events.select([self.schema.time]), None).column(0)})
+            time = time_ticks(times, self.schema)
+            latest = milliseconds(int(time.max()), self.schema)
+            if self.arrival:
+                events = events.append_column(ARRIVAL, pa.array(np.arange(next_row, next_row + len(table))))
+                next_row += len(table)
+            position, bucket = self._places(table, time)
+            order = np.argsort(bucket, kind="stable")
+            yield self._packed(events.take(pa.array(position[order])).combine_chunks(), bucket[order], latest)
+
+    def _places(self, table: pa.Table, time: Integers) -> tuple[Integers, Integers]:
+        """Which events go where."""
+        if self.ranges is not None:
+            return self.ranges.copies(time)
+        return np.arange(len(table)), table[BUCKET].to_numpy().astype(np.int64)
+
+    def _packed(self, events: pa.Table, bucket: Integers, latest: int) -> pa.RecordBatch:
+        """Events in the order of their buckets, a blob for each."""
+        present, blobs = blobs_by(bucket, events)
+        schema = packed_schema(self.ranges)
+        columns = [
+            pa.array([nobody(self.ranges), *present.tolist()], schema.field(BUCKET).type),
+            pa.array([b"", *blobs], pa.binary()),
+            pa.array([latest] * (len(blobs) + 1), pa.int64()),
+        ]
+        return pa.record_batch(columns, schema=schema)
