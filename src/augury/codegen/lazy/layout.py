@@ -60,6 +60,8 @@ class Layout:
     columns: Columns
     specs: tuple[ColumnSpec, ...]
     constants: Constants
+    key_columns: tuple[str, ...]
+    """The columns whose values are numbered, the partition first."""
     buffers: list[Buffer] = field(default_factory=list)
     indexes: dict[tuple[int, str], int] = field(default_factory=dict)
     links: dict[tuple[int, str, int], int] = field(default_factory=dict)
@@ -112,11 +114,6 @@ class Layout:
             case _:
                 b.columns[x] = b.columns[f"{x}_null"] = None
                 return Code(held, kind_of(r.type), f"({null} != 0)", (null, held))
-
-    @property
-    def key_columns(self) -> list[str]:
-        """The columns whose values are numbered, the partition first."""
-        return sorted({key for _, key in self.indexes} | {key for b in self.buffers for key in b.keys})
 
     @property
     def clock(self) -> str:

@@ -18,18 +18,34 @@ class Node:
     step: ChainStep
     path: tuple[str, ...]
     parent: Node | None
+    negated: bool = False
+    """Whether the event looked for here must not be there."""
     children: list[Node] = field(default_factory=list)
     completes: list[int] = field(default_factory=list)
+    order: frozenset[tuple[str, str]] = field(init=False)
+    """The pairs of `path` of which the first precedes the second."""
+
+    def __post_init__(self) -> None:
+        mine = {(u, self.variable) for u in self.step.after} | {(self.variable, u) for u in self.step.before}
+        self.order = frozenset(mine) if self.parent is None else self.parent.order | mine
 
     @property
     def variable(self) -> str:
         return self.step.component.variable
 
     @property
-    def order(self) -> frozenset[tuple[str, str]]:
-        """The pairs of `path` of which the first precedes the second."""
-        mine = {(u, self.variable) for u in self.step.after} | {(self.variable, u) for u in self.step.before}
-        return frozenset(mine) if self.parent is None else self.parent.order | mine
+    def bound(self) -> tuple[str, ...]:
+        """The variables that are bound when this state is looked for."""
+        return self.path[:-1]
+
+    @property
+    def ancestors(self) -> tuple[Node, ...]:
+        """The states passed before this one, the first one first."""
+        return () if self.parent is None else (*self.parent.ancestors, self.parent)
+
+    @property
+    def iterated(self) -> bool:
+        return self.step.component.iterated
 
     @property
     def may_come(self) -> bool:

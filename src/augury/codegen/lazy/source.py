@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,6 +85,8 @@ class LazyChainSource:
     """The number of events of every match, where all have as many and are bound in order; else 0."""
     nodes: tuple[tuple[tuple[int, int], ...], ...]
     """For each counter of partial matches the (branch, step) pairs it counts."""
+    found: Mapping[str, int]
+    """Arrays that searches write candidates to, with the number of their state."""
     node_buffers: Mapping[int, int]
     """The buffers of the states, by number."""
     buffer_of: Mapping[str, int]
@@ -104,10 +105,7 @@ class LazyChainSource:
             if owner == b:
                 yield from (f"X{q}_{x}" for x in ("id", "next", "prev"))
         yield from (f"L{k}" for (owner, _, _), k in layout.links.items() if owner == b)
-        for name in self.arrays:
-            state = re.match(r"[FGHNY](\d+)", name)
-            if state and self.node_buffers[int(state[1])] == b:
-                yield name
+        yield from (name for name, state in self.found.items() if self.node_buffers[state] == b)
         yield from (f"Z{z}_order" for (owner, _), z in layout.sorted.items() if owner == b)
         for variable, (owner, _, _) in self.lists.items():
             if owner == b:
