@@ -46,6 +46,9 @@ class ValueSet:
 Key: TypeAlias = "tuple[str, tuple[Any, ...]]"
 """The kind of a set, and its values as they were written."""
 
+Split: TypeAlias = "tuple[list[Key], list[Literal]]"
+"""The sets that listed constants make, and the constants that are compared one by one."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constants:
@@ -53,7 +56,8 @@ class Constants:
 
     `strings` are the first entries of its dictionary, so that a string is its place there. `functions` are identifiers
     of registered functions by name, `arrays` hold the sets; `ranks_strings` says whether a conjunct asks which of two
-    strings comes first, for which their order has to be known.
+    strings comes first, for which their order has to be known. `members` are every IN with how its items are split: a
+    list of 100,000 values is looked through once, however often its condition is emitted.
     """
 
     strings: tuple[str, ...]
@@ -62,6 +66,7 @@ class Constants:
     sets: Mapping[Key, ValueSet]
     arrays: Mapping[str, npt.NDArray[Any]]
     ranks_strings: bool
+    members: Mapping[int, tuple[Member, Split]]
 
     def code(self, string: str) -> int:
         """The dictionary code of a type name or a literal."""
@@ -69,8 +74,10 @@ class Constants:
 
     def value_sets(self, e: Member) -> tuple[list[ValueSet], Sequence[Expr]]:
         """The items of `e` that are searched for in arrays, and those that are compared one by one."""
-        keys, rest = _split(e)
-        return [self.sets[key] for key in keys], rest
+        # A condition may be rebuilt on its way here, the listed constants of an IN are not.
+        found = self.members.get(id(e.listed))
+        keys, rest = found[1] if found and found[0].operand.type == e.operand.type else _split(e)
+        return [self.sets[key] for key in keys], [*e.items, *rest]
 
 
 def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct]) -> Constants:
@@ -78,6 +85,7 @@ def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct])
     strings: dict[str, None] = {t: None for c in components for t in c.types}
     keys: dict[Key, None] = {}
     ranks_strings = False
+    members: dict[int, tuple[Member, Split]] = {}
     for conjunct in conjuncts:
         for e in walk(conjunct.expr):
             match e:
@@ -85,7 +93,9 @@ def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct])
                     strings[value] = None
                 case Member():
                     strings |= {i.value: None for i in e.listed if isinstance(i.value, str)}
-                    keys |= dict.fromkeys(_split(e)[0])
+                    split = _split(e)
+                    members[id(e.listed)] = e, split
+                    keys |= dict.fromkeys(split[0])
                 case Compare(operator, left, right):
                     ranks_strings |= orders_strings(operator, kind_of(left.type), kind_of(right.type))
                 case _:
@@ -101,7 +111,8 @@ def constants_of(components: Iterable[Component], conjuncts: Sequence[Conjunct])
         ends[array] += len(items)
         parts[array].append(items)
     arrays = {name: np.concatenate(some) for name, some in parts.items() if some}
-    return Constants(tuple(strings), codes, function_identifiers(functions_of(conjuncts)), sets, arrays, ranks_strings)
+    functions = function_identifiers(functions_of(conjuncts))
+    return Constants(tuple(strings), codes, functions, sets, arrays, ranks_strings, members)
 
 
 def orders_strings(operator: str, left: str, right: str) -> bool:
@@ -119,12 +130,11 @@ def functions_of(conjuncts: Iterable[Conjunct]) -> dict[str, tuple[str, ...]]:
     return calls
 
 
-def _split(e: Member) -> tuple[list[Key], Sequence[Expr]]:
-    """The sets that the listed constants of `e` make, and the other items."""
+def _split(e: Member) -> Split:
     own = kind_of(e.operand.type)
     by_kind: dict[str, list[Any]] = {}
-    rest: list[Expr] = []
-    nulls: list[Expr] = []
+    rest: list[Literal] = []
+    nulls: list[Literal] = []
     for item in e.listed:
         kind = _set_kind(own, item)
         if kind is not None:
@@ -132,7 +142,7 @@ def _split(e: Member) -> tuple[list[Key], Sequence[Expr]]:
         else:
             (nulls if item.value is None else rest).append(item)
     # One null is as good as many: whatever is compared with it is not true.
-    return [(kind, tuple(values)) for kind, values in by_kind.items()], [*e.items, *rest, *nulls[:1]]
+    return [(kind, tuple(values)) for kind, values in by_kind.items()], [*rest, *nulls[:1]]
 
 
 def _set_kind(own: str, item: Literal) -> str | None:
