@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,14 +68,14 @@ def corrupted(data: bytes, one: random.Random, *, arrays: bool = False) -> bytes
     how = one.uniform(0.5, 1) if arrays else one.random()
     if how < 0.2:
         return digested(corrupted_raw(data, one, START))
-    state = RunState.from_bytes(data[START:])
+    state = parsed(data, START)
     if how < 0.35:
         state = replace(state, facts=corrupted_facts(state.facts, one))
     elif how < 0.45:
         state = replace(state, tables=corrupted_tables(state.tables, one))
     else:
         name = one.choice([n for n in state.tables if n.startswith("state")])
-        inner = RunState.from_bytes(state.tables[name]["state"][0].as_py())
+        inner = parsed(state.tables[name]["state"][0].as_py())
         if how < 0.5 or not inner.tables:
             inner = _header(inner, one)
         else:
@@ -82,6 +83,12 @@ def corrupted(data: bytes, one: random.Random, *, arrays: bool = False) -> bytes
         table = pa.table({"state": pa.array([inner.to_bytes()], pa.large_binary())})
         state = replace(state, tables={**state.tables, name: table})
     return digested(data[:START] + state.to_bytes())
+
+
+@cache
+def parsed(data: bytes, start: int = 0) -> RunState:
+    """The state in an unharmed snapshot, of which there are few."""
+    return RunState.from_bytes(data[start:])
 
 
 def corrupted_raw(data: bytes, one: random.Random, start: int = 0) -> bytes:
