@@ -4,40 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from augury.bind import bind
-from augury.codegen.eager.nfa import EagerNfaSource, emit_eager_nfa
-from augury.codegen.lazy.chain import emit_lazy_chain
-from augury.codegen.lazy.source import LazyChainSource
-from augury.codegen.linked.chains import LinkedSource, emit_linked
-from augury.codegen.lossy.queues import LossySource, emit_lossy
-from augury.codegen.sets.event_sets import emit_event_sets
 from augury.errors import HostError
+from augury.families import FAMILIES, family_of
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
-from augury.kernels import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel, LossyKernel
 from augury.lang import parse
 from augury.options import Options
-from augury.plan import (
-    Choice,
-    EagerNfaPlan,
-    EventSetsPlan,
-    GivenStatistics,
-    LazyChainPlan,
-    LazyTreePlan,
-    LinkedPlan,
-    LossyPlan,
-    Plan,
-    ReferencePlan,
-    StreamStatistics,
-)
+from augury.plan import Choice, GivenStatistics, Plan, StreamStatistics
 from augury.planner import choose, uses_statistics
 from augury.planner.hints import Hints, check_order, check_statistics, negation_hint, resolve
-from augury.planner.searches import remembering
-from augury.reference import ReferenceKernel
 from augury.rewrite import rewrite
-from augury.runtime.state import Kernel, RunState
+from augury.runtime.kernel_source import Emitted
+from augury.runtime.state import Counting, Kernel, RunState
 from augury.runtime.values import stored_type
 from augury.schema import Column, EventSchema
 from augury.source import Source
@@ -55,7 +36,7 @@ class CompiledQuery:
     bound: BoundQuery
     rewritten: BoundQuery
     choice: Choice
-    kernel: EagerNfaSource | LazyChainSource | LinkedSource | LossySource | None
+    kernel: Emitted | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,87 +66,49 @@ def compile_program(
         bound = bind(query, schema, source, parameters=options.parameters, functions=options.functions)
         known.append((query, bound, rewrite(bound)))
         schema = with_derived_type(schema, bound)
-    hints = _hints(options, [(bound, rewritten) for _, bound, rewritten in known])
+    hints = _hints(options, [(bound, rewritten) for _, bound, rewritten in known], live)
     compiled = []
     for query, bound, rewritten in known:
         measured = StreamStatistics()
-        if measure is not None and uses_statistics(rewritten, options.plan):
+        if measure is not None and uses_statistics(rewritten, FAMILIES, options.plan):
             measured = measure(rewritten)
         mine = replace(hints, statistics=resolve(options.statistics, bound, rewritten, measured))
-        choice = choose(
-            rewritten, options.plan, merge=options.merge, compressed=options.compressed, hints=mine, live=live
-        )
+        choice = choose(rewritten, FAMILIES, options.plan, mine)
         compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
     return CompiledProgram(tuple(compiled))
 
 
-def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]]) -> Hints:
+def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]], live: bool) -> Hints:
     """What the caller asks for, which has to make sense for the program."""
     if options.order is not None:
         check_order(options.order, [rewritten for _, rewritten in queries])
     if isinstance(options.statistics, GivenStatistics):
         check_statistics(options.statistics, queries)
-    return Hints(order=options.order, negation=negation_hint(options.negation), loss=options.loss)
+    return Hints(
+        order=options.order,
+        negation=negation_hint(options.negation),
+        loss=options.loss,
+        merge=options.merge,
+        compressed=options.compressed,
+        live=live,
+    )
 
 
-def emit(plan: Plan, options: Options) -> EagerNfaSource | LazyChainSource | LinkedSource | LossySource | None:
-    """The generated code of a plan that has one."""
-    match plan:
-        case EagerNfaPlan():
-            return emit_eager_nfa(plan, counters=options.counters)
-        case EventSetsPlan():
-            return emit_event_sets(plan, counters=options.counters)
-        case LazyChainPlan():
-            return emit_lazy_chain(plan, counters=options.counters)
-        case LazyTreePlan(chain):
-            return emit_lazy_chain(chain, counters=options.counters)
-        case LinkedPlan():
-            return emit_linked(plan, counters=options.counters)
-        case LossyPlan():
-            return emit_lossy(plan, counters=options.counters)
-        case ReferencePlan():
-            return None
-        case _:
-            assert_never(plan)
+def emit(plan: Plan, options: Options) -> Emitted | None:
+    """The generated code of a plan; None for one that is interpreted."""
+    source: Emitted | None = family_of(plan).emit(plan, options.counters)
+    return source
 
 
 def load(query: CompiledQuery, options: Options) -> Kernel:
     """The live kernel of a compiled query."""
     plan = query.choice.plan
-    match plan:
-        case EagerNfaPlan():
-            assert isinstance(query.kernel, EagerNfaSource)
-            return EagerKernel(plan, options, query.kernel)
-        case EventSetsPlan():
-            assert isinstance(query.kernel, EagerNfaSource)
-            return EventSetKernel(plan, options, query.kernel)
-        case LazyChainPlan():
-            assert isinstance(query.kernel, LazyChainSource)
-            return LazyKernel(plan, options, query.kernel, better=remembering(_MARGIN) if plan.adaptive else None)
-        case LazyTreePlan(chain):
-            assert isinstance(query.kernel, LazyChainSource)
-            return LazyKernel(chain, options, query.kernel, better=remembering(_MARGIN), tree=True)
-        case LinkedPlan():
-            assert isinstance(query.kernel, LinkedSource)
-            return LinkedKernel(plan, options, query.kernel)
-        case LossyPlan():
-            assert isinstance(query.kernel, LossySource)
-            return LossyKernel(plan, options, query.kernel)
-        case ReferencePlan():
-            return ReferenceKernel(plan.query, options)
-        case _:
-            assert_never(plan)
-
-
-_MARGIN = 1.25
-"""How many times cheaper a new order must be: first it has to build up its partial matches."""
+    return family_of(plan).kernel(plan, options, query.kernel)
 
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
     """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    if options.counters and isinstance(kernel, EagerKernel | EventSetKernel | LazyKernel | LinkedKernel | LossyKernel):
-        return kernel.counters(state)
-    return None
+    return kernel.counters(state) if options.counters and isinstance(kernel, Counting) else None
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 
 import augury
-from augury.compiler import CompiledQuery
+from augury.compiler import CompiledQuery, emit
 from augury.explain.text import explain_text
+from augury.families import FAMILIES
+from augury.options import Options
 from augury.plan import Negation, StreamStatistics
-from augury.planner import BUILDERS, LAZY, Hints, choose
+from augury.planner import Hints, choose
 
 COLUMNS = pa.schema(
     [
@@ -29,10 +31,10 @@ GIVEN = StreamStatistics(
 
 
 def planned(text: str, hints: Hints, *, family: str | None = None, live: bool = False) -> CompiledQuery:
-    """The query with the plan that is chosen among all families, whether or not they can run by now."""
+    """The query with the plan that is chosen for it, or that of one family."""
     c = augury.compile(f"PATTERN {text}", COLUMNS, plan="reference").last
-    choice = choose(c.rewritten, family, hints=hints, live=live, builders={**BUILDERS, **LAZY})
-    return CompiledQuery(c.source, c.syntax, c.bound, c.rewritten, choice, None)
+    choice = choose(c.rewritten, FAMILIES, family, replace(hints, live=live))
+    return replace(c, choice=choice, kernel=emit(choice.plan, Options()))
 
 
 def explained(

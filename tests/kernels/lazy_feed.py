@@ -13,14 +13,12 @@ from augury.kernels.common.live import LiveTables
 from augury.kernels.lazy.state import LazyState
 from augury.options import Options
 from augury.plan import EagerNfaPlan, LazyChainPlan, Negation
-from augury.planner.eager_nfa import build_eager_nfa
 from augury.planner.hints import Hints
-from augury.planner.lazy_chain import build_lazy_chain
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, RunState
-from augury.testing.evaluate import compiled, run
+from augury.testing.evaluate import compiled, family_plan, run
 
 COUNTING = Options(jit=False, counters=True)
 
@@ -36,7 +34,7 @@ def plan_of(
 ) -> LazyChainPlan:
     """The chain of a query; for variables of one letter, `order` may be a string."""
     query = compiled(text, table, replace(options, plan="reference")).rewritten
-    plan = build_lazy_chain(query, Hints(order=None if order is None else tuple(order), negation=negation))
+    plan = family_plan("lazy-chain", query, Hints(order=None if order is None else tuple(order), negation=negation))
     assert isinstance(plan, LazyChainPlan), plan
     return plan
 
@@ -53,7 +51,7 @@ def kernel(
 
 def eager_matches(text: str, table: pa.Table) -> MatchSet:
     """The matches by the automaton, for streams that are too long for the reference."""
-    plan = build_eager_nfa(compiled(text, table, Options(plan="reference")).rewritten)
+    plan = family_plan("eager-nfa", compiled(text, table, Options(plan="reference")).rewritten)
     assert isinstance(plan, EagerNfaPlan), plan
     return run(EagerKernel(plan, Options(jit=False)), plan.query.schema, [table])
 

@@ -13,18 +13,17 @@ from augury.errors import HostError, TooManyMatches
 from augury.kernels import EagerKernel
 from augury.options import Options
 from augury.plan import EagerNfaPlan
-from augury.planner.eager_nfa import build_eager_nfa
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import SharedMatches, matches_in
 from augury.runtime.state import FOREVER, RunState
 from augury.schema import EventSchema
-from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.evaluate import compiled, family_plan, reference_matches, run
 
 
 def kernel(text: str, table: pa.Table, **options: object) -> EagerKernel:
     chosen = Options(jit=False, **options)  # type: ignore[arg-type]
-    plan = build_eager_nfa(compiled(text, table, chosen).rewritten)
+    plan = family_plan("eager-nfa", compiled(text, table, chosen).rewritten)
     assert isinstance(plan, EagerNfaPlan), plan
     return EagerKernel(plan, chosen)
 
@@ -195,7 +194,7 @@ def test_registered_functions() -> None:
         assert len(expected) > 0
         for jit in (False, True):
             chosen = Options(functions=functions, jit=jit)
-            plan = build_eager_nfa(compiled(text, stream, chosen).rewritten)
+            plan = family_plan("eager-nfa", compiled(text, stream, chosen).rewritten)
             assert isinstance(plan, EagerNfaPlan)
             found = run(EagerKernel(plan, chosen), EventSchema.from_arrow(stream.schema), [stream])
             assert found == expected, (predicate, jit)
@@ -213,7 +212,7 @@ def test_what_it_cannot_do_it_says() -> None:
         "PATTERN SEQ(A+ a[], B b) WHERE max(a[].k) < b.k": "least or greatest of strings",
     }
     for text, reason in reasons.items():
-        plan = build_eager_nfa(compiled(text, stream).rewritten)
+        plan = family_plan("eager-nfa", compiled(text, stream).rewritten)
         if reason:
             assert not isinstance(plan, EagerNfaPlan), text
             assert reason in plan.reason

@@ -12,10 +12,9 @@ from augury.errors import HostError, TooManyMatches
 from augury.kernels import EventSetKernel
 from augury.options import Options
 from augury.plan import EventSetsPlan
-from augury.planner.event_sets import build_event_sets
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.state import FOREVER, RunState
-from augury.testing.evaluate import compiled, run
+from augury.testing.evaluate import compiled, family_plan, run
 from benchmarks.chemotherapy import MEDICATIONS, brute_force_instances, chemotherapy_stream, set_query
 from benchmarks.sets import instances
 
@@ -23,7 +22,7 @@ LETTERS = "ABCDEFGHIJKLMNOP"
 
 
 def plan_of(text: str, table: pa.Table) -> EventSetsPlan:
-    plan = build_event_sets(compiled(text, table, Options(plan="reference")).rewritten)
+    plan = family_plan("event-sets", compiled(text, table, Options(plan="reference")).rewritten)
     assert isinstance(plan, EventSetsPlan), plan
     return plan
 

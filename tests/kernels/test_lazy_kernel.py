@@ -14,10 +14,9 @@ from augury.kernels.lazy.state import ROOM
 from augury.options import Options
 from augury.plan import LazyChainPlan, Negation
 from augury.planner.hints import NO_HINTS
-from augury.planner.lazy_chain import build_lazy_chain
 from augury.runtime.batch import EventBatch
 from augury.runtime.state import RunState
-from augury.testing.evaluate import compiled, run
+from augury.testing.evaluate import compiled, family_plan, run
 from tests.kernels.lazy_feed import RISE, Feed, eager_matches, events, kernel, pieces, ticks
 
 # -- counters ----------------------------------------------------------------------------------------------------------
@@ -272,6 +271,6 @@ def test_states_of_others_are_refused() -> None:
     ],
 )
 def test_what_it_cannot_do_it_says(text: str, reason: str) -> None:
-    plan = build_lazy_chain(compiled(text, ticks(1), Options(plan="reference")).rewritten, NO_HINTS)
+    plan = family_plan("lazy-chain", compiled(text, ticks(1), Options(plan="reference")).rewritten, NO_HINTS)
     assert not isinstance(plan, LazyChainPlan)
     assert reason in plan.reason

@@ -10,11 +10,10 @@ from augury.errors import HostError, TooManyMatches
 from augury.kernels import LinkedKernel
 from augury.options import Options
 from augury.plan import LinkedPlan, Unsupported
-from augury.planner.linked import build_linked
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.shared import enumerated, matches_in
 from augury.runtime.state import FOREVER, RunState
-from augury.testing.evaluate import compiled, run
+from augury.testing.evaluate import compiled, family_plan, run
 from benchmarks.sets import example_counts
 
 
@@ -24,7 +23,7 @@ def stream(size: int, types: str = "ABCX", seed: int = 5) -> pa.Table:
 
 
 def kernel(text: str, table: pa.Table, **options: object) -> LinkedKernel:
-    plan = build_linked(compiled(text, table, Options(plan="reference")).rewritten)
+    plan = family_plan("linked", compiled(text, table, Options(plan="reference")).rewritten)
     assert isinstance(plan, LinkedPlan), plan
     return LinkedKernel(plan, Options(jit=False, **options))  # type: ignore[arg-type]
 
@@ -108,7 +107,7 @@ def test_the_latest_of_a_million_million_lists() -> None:
     ],
 )
 def test_what_chains_cannot_tell(text: str, reason: str) -> None:
-    plan = build_linked(compiled(f"PATTERN {text}", stream(1), Options(plan="reference")).rewritten)
+    plan = family_plan("linked", compiled(f"PATTERN {text}", stream(1), Options(plan="reference")).rewritten)
     assert isinstance(plan, Unsupported)
     assert reason in plan.reason
 

@@ -14,17 +14,17 @@ from augury.loss import Exponential, LossModel
 from augury.native.queues import expire, push, rank_bound
 from augury.options import Options
 from augury.plan import LossyPlan
-from augury.planner.lossy import build_lossy
+from augury.planner.hints import Hints
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
 from augury.runtime.state import FOREVER, RunState
-from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.evaluate import compiled, family_plan, reference_matches, run
 from augury.testing.lossy import differences
 
 
 def kernel(text: str, table: pa.Table, model: LossModel, **options: object) -> LossyKernel:
     chosen = Options(jit=False, loss=model, **options)  # type: ignore[arg-type]
-    plan = build_lossy(compiled(text, table, chosen).rewritten, model)
+    plan = family_plan("lossy", compiled(text, table, chosen).rewritten, Hints(loss=model))
     assert isinstance(plan, LossyPlan), plan
     return LossyKernel(plan, chosen)
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.families import FAMILIES
 from augury.loss import LossModel
-from augury.plan import FAMILIES
 from augury.testing.support import read_matrix, support_matrix, to_json, to_markdown
 from augury.testing.tables import Case, cases, describe, loss_model, parse_stream
 

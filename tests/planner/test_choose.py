@@ -9,6 +9,7 @@ import pytest
 
 import augury
 from augury import UnsupportedPlan
+from augury.families import FAMILIES
 from augury.ir.query import BoundQuery
 from augury.plan import (
     Choice,
@@ -19,12 +20,11 @@ from augury.plan import (
     Negation,
     StreamStatistics,
 )
-from augury.planner import BUILDERS, LAZY, choose
+from augury.planner import choose
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.float64()), ("k", pa.string())])
-EVERY = {**BUILDERS, **LAZY}
 RARE_LAST = StreamStatistics({"a": 5.0, "b": 0.5, "c": 1 / 60}, source="given")
 
 
@@ -40,12 +40,12 @@ def chosen(
     merge: bool = True,
     live: bool = False,
 ) -> Choice:
-    hints = NO_HINTS if statistics is None else Hints(statistics)
-    return choose(bound(text), hints=hints, compressed=compressed, merge=merge, live=live, builders=EVERY)
+    known = StreamStatistics() if statistics is None else statistics
+    return choose(bound(text), FAMILIES, hints=Hints(known, compressed=compressed, merge=merge, live=live))
 
 
 def lazy(text: str, hints: Hints = NO_HINTS) -> LazyChainPlan:
-    plan = choose(bound(text), "lazy-chain", hints=hints, builders=EVERY).plan
+    plan = choose(bound(text), FAMILIES, "lazy-chain", hints).plan
     assert isinstance(plan, LazyChainPlan)
     return plan
 
@@ -166,13 +166,13 @@ def test_a_tree_is_for_live_streams_of_unknown_rates() -> None:
 def test_a_plan_that_was_asked_for() -> None:
     query = bound("SEQ(A a, B b) WITHIN 1 minute")
     for family in ("eager-nfa", "lazy-chain", "lazy-tree", "reference"):
-        choice = choose(query, family, builders=EVERY)
+        choice = choose(query, FAMILIES, family)
         assert choice.plan.family == family
         assert {r.reason for r in choice.rivals if isinstance(r, Dearer)} == {f"`{family}` was asked for"}
     with pytest.raises(UnsupportedPlan, match="skip_till_next_match selects events in the order they arrive"):
-        choose(bound("SEQ(A a, B b) WHERE skip_till_next_match { [k] }"), "lazy-chain", builders=EVERY)
+        choose(bound("SEQ(A a, B b) WHERE skip_till_next_match { [k] }"), FAMILIES, "lazy-chain")
     with pytest.raises(UnsupportedPlan, match="there is no plan `lazy`"):
-        choose(query, "lazy", builders=EVERY)
+        choose(query, FAMILIES, "lazy")
 
 
 # -- negated parts -----------------------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ from augury.planner.expected import (
     windows,
 )
 from augury.planner.hints import Hints
-from augury.planner.lazy_chain import build_lazy_chain
 from augury.planner.searches import remembering
+from augury.testing.evaluate import family_plan
 
 COLUMNS = pa.schema(
     [
@@ -45,7 +45,7 @@ def bound(text: str) -> BoundQuery:
 
 
 def chain(text: str, statistics: StreamStatistics | None = None) -> LazyChainPlan:
-    plan = build_lazy_chain(bound(text), Hints(statistics or StreamStatistics()))
+    plan = family_plan("lazy-chain", bound(text), Hints(statistics or StreamStatistics()))
     assert isinstance(plan, LazyChainPlan)
     return plan
 
@@ -389,7 +389,7 @@ def test_lists_that_are_compared_often_are_put_into_blocks(
     text: str, rates: Mapping[str, float], expected: str
 ) -> None:
     hints = Hints(StreamStatistics(rates), ("b", "a"), Negation.FIRST_CHANCE)
-    plan = build_lazy_chain(bound(text), hints)
+    plan = family_plan("lazy-chain", bound(text), hints)
     assert isinstance(plan, LazyChainPlan)
     assert plan.abreast == set(expected)
     assert plan.led == set(), "nothing is known of what leads the lists"
@@ -407,7 +407,7 @@ def test_lists_that_are_compared_often_are_put_into_blocks(
 def test_lists_are_bounded_where_that_is_often_and_leaves_few(a: float, n: float, rate: float, expected: str) -> None:
     known = {f"dot(standardise({v}.h), standardise(b.h)) > 0.5": share for v, share in (("a", a), ("n", n))}
     statistics = StreamStatistics({"a": 30.0, "n": 10.0, "b": rate}, bounded=known)
-    plan = build_lazy_chain(bound(CORRELATED), Hints(statistics, ("b", "a"), Negation.FIRST_CHANCE))
+    plan = family_plan("lazy-chain", bound(CORRELATED), Hints(statistics, ("b", "a"), Negation.FIRST_CHANCE))
     assert isinstance(plan, LazyChainPlan)
     assert plan.abreast == set("an")
     assert plan.led == set(expected)
@@ -418,7 +418,7 @@ def test_sorting_pays_where_events_are_searched_for_often() -> None:
     """By what a window holds now, not by what was expected."""
     true = dict.fromkeys(("a.x < b.x", "b.x < a.x + 4"), 0.2)
     text = f"SEQ(A a, B b) WHERE {' AND '.join(true)} WITHIN 1 minute"
-    plan = build_lazy_chain(bound(text), Hints(StreamStatistics({"a": 2.0, "b": 1.0}, true)))
+    plan = family_plan("lazy-chain", bound(text), Hints(StreamStatistics({"a": 2.0, "b": 1.0}, true)))
     assert isinstance(plan, LazyChainPlan)
     better = remembering(1.0)
     assert better(plan, {"a": 120.0, "b": 60.0}) == plan
@@ -451,6 +451,8 @@ def _seconds(plan: LazyChainPlan, counts: Mapping[str, float]) -> float:
 )
 def test_when_negated_parts_are_looked_for(text: str, expected: Negation) -> None:
     true = {"c.k = b.k": 1e-4, "n.x > a.x": 0.001}
-    plan = build_lazy_chain(bound(text), Hints(StreamStatistics(dict.fromkeys("abcn", 1.0), true), tuple("bac")))
+    plan = family_plan(
+        "lazy-chain", bound(text), Hints(StreamStatistics(dict.fromkeys("abcn", 1.0), true), tuple("bac"))
+    )
     assert isinstance(plan, LazyChainPlan)
     assert plan.negation is expected

@@ -9,15 +9,15 @@ import pytest
 
 import augury
 from augury import HostError, UnsupportedPlan
+from augury.families import FAMILIES
 from augury.ir.query import BoundQuery
 from augury.plan import GivenStatistics, LazyChainPlan, LazyTreePlan, Negation, StreamStatistics
-from augury.planner import BUILDERS, LAZY, choose
+from augury.planner import choose
 from augury.planner.hints import Hints, check_order, check_statistics, negation_hint, resolve
 
 COLUMNS = pa.schema(
     [("ts", pa.timestamp("ms")), ("type", pa.string()), ("x", pa.float64()), ("h", pa.list_(pa.float64()))]
 )
-EVERY = {**BUILDERS, **LAZY}
 
 
 def both(text: str) -> tuple[BoundQuery, BoundQuery]:
@@ -28,7 +28,7 @@ def both(text: str) -> tuple[BoundQuery, BoundQuery]:
 def ordered(text: str, *order: str) -> LazyChainPlan:
     query = both(text)[1]
     check_order(order, [query])
-    plan = choose(query, hints=Hints(order=order), builders=EVERY).plan
+    plan = choose(query, FAMILIES, hints=Hints(order=order)).plan
     assert isinstance(plan, LazyChainPlan)
     return plan
 
@@ -74,11 +74,11 @@ def test_a_program_takes_one_order_for_all_its_queries() -> None:
 def test_negation_hints() -> None:
     query = both("SEQ(A a, NOT(N n), B b) WITHIN 1 minute")[1]
     for word in Negation:
-        plan = choose(query, hints=Hints(negation=negation_hint(word)), builders=EVERY).plan
+        plan = choose(query, FAMILIES, hints=Hints(negation=negation_hint(word))).plan
         assert isinstance(plan, LazyChainPlan)
         assert plan.negation is word
         assert plan.adaptive, "the order was left to the planner"
-        tree = choose(query, "lazy-tree", hints=Hints(negation=word), builders=EVERY).plan
+        tree = choose(query, FAMILIES, "lazy-tree", hints=Hints(negation=word)).plan
         assert isinstance(tree, LazyTreePlan)
         assert tree.chain.negation is word
     assert negation_hint(None) is None
@@ -98,13 +98,13 @@ def test_negation_hints() -> None:
 )
 def test_hints_are_for_the_lazy_chain(family: str, hints: Hints) -> None:
     with pytest.raises(HostError, match=f"is for the plan `lazy-chain`, not for `{family}`"):
-        choose(both("SEQ(A a, B b)")[1], family, hints=hints, builders=EVERY)
+        choose(both("SEQ(A a, B b)")[1], FAMILIES, family, hints=hints)
 
 
 def test_a_hint_asks_for_the_lazy_chain_even_where_there_is_none() -> None:
     query = both("SEQ(A a, B b) WHERE skip_till_next_match { a.x < b.x }")[1]
     with pytest.raises(UnsupportedPlan, match="plan `lazy-chain` cannot run this query: skip_till_next_match"):
-        choose(query, hints=Hints(order=("a", "b")), builders=EVERY)
+        choose(query, FAMILIES, hints=Hints(order=("a", "b")))
 
 
 # -- statistics --------------------------------------------------------------------------------------------------------

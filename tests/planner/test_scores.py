@@ -13,10 +13,10 @@ from augury.loss import SCORINGS, Delay, Empirical, Exponential, Gamma, LossMode
 from augury.plan import LossyPlan, Unsupported
 from augury.plan.lossy import BUCKETS
 from augury.planner.delays import density, distribution
-from augury.planner.lossy import build_lossy
+from augury.planner.hints import Hints
 from augury.planner.scores import tabulate
 from augury.reference.lossy import gap_score
-from augury.testing.evaluate import compiled
+from augury.testing.evaluate import compiled, family_plan
 from augury.testing.tables import parse_stream
 
 DELAYS: dict[str, Delay] = {
@@ -101,7 +101,7 @@ def test_whole_arrays_are_what_single_values_are(delay: Delay) -> None:
 
 
 def plan(query: str, model: LossModel, stream: str = "x1@0(k=p) z2@5(k=p)") -> LossyPlan | Unsupported:
-    return build_lossy(compiled(query, parse_stream(stream)).rewritten, model)
+    return family_plan("lossy", compiled(query, parse_stream(stream)).rewritten, Hints(loss=model))
 
 
 def test_edges_that_never_reach_the_threshold_are_removed() -> None:

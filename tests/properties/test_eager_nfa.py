@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from augury.kernels import EagerKernel
 from augury.options import Options
 from augury.plan import EagerNfaPlan
-from augury.planner.eager_nfa import build_eager_nfa
-from augury.testing.evaluate import compiled
+from augury.testing.evaluate import compiled, family_plan
 from augury.testing.queries import queries
 from augury.testing.streams import streams
 from tests.properties.agreement import COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, agrees
@@ -19,7 +18,7 @@ from tests.properties.agreement import COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, 
 
 def check(options: Options, text: str, events: pa.Table, data: st.DataObject) -> None:
     query = compiled(text, events)
-    plan = build_eager_nfa(query.rewritten)
+    plan = family_plan("eager-nfa", query.rewritten)
     assume(isinstance(plan, EagerNfaPlan))
     assert isinstance(plan, EagerNfaPlan)
     agrees(EagerKernel(plan, options), query, events, data)

@@ -11,8 +11,7 @@ from augury.ir.terms import OutputMode, Strategy
 from augury.kernels import EventSetKernel
 from augury.options import Options
 from augury.plan import EventSetsPlan
-from augury.planner.event_sets import build_event_sets
-from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.evaluate import compiled, family_plan, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
 from tests.properties.agreement import COMPILED, MUCH_COMPILED, PLAIN
@@ -25,7 +24,7 @@ SETS = queries(outputs=OUTPUTS, strategies=STRATEGIES, operators=("AND", "SETS")
 
 def agrees(options: Options, text: str, events: pa.Table, data: st.DataObject) -> None:
     query = compiled(text, events, Options(plan="reference"))
-    plan = build_event_sets(query.rewritten)
+    plan = family_plan("event-sets", query.rewritten)
     assume(isinstance(plan, EventSetsPlan))
     assert isinstance(plan, EventSetsPlan)
     kernel = EventSetKernel(plan, options)

@@ -2,57 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from augury.families import FAMILIES
+from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
-from augury.kernels import EagerKernel, LazyKernel, LinkedKernel
 from augury.options import Options
-from augury.plan import EagerNfaPlan, LazyChainPlan, LinkedPlan, Unsupported
-from augury.planner.eager_nfa import build_eager_nfa
-from augury.planner.hints import NO_HINTS
-from augury.planner.lazy_chain import build_lazy_chain
-from augury.planner.linked import build_linked
+from augury.plan import FamilyName, Unsupported
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.shared import SharedMatches, enumerated, matches_in
 from augury.runtime.state import FOREVER, Kernel
-from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.evaluate import compiled, family_plan, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
 from tests.properties.agreement import COMPILED, PLAIN
 
-FAMILIES = ("eager-nfa", "lazy-chain", "linked")
+SHARING: tuple[FamilyName, ...] = ("eager-nfa", "lazy-chain", "linked")
 
 COUNTED = queries(outputs=(OutputMode.COUNT, OutputMode.LATEST))
 JOINED = queries(outputs=(OutputMode.ALL,), strategies=(Strategy.SKIP_TILL_ANY_MATCH,), operators=("SEQ",), lists=False)
 
 
-def kernel_for(query: Any, family: str, options: Options) -> Kernel | None:
-    plan: EagerNfaPlan | LazyChainPlan | LinkedPlan | Unsupported
-    match family:
-        case "eager-nfa":
-            plan = build_eager_nfa(query)
-        case "lazy-chain":
-            plan = build_lazy_chain(query, NO_HINTS)
-        case _:
-            plan = build_linked(query)
-    match plan:
-        case EagerNfaPlan():
-            return EagerKernel(plan, options)
-        case LazyChainPlan():
-            return LazyKernel(plan, options)
-        case LinkedPlan():
-            return LinkedKernel(plan, options)
-        case Unsupported():
-            return None
+def kernel_for(query: BoundQuery, family: FamilyName, options: Options) -> Kernel | None:
+    plan = family_plan(family, query)
+    if isinstance(plan, Unsupported):
+        return None
+    record = FAMILIES[family]
+    return record.kernel(plan, options, record.emit(plan, options.counters))
 
 
-def counts(options: Options, family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
+def counts(options: Options, family: FamilyName, text: str, events: pa.Table, data: st.DataObject) -> None:
     query = compiled(text, events, Options(plan="reference"))
     kernel = kernel_for(query.rewritten, family, options)
     assume(kernel is not None)
@@ -64,20 +47,22 @@ def counts(options: Options, family: str, text: str, events: pa.Table, data: st.
 @pytest.mark.parametrize("family", ["eager-nfa", "lazy-chain"])
 @PLAIN
 @given(COUNTED, streams(max_size=10), st.data())
-def test_counts_are_those_of_the_reference(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
+def test_counts_are_those_of_the_reference(
+    family: FamilyName, text: str, events: pa.Table, data: st.DataObject
+) -> None:
     counts(Options(jit=False), family, text, events, data)
 
 
 @COMPILED
 @given(st.sampled_from(["eager-nfa", "lazy-chain"]), COUNTED, streams(max_size=10), st.data())
-def test_counts_of_compiled_code(family: str, text: str, events: pa.Table, data: st.DataObject) -> None:
+def test_counts_of_compiled_code(family: FamilyName, text: str, events: pa.Table, data: st.DataObject) -> None:
     counts(Options(jit=True), family, text, events, data)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHARING)
 @PLAIN
 @given(JOINED, streams(max_size=12), st.integers(0, 2**32))
-def test_a_factorised_result_is_the_same_set(family: str, text: str, events: pa.Table, seed: int) -> None:
+def test_a_factorised_result_is_the_same_set(family: FamilyName, text: str, events: pa.Table, seed: int) -> None:
     query = compiled(text, events, Options(plan="reference"))
     kernel = kernel_for(query.rewritten, family, Options(jit=False, compressed=True))
     assume(kernel is not None and events.num_rows > 0)

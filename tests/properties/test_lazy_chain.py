@@ -16,8 +16,7 @@ from augury.kernels.lazy.kernel import STRETCH
 from augury.options import Options
 from augury.plan import ChainBranch, LazyChainPlan, Negation
 from augury.planner.hints import NO_HINTS
-from augury.planner.lazy_chain import build_lazy_chain
-from augury.testing.evaluate import compiled
+from augury.testing.evaluate import compiled, family_plan
 from augury.testing.queries import queries
 from augury.testing.streams import streams
 from tests.properties.agreement import COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, agrees
@@ -63,7 +62,7 @@ def check(jit: bool, text: str, events: pa.Table, data: st.DataObject, *, orders
     It becomes one of `orders`, since each is a kernel of its own.
     """
     query = compiled(text, events, Options(plan="reference"))
-    built = build_lazy_chain(query.rewritten, NO_HINTS)
+    built = family_plan("lazy-chain", query.rewritten, NO_HINTS)
     assume(isinstance(built, LazyChainPlan))
     assert isinstance(built, LazyChainPlan)
     plan = data.draw(plans(built), label="plan")

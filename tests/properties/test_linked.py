@@ -11,8 +11,7 @@ from augury.ir.terms import OutputMode, Strategy
 from augury.kernels import LinkedKernel
 from augury.options import Options
 from augury.plan import LinkedPlan
-from augury.planner.linked import build_linked
-from augury.testing.evaluate import compiled, reference_matches, run
+from augury.testing.evaluate import compiled, family_plan, reference_matches, run
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
 from tests.properties.agreement import COMPILED, MUCH_COMPILED, PLAIN
@@ -27,7 +26,7 @@ LISTS = queries(
 
 def agrees(options: Options, text: str, events: pa.Table, data: st.DataObject) -> None:
     query = compiled(text, events, Options(plan="reference"))
-    plan = build_linked(query.rewritten)
+    plan = family_plan("linked", query.rewritten)
     assume(isinstance(plan, LinkedPlan))
     assert isinstance(plan, LinkedPlan)
     kernel = LinkedKernel(plan, options)

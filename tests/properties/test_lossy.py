@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from augury.kernels import LossyKernel
 from augury.options import Options
 from augury.plan import LossyPlan
-from augury.planner.lossy import build_lossy
-from augury.testing.evaluate import compiled, reference_matches, run
+from augury.planner.hints import Hints
+from augury.testing.evaluate import compiled, family_plan, reference_matches, run
 from augury.testing.lossy import LossyCase, differences, lossy_cases
 from augury.testing.streams import cuts, streams
 from tests.properties.agreement import COMPILED, PLAIN
@@ -20,7 +20,7 @@ from tests.properties.agreement import COMPILED, PLAIN
 def agrees(case: LossyCase, events: pa.Table, data: st.DataObject, *, jit: bool) -> None:
     options = Options(jit=jit, loss=case.model, counters=data.draw(st.booleans()))
     query = compiled(case.text, events, options)
-    plan = build_lossy(query.rewritten, case.model)
+    plan = family_plan("lossy", query.rewritten, Hints(loss=case.model))
     assume(isinstance(plan, LossyPlan))
     assert isinstance(plan, LossyPlan)
     kernel = LossyKernel(plan, options)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import augury
-from augury.plan import FAMILIES
+from augury.families import FAMILIES
 from augury.testing.ugly import RAN, UglyCase, quoted, refused_names, ugly_cases
 
 FEW = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -101,7 +101,7 @@ def test_the_sample_is_spread_over_files(spark: SparkSession, tmp_path: Path) ->
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds"
     frame = look.frame
     job = spark_job(Source(query), arrow_schema(frame.schema), Roles(), make_options(), look=look)
-    statistics = job.program.last.choice.plan.statistics  # type: ignore[union-attr]
+    statistics = job.program.last.choice.plan.statistics  # type: ignore[attr-defined]
     assert statistics.source == f"measured on {len(seen)} of {size} events"
     assert statistics.rates["a"] == pytest.approx(0.5, rel=0.2)
     assert statistics.rates["b"] == pytest.approx(0.5, rel=0.2)

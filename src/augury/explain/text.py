@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
 
-from augury.codegen.eager.nfa import EagerNfaSource
-from augury.codegen.lazy.source import LazyChainSource
-from augury.codegen.linked.chains import LinkedSource
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.errors import HostError, names
-from augury.explain.eager_nfa import explain_eager_nfa
-from augury.explain.event_sets import explain_event_sets
-from augury.explain.layout import aligned, place, window_text
-from augury.explain.lazy_chain import explain_lazy
-from augury.explain.linked import explain_linked
-from augury.explain.lossy import explain_lossy
-from augury.explain.parts import registered_functions
+from augury.explain.layout import aligned, laid_out
+from augury.families import FAMILIES, family_of
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
-from augury.plan import (
-    FAMILIES,
-    EagerNfaPlan,
-    EventSetsPlan,
-    LazyChainPlan,
-    LazyTreePlan,
-    LinkedPlan,
-    LossyPlan,
-    ReferencePlan,
-)
+from augury.planner.describe.words import place, window_text
 from augury.printable import one_line, printable
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
@@ -111,30 +93,13 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
     out = [f"plan  {choice.plan.family}", f"      {summary}"]
     if choice.cost is not None:
         out.append(f"      {choice.cost:.3g} operations a window are expected.")
-    match choice.plan:
-        case EagerNfaPlan():
-            assert isinstance(compiled.kernel, EagerNfaSource)
-            out += ["", *explain_eager_nfa(choice.plan, compiled.kernel)]
-        case EventSetsPlan():
-            assert isinstance(compiled.kernel, EagerNfaSource)
-            out += ["", *explain_event_sets(choice.plan, compiled.kernel)]
-            out += registered_functions(compiled.kernel.functions)
-        case LazyChainPlan() | LazyTreePlan():
-            out += ["", *explain_lazy(choice.plan, counters)]
-            if isinstance(compiled.kernel, LazyChainSource):
-                out += registered_functions(compiled.kernel.functions)
-        case LinkedPlan():
-            out += ["", *explain_linked(choice.plan)]
-            if isinstance(compiled.kernel, LinkedSource):
-                out += registered_functions(compiled.kernel.functions)
-        case LossyPlan():
-            out += ["", *explain_lossy(choice.plan)]
-        case ReferencePlan():
-            pass
-        case _:
-            assert_never(choice.plan)
+    described = laid_out(family_of(choice.plan).describe(choice.plan, compiled.kernel, counters))
+    out += ["", *described] if described else []
+    if compiled.kernel is not None and compiled.kernel.functions:
+        head = "registered functions in the kernel, which stays plain Python if one of them does not compile"
+        out += ["", head, *(f"  {name}" for name in compiled.kernel.functions)]
     if choice.rivals:
-        rivals = sorted(choice.rivals, key=lambda r: FAMILIES.index(r.family))
+        rivals = sorted(choice.rivals, key=lambda r: list(FAMILIES).index(r.family))
         out += ["", "not chosen"]
         out += aligned([[r.family, r.reason, place(compiled.source, r.span)] for r in rivals])
     return "\n".join(out)

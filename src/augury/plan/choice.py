@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.plan.eager_nfa import EagerNfaPlan
-from augury.plan.event_sets import EventSetsPlan
-from augury.plan.lazy_chain import LazyChainPlan, LazyTreePlan
-from augury.plan.linked import LinkedPlan
-from augury.plan.lossy import LossyPlan
-from augury.plan.reference import ReferencePlan
+from augury.plan.family import Plan
 from augury.plan.unsupported import Unsupported
 from augury.source import Span
 
@@ -28,6 +23,6 @@ class Dearer:
 class Choice:
     """The plan to run with its cost in operations a window, if that is known, and why each rival is not."""
 
-    plan: EagerNfaPlan | EventSetsPlan | LazyChainPlan | LazyTreePlan | LinkedPlan | LossyPlan | ReferencePlan
+    plan: Plan
     rivals: tuple[Unsupported | Dearer, ...]
     cost: float | None = None

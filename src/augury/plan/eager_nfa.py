@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from augury.ir.query import BoundQuery
 from augury.plan.components import Absence, Component, Computed
+from augury.plan.family import FamilyName
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +30,4 @@ class EagerNfaPlan:
     computed: tuple[Computed, ...]
     merge: bool
     unmerged: str = ""
-    family: ClassVar[str] = "eager-nfa"
+    family: ClassVar[FamilyName] = "eager-nfa"

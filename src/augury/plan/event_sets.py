@@ -8,6 +8,7 @@ from typing import ClassVar
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.plan.components import Absence, Component, Computed
+from augury.plan.family import FamilyName
 
 MOST_VARIABLES = 40
 """Variables of one branch: a state is a bit mask of those that are bound, beside the number of the branch."""
@@ -51,4 +52,4 @@ class EventSetsPlan:
     branches: tuple[SetBranch, ...]
     computed: tuple[Computed, ...]
     filter: bool
-    family: ClassVar[str] = "event-sets"
+    family: ClassVar[FamilyName] = "event-sets"

@@ -25,6 +25,7 @@ from augury.ir.predicate import (
 )
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.plan.components import Absence, Component, Computed
+from augury.plan.family import FamilyName
 from augury.plan.implied import without_implied
 from augury.plan.statistics import StreamStatistics
 from augury.schema import Kind
@@ -161,7 +162,7 @@ class LazyChainPlan:
     kept: frozenset[str] = frozenset()
     abreast: frozenset[str] = frozenset()
     led: frozenset[str] = frozenset()
-    family: ClassVar[str] = "lazy-chain"
+    family: ClassVar[FamilyName] = "lazy-chain"
 
     @property
     def unary(self) -> bool:
@@ -359,7 +360,7 @@ class LazyTreePlan:
     """
 
     chain: LazyChainPlan
-    family: ClassVar[str] = "lazy-tree"
+    family: ClassVar[FamilyName] = "lazy-tree"
 
     @property
     def query(self) -> BoundQuery:

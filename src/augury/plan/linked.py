@@ -8,6 +8,7 @@ from typing import ClassVar
 from augury.ir.predicate import Conjunct, Element, Ref, walk
 from augury.ir.query import BoundQuery
 from augury.plan.components import Absence, Component, Computed
+from augury.plan.family import FamilyName
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class LinkedPlan:
     absent: tuple[Absence, ...]
     computed: tuple[Computed, ...]
     apart: bool
-    family: ClassVar[str] = "linked"
+    family: ClassVar[FamilyName] = "linked"
 
     @property
     def direct(self) -> bool:

@@ -12,6 +12,7 @@ from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.loss import LossModel
 from augury.plan.components import Component, Computed
+from augury.plan.family import FamilyName
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,7 +83,7 @@ class LossyPlan:
     edges: tuple[LossyEdge, ...]
     removed: tuple[LossyEdge, ...]
     best: tuple[float, ...]
-    family: ClassVar[str] = "lossy"
+    family: ClassVar[FamilyName] = "lossy"
 
     def edge(self, source: int, target: int) -> LossyEdge | None:
         return next((e for e in self.edges if (e.source, e.target) == (source, target)), None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from augury.ir.query import BoundQuery
+from augury.plan.family import FamilyName
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,4 +14,4 @@ class ReferencePlan:
     """Interpret the query as SEMANTICS states it; always possible, never fast."""
 
     query: BoundQuery
-    family: ClassVar[str] = "reference"
+    family: ClassVar[FamilyName] = "reference"

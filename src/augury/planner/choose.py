@@ -1,108 +1,88 @@
-"""Which family runs a query.
-
-Only the plans that enumerate the matches of skip_till_any_match have rivals: of these the cheapest is chosen by what it
-is expected to do in a window (`planner.cost`, `planner.estimates`), with three rules besides:
-
-- a pattern that binds one component only has no order to choose, and runs as an automaton;
-- an automaton has to be cheaper by more than MARGIN: its estimate is the rougher one;
-- a tree is chosen for a live stream of which no rates are known, when some branch has at least three single components:
-  with fewer every order visits the same pairs.
-"""
+"""Which family runs a query: the best bid among the plans that the families make of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TypeAlias, assert_never
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from augury.errors import Diagnostic, QueryError, UnsupportedPlan, names
 from augury.ir.query import BoundQuery
-from augury.ir.terms import OutputMode
-from augury.plan import (
-    FAMILIES,
-    Choice,
-    Dearer,
-    EagerNfaPlan,
-    EventSetsPlan,
-    LazyChainPlan,
-    LazyTreePlan,
-    LinkedPlan,
-    LossyPlan,
-    Plan,
-    ReferencePlan,
-    Unsupported,
-)
-from augury.planner.eager_nfa import build_eager_nfa
-from augury.planner.estimates import estimate_chain, estimate_eager
-from augury.planner.event_sets import build_event_sets
+from augury.plan import Choice, Dearer, FamilyName, Plan, Unsupported
+from augury.planner.bids import Bid, Rank, why_not
 from augury.planner.hints import NO_HINTS, Hints, unusable_hint
-from augury.planner.lazy_chain import build_lazy_chain, build_lazy_tree, has_chain
-from augury.planner.linked import build_linked
-from augury.planner.lossy import build_lossy
-from augury.planner.reference import build_reference
+from augury.planner.supports import HintName, Supports
 
-Builder: TypeAlias = "Callable[[BoundQuery, Hints], Plan | Unsupported]"
 
-LAZY: Mapping[str, Builder] = {"lazy-chain": build_lazy_chain, "lazy-tree": build_lazy_tree}
+class Candidate(Protocol):
+    """What the planner needs to know of a family; `families.Family` has it."""
 
-BUILDERS: Mapping[str, Builder] = {
-    **LAZY,
-    "eager-nfa": lambda query, _: build_eager_nfa(query),
-    "event-sets": lambda query, _: build_event_sets(query),
-    "linked": lambda query, _: build_linked(query),
-    "lossy": lambda query, hints: build_lossy(query, hints.loss),
-    "reference": lambda query, _: build_reference(query),
-}
-"""One builder a family, the better ones first; a family without one is not part of this release."""
+    @property
+    def name(self) -> FamilyName: ...
 
-MARGIN = 1.1
-"""How many times cheaper than a lazy plan an eager one must be to be chosen."""
+    @property
+    def supports(self) -> Supports: ...
+
+    def build(self, query: BoundQuery, hints: Hints, /) -> Plan | Unsupported:
+        """The plan of a query all of whose features are declared."""
+        ...
+
+    def estimate(self, plan: Any, hints: Hints, /) -> Bid:
+        """What that plan is expected to cost."""
+        ...
+
+    def measured(self, query: BoundQuery, /) -> bool:
+        """Whether what is known of the stream changes the plan of a query all of whose features are declared."""
+        ...
+
+
+def planned(family: Candidate, query: BoundQuery, hints: Hints = NO_HINTS) -> Plan | Unsupported:
+    """The plan of one family, or the reason why there is none; the one way to a plan."""
+    return family.supports.refusal(family.name, query) or family.build(query, hints)
 
 
 def choose(
-    query: BoundQuery,
-    family: str | None = None,
-    *,
-    merge: bool = True,
-    compressed: bool = False,
-    hints: Hints = NO_HINTS,
-    live: bool = False,
-    builders: Mapping[str, Builder] = BUILDERS,
+    query: BoundQuery, families: Mapping[str, Candidate], asked: str | None = None, hints: Hints = NO_HINTS
 ) -> Choice:
-    """The best plan for `query`, or the one of `family` if that is asked for.
+    """The best plan for `query`, or the one of the family that is `asked` for.
 
-    An unknown name, or a family that cannot run the query, raises `UnsupportedPlan`. Without `merge` runs stay apart;
-    `compressed` matches are not written out; a `live` stream has not been seen yet. An order, or a way to look for
-    negated parts, asks for a lazy chain.
+    An unknown name, or a family that cannot run the query, raises `UnsupportedPlan`.
     """
-    if family is not None and family not in FAMILIES:
-        raise UnsupportedPlan("A611", f"there is no plan `{family}`", f"plans are {names(FAMILIES)}")
-    family = _asked_for(family, hints)
-    built = {name: _build(query, name, hints, builders) for name in dict.fromkeys((*builders, *FAMILIES))}
+    if asked is not None and asked not in families:
+        raise UnsupportedPlan("A611", f"there is no plan `{asked}`", f"plans are {names(families)}")
+    asked = _following(families, asked, hints)
+    built = {name: planned(family, query, hints) for name, family in families.items()}
     possible = {name: plan for name, plan in built.items() if not isinstance(plan, Unsupported)}
-    if not merge and isinstance(eager := possible.get("eager-nfa"), EagerNfaPlan):
-        possible["eager-nfa"] = replace(eager, merge=False, unmerged="merge=False was asked for")
-    costs = {name: _cost(plan, hints, compressed) for name, plan in possible.items()}
-    chosen = family or _cheapest(possible, costs, hints, live)
-    if family is None and chosen == "reference":
+    bids = {name: families[name].estimate(plan, hints) for name, plan in possible.items()}
+    chosen = asked or min(bids, key=lambda name: bids[name].key, default=None)
+    if chosen is None:
+        raise UnsupportedPlan("A650", "no plan can run this query", _reasons(built))
+    if asked is None and bids[chosen].rank is Rank.INTERPRETED:
         _check_size(query, built)
     if chosen not in possible:
         reason = built[chosen]
         assert isinstance(reason, Unsupported)
         raise UnsupportedPlan("A612", f"plan `{chosen}` cannot run this query: {reason.reason}")
     rivals: list[Unsupported | Dearer] = []
-    for name in FAMILIES:
-        rival = built[name]
+    for name, rival in built.items():
         if isinstance(rival, Unsupported):
             rivals.append(rival)
         elif name != chosen:
-            why = f"`{chosen}` was asked for" if family else _why_not(name, chosen, costs)
-            rivals.append(Dearer(name, why, costs[name]))
-    return Choice(possible[chosen], tuple(rivals), costs[chosen])
+            why = f"`{chosen}` was asked for" if asked else why_not(bids[name], bids[chosen], chosen)
+            rivals.append(Dearer(families[name].name, why, bids[name].cost))
+    return Choice(possible[chosen], tuple(rivals), bids[chosen].cost)
+
+
+def uses_statistics(query: BoundQuery, families: Mapping[str, Candidate], asked: str | None) -> bool:
+    """Whether the choice depends on what is known of the stream."""
+    return any(
+        family.supports.refusal(family.name, query) is None and family.measured(query)
+        for name, family in families.items()
+        if asked in (None, name)
+    )
 
 
 def _check_size(query: BoundQuery, built: Mapping[str, Plan | Unsupported]) -> None:
-    """Refuse a query for which only its size leaves nothing but the reference, which would take too long for it."""
+    """Refuse a query for which only its size leaves nothing but an interpreter, which would take too long for it."""
     reasons = [plan for plan in built.values() if isinstance(plan, Unsupported) and plan.too_large]
     if reasons:
         help = "split it into queries that follow one another (RETURN ... INTO), or ask for plan='reference'"
@@ -111,74 +91,22 @@ def _check_size(query: BoundQuery, built: Mapping[str, Plan | Unsupported]) -> N
         raise QueryError([Diagnostic("A292", message, span, "too large", help)], query.source)
 
 
-def uses_statistics(query: BoundQuery, family: str | None, builders: Mapping[str, Builder] = BUILDERS) -> bool:
-    """Whether the choice depends on what is known of the stream."""
-    return any(name in builders and family in (None, name) for name in LAZY) and has_chain(query)
+def _following(families: Mapping[str, Candidate], asked: str | None, hints: Hints) -> str | None:
+    """The family that was asked for, if need be by a hint that only some of them follow."""
+    given: list[HintName] = []
+    if hints.order is not None:
+        given.append("order")
+    if hints.negation is not None:
+        given.append("negation")
+    if not given:
+        return asked
+    able = [name for name, family in families.items() if family.supports.hints.issuperset(given)]
+    if asked is None:
+        return able[0]
+    if asked in able:
+        return asked
+    raise unusable_hint(f"{given[0]} is for the plan `{able[0]}`, not for `{asked}`", f"leave out plan or {given[0]}")
 
 
-def _asked_for(family: str | None, hints: Hints) -> str | None:
-    what = [name for name, hint in (("order", hints.order), ("negation", hints.negation)) if hint is not None]
-    if not what or family == "lazy-chain":
-        return family
-    if family is None:
-        return "lazy-chain"
-    if family == "lazy-tree" and what == ["negation"]:
-        return family
-    raise unusable_hint(f"{what[0]} is for the plan `lazy-chain`, not for `{family}`", f"leave out plan or {what[0]}")
-
-
-def _build(query: BoundQuery, family: str, hints: Hints, builders: Mapping[str, Builder]) -> Plan | Unsupported:
-    """The plan of one family, or the reason why there is none."""
-    builder = builders.get(family)
-    return Unsupported(family, "this release has no such evaluator") if builder is None else builder(query, hints)
-
-
-def _cost(plan: Plan, hints: Hints, compressed: bool) -> float | None:
-    match plan:
-        case EagerNfaPlan():
-            counted = plan.query.output is OutputMode.COUNT
-            estimate = estimate_eager(plan, hints.statistics, compressed=compressed or counted)
-            return None if estimate is None else estimate.cost
-        case LazyChainPlan():
-            return estimate_chain(plan).cost
-        case LazyTreePlan(chain):
-            return estimate_chain(chain).cost
-        case EventSetsPlan() | LinkedPlan() | LossyPlan() | ReferencePlan():
-            return None
-        case _:
-            assert_never(plan)
-
-
-def _cheapest(possible: Mapping[str, Plan], costs: Mapping[str, float | None], hints: Hints, live: bool) -> str:
-    chain, eager = possible.get("lazy-chain"), costs.get("eager-nfa")
-    linked = possible.get("linked")
-    if isinstance(linked, LinkedPlan) and linked.direct and linked.query.output is OutputMode.LATEST:
-        # The others find all matches first.
-        return "linked"
-    if not isinstance(chain, LazyChainPlan):
-        return next(name for name in possible if name not in LAZY)
-    if chain.unary and chain.query.output is OutputMode.COUNT:
-        return "lazy-chain"
-    cost = costs["lazy-chain"]
-    assert cost is not None
-    if eager is not None and (eager * MARGIN < cost or all(len(b.components) == 1 for b in chain.branches)):
-        return "eager-nfa"
-    single = max(sum(1 for c in b.components if not c.iterated) for b in chain.branches)
-    if live and not hints.statistics.rates and single >= 3 and "lazy-tree" in possible:
-        return "lazy-tree"
-    return "lazy-chain"
-
-
-def _why_not(name: str, chosen: str, costs: Mapping[str, float | None]) -> str:
-    match name, chosen:
-        case "lazy-tree", "lazy-chain":
-            return "for live streams of unknown rates, and three components or more; else a chain does the same"
-        case "lazy-chain", "lazy-tree":
-            return "the rates are not known: a tree finds the order as it goes"
-    mine, best = costs[name], costs[chosen]
-    if mine is None or best is None:
-        return f"`{chosen}` is expected to be faster"
-    estimate = f"estimated {mine:.3g} against {best:.3g} operations a window"
-    if mine > best:
-        return f"dearer: {estimate}"
-    return f"no order to choose: {estimate}" if chosen == "eager-nfa" else f"not cheap enough: {estimate}"
+def _reasons(built: Mapping[str, Plan | Unsupported]) -> str:
+    return "; ".join(f"{name}: {plan.reason}" for name, plan in built.items() if isinstance(plan, Unsupported))

@@ -6,29 +6,63 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches
-from augury.ir.pattern import variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
 from augury.ir.predicate import Conjunct
-from augury.ir.query import BoundQuery
-from augury.ir.terms import OutputMode
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.ir.terms import OutputMode, Strategy
 from augury.plan import EagerNfaPlan, NfaBranch, Unsupported
+from augury.planner.bids import Bid, Rank
 from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.estimates import estimate_eager
+from augury.planner.hints import Hints
+from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports
 
-FAMILY = "eager-nfa"
+FAMILY = EagerNfaPlan.family
+
+SUPPORTS = Supports(
+    strategies=frozenset(
+        {
+            Strategy.STRICT_CONTIGUITY,
+            Strategy.PARTITION_CONTIGUITY,
+            Strategy.SKIP_TILL_NEXT_MATCH,
+            Strategy.SKIP_TILL_ANY_MATCH,
+        }
+    ),
+    outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT}),
+    # An AND of one component and a NOT has one order only.
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    windows=frozenset({TimeWindow, CountWindow}),
+    clauses=RESULTS,
+    because={
+        "threshold": LOSSY_ONLY,
+        OutputMode.COVER: "runs find all matches, and do not know the chains of OUTPUT COVER",
+    },
+)
+
+MARGIN = 1.1
+"""How many times cheaper than a lazy plan an eager one must be to be chosen: its estimate is the rougher one."""
 
 
-def build_eager_nfa(query: BoundQuery) -> EagerNfaPlan | Unsupported:
-    """One automaton for each branch; Unsupported for sets, lossy streams and outputs that need more than runs."""
+def build_eager_nfa(query: BoundQuery, hints: Hints) -> EagerNfaPlan | Unsupported:
+    """One automaton for each branch; Unsupported for sets, and for alternatives that wait for one another."""
     try:
-        return _build(query)
+        plan = _build(query)
     except Cannot as e:
         return e.of(FAMILY)
+    return plan if hints.merge else replace(plan, merge=False, unmerged="merge=False was asked for")
+
+
+def bid_eager_nfa(plan: EagerNfaPlan, hints: Hints) -> Bid:
+    """The estimate, where the strategy has one; a pattern of one component has no order to choose."""
+    counted = plan.query.output is OutputMode.COUNT
+    estimate = estimate_eager(plan, hints.statistics, compressed=hints.compressed or counted)
+    if estimate is None:
+        return Bid()
+    single = all(len(b.components) == 1 for b in plan.branches)
+    return Bid(estimate.cost, Rank.NO_ORDER if single else Rank.BY_COST, margin=MARGIN, tie=2)
 
 
 def _build(query: BoundQuery) -> EagerNfaPlan:
-    if query.threshold is not None:
-        raise Cannot("a lossy stream needs the scores of the lossy plan")
-    if query.output is OutputMode.COVER:
-        raise Cannot("runs find all matches, and do not know the chains of OUTPUT COVER")
     found = [b for b in branches(query.pattern) if b.components]
     if not all(b.sequential for b in found):
         raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)

@@ -9,19 +9,38 @@ from itertools import combinations
 from augury.ir.branches import Branch, branches
 from augury.ir.equality import close_equalities
 from augury.ir.normal_form import normal_conjuncts
-from augury.ir.pattern import Repeat, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
-from augury.ir.query import BoundQuery
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import Computed, EventSetsPlan, SetBranch, Unsupported
 from augury.plan.event_sets import MOST_VARIABLES
+from augury.planner.bids import Bid
 from augury.planner.components import Cannot, absence, compiled_conjuncts, component
 from augury.planner.exclusive import exclusive
+from augury.planner.hints import Hints
+from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports
 
-FAMILY = "event-sets"
+FAMILY = EventSetsPlan.family
+
+SUPPORTS = Supports(
+    strategies=frozenset(
+        {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH},
+    ),
+    outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    windows=frozenset({TimeWindow, CountWindow}),
+    clauses=RESULTS,
+    because={
+        Strategy.SKIP_TILL_ANY_MATCH: "skip_till_any_match binds sets in every possible way, "
+        "an automaton the next events that fit",
+        "threshold": LOSSY_ONLY,
+        OutputMode.COVER: "instances find all matches, and do not know the chains of OUTPUT COVER",
+    },
+)
 
 
-def build_event_sets(query: BoundQuery) -> EventSetsPlan | Unsupported:
+def build_event_sets(query: BoundQuery, _hints: Hints) -> EventSetsPlan | Unsupported:
     """One SES automaton for each branch; Unsupported for sequences, whose lists do not wait to become maximal."""
     try:
         return _build(query)
@@ -29,13 +48,12 @@ def build_event_sets(query: BoundQuery) -> EventSetsPlan | Unsupported:
         return e.of(FAMILY)
 
 
+def bid_event_sets(_plan: EventSetsPlan, _hints: Hints) -> Bid:
+    """No estimate: no other compiled plan runs sets under these strategies."""
+    return Bid()
+
+
 def _build(query: BoundQuery) -> EventSetsPlan:
-    if query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
-        raise Cannot("skip_till_any_match binds sets in every possible way, an automaton the next events that fit")
-    if query.threshold is not None:
-        raise Cannot("a lossy stream needs the scores of the lossy plan")
-    if query.output is OutputMode.COVER:
-        raise Cannot("instances find all matches, and do not know the chains of OUTPUT COVER")
     found = [b for b in branches(query.pattern) if b.components]
     if all(b.sequential for b in found):
         reason = "a sequence, which matches as soon as it is complete, not when it is maximal"

@@ -29,10 +29,16 @@ class Hints:
     order: tuple[str, ...] | None = None
     negation: Negation | None = None
     loss: LossModel | None = None
+    merge: bool = True
+    """Whether runs may be merged."""
+    compressed: bool = False
+    """Whether matches are left shared instead of being written out."""
+    live: bool = False
+    """Whether nothing of the stream has been seen yet."""
 
 
 NO_HINTS = Hints()
-"""Nothing is known and nothing asked for."""
+"""Default hints: no statistics, no forced order."""
 
 
 def unusable_hint(reason: str, help: str = "") -> HostError:

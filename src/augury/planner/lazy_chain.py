@@ -6,25 +6,46 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches
-from augury.ir.pattern import variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
-from augury.ir.query import BoundQuery
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
+from augury.planner.bids import Bid, Rank
 from augury.planner.components import Cannot, absence, check_nesting, compiled_conjuncts, component
 from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
+from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports, each
 
-FAMILY = "lazy-chain"
+FAMILY = LazyChainPlan.family
+
+SUPPORTS = Supports(
+    strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
+    outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    windows=frozenset({TimeWindow, CountWindow}),
+    clauses=RESULTS,
+    hints=frozenset({"order", "negation", "statistics"}),
+    because={
+        **each(
+            (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH),
+            "{} selects events in the order they arrive, a chain does not",
+        ),
+        "threshold": LOSSY_ONLY,
+        OutputMode.COVER: "a chain finds all matches, and does not know the chains of OUTPUT COVER",
+    },
+)
+
+TREE_SUPPORTS = replace(SUPPORTS, hints=frozenset({"negation", "statistics"}))
 
 MOST_BRANCHES = 64
 """Alternatives that have chains: their functions take the buffers of all, so that code grows with the square."""
 
 
 def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsupported:
-    """One chain for each branch, in the cheapest order; Unsupported for strategies that consume events one by one."""
+    """One chain for each branch, in the cheapest order; Unsupported for too many branches or components."""
     try:
         plan = _build(query, hints)
     except Cannot as e:
@@ -58,13 +79,29 @@ def build_lazy_tree(query: BoundQuery, hints: Hints) -> LazyTreePlan | Unsupport
     return LazyTreePlan(chain)
 
 
+def bid_lazy_chain(plan: LazyChainPlan, hints: Hints) -> Bid:
+    """The estimate; sequences without conditions between events are counted in their buffers."""
+    counts = plan.unary and plan.query.output is OutputMode.COUNT
+    return Bid(estimate_chain(plan).cost, Rank.COUNT_ONLY if counts else Rank.BY_COST)
+
+
+def bid_lazy_tree(plan: LazyTreePlan, hints: Hints) -> Bid:
+    """A tree is for a live stream of which no rates are known, and three single components or more in some branch.
+
+    With fewer every order visits the same pairs.
+    """
+    single = max(sum(1 for c in b.components if not c.iterated) for b in plan.chain.branches)
+    wanted = hints.live and not hints.statistics.rates and single >= 3
+    return Bid(
+        estimate_chain(plan.chain).cost,
+        Rank.BY_COST,
+        tie=-1 if wanted else 1,
+        wins="the rates are not known: a tree finds the order as it goes",
+        yields="for live streams of unknown rates, and three components or more; else a chain does the same",
+    )
+
+
 def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
-    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
-        raise Cannot(f"{query.strategy} selects events in the order they arrive, a chain does not")
-    if query.threshold is not None:
-        raise Cannot("a lossy stream needs the scores of the lossy plan")
-    if query.output is OutputMode.COVER:
-        raise Cannot("a chain finds all matches, and does not know the chains of OUTPUT COVER")
     conjuncts, computed = compiled_conjuncts(query)
     found = [b for b in branches(query.pattern) if b.components]
     if len(found) > MOST_BRANCHES:

@@ -7,20 +7,38 @@ from dataclasses import replace
 from itertools import combinations
 
 from augury.ir.branches import Branch, branches
-from augury.ir.pattern import variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, walk
-from augury.ir.query import BoundQuery
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import LinkedPlan, Unsupported
+from augury.planner.bids import Bid, Rank
 from augury.planner.components import Cannot, absence, check_nesting, compiled_conjuncts, component
 from augury.planner.exclusive import exclusive
+from augury.planner.hints import Hints
+from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports, each
 
-FAMILY = "linked"
+FAMILY = LinkedPlan.family
 
-OUTPUTS = (OutputMode.ALL, OutputMode.COVER, OutputMode.LATEST)
+SUPPORTS = Supports(
+    strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
+    outputs=frozenset({OutputMode.ALL, OutputMode.COVER, OutputMode.LATEST}),
+    # An OR or an AND of one component is a sequence.
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    windows=frozenset({TimeWindow, CountWindow}),
+    clauses=RESULTS,
+    because={
+        **each(
+            (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH),
+            "{} selects events, chains hold all of them",
+        ),
+        "threshold": LOSSY_ONLY,
+        **each((OutputMode.NONOVERLAP, OutputMode.COUNT), "OUTPUT {} is not among ALL, COVER, LATEST"),
+    },
+)
 
 
-def build_linked(query: BoundQuery) -> LinkedPlan | Unsupported:
+def build_linked(query: BoundQuery, _hints: Hints) -> LinkedPlan | Unsupported:
     """The chains of one sequence; Unsupported where they would not tell the whole truth."""
     try:
         return _build(query)
@@ -28,13 +46,13 @@ def build_linked(query: BoundQuery) -> LinkedPlan | Unsupported:
         return e.of(FAMILY)
 
 
+def bid_linked(plan: LinkedPlan, _hints: Hints) -> Bid:
+    """No estimate; where a walk back finds the latest match of an event at once, the others find all of them first."""
+    latest = plan.direct and plan.query.output is OutputMode.LATEST
+    return Bid(rank=Rank.LATEST_ONLY if latest else Rank.UNESTIMATED)
+
+
 def _build(query: BoundQuery) -> LinkedPlan:
-    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
-        raise Cannot(f"{query.strategy} selects events, chains hold all of them")
-    if query.threshold is not None:
-        raise Cannot("a lossy stream needs the scores of the lossy plan")
-    if query.output not in OUTPUTS:
-        raise Cannot(f"OUTPUT {query.output} is not among {', '.join(OUTPUTS)}")
     branch = _sequence(query)
     conjuncts, computed = compiled_conjuncts(query)
     ordered = branch.in_sequence

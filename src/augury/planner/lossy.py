@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from augury.ir.lossy import Step, check_model, last_positive, may_miss, sequence
-from augury.ir.pattern import Event, components
+from augury.ir.pattern import Absent, Event, Seq, components
 from augury.ir.predicate import Compare, Conjunct, Ref, walk
 from augury.ir.query import BoundQuery, TimeWindow
-from augury.ir.terms import OutputMode
+from augury.ir.terms import OutputMode, Strategy
 from augury.loss import PRECISION, LossModel
 from augury.plan import Component, Unsupported
 from augury.plan.lossy import LossyEdge, LossyPlan
+from augury.planner.bids import Bid
 from augury.planner.components import Cannot, compiled_conjuncts
+from augury.planner.hints import Hints
 from augury.planner.scores import most_probable, tabulate
+from augury.planner.supports import RESULTS, Supports
 from augury.schema import UNITS, Kind
 
-FAMILY = "lossy"
+FAMILY = LossyPlan.family
+
+SUPPORTS = Supports(
+    strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
+    outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP}),
+    operators=frozenset({Event, Seq, Absent}),
+    windows=frozenset({TimeWindow}),
+    clauses=RESULTS | {"threshold"},
+    requires={"threshold": "without THRESHOLD no event is missing"},
+)
 
 HASHED = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOL, Kind.TIMESTAMP, Kind.DURATION})
 """Kinds of attributes that a queue can be hashed by."""
@@ -25,16 +37,20 @@ MOST_VARIABLES = 6
 """Variables that one conjunct may read, defaults included: each may be there or missing."""
 
 
-def build_lossy(query: BoundQuery, loss: LossModel | None = None) -> LossyPlan | Unsupported:
-    """Arrival queues and scored edges; Unsupported where no event may be missing, or nobody says how they are lost."""
-    if query.threshold is None:
-        return Unsupported(FAMILY, "without THRESHOLD no event is missing")
-    if loss is None:
+def build_lossy(query: BoundQuery, hints: Hints) -> LossyPlan | Unsupported:
+    """Arrival queues and scored edges; Unsupported where nobody says how events are lost."""
+    assert query.threshold is not None
+    if hints.loss is None:
         return Unsupported(FAMILY, "scores need a loss model")
     try:
-        return _build(query, check_model(query, loss), query.threshold)
+        return _build(query, check_model(query, hints.loss), query.threshold)
     except Cannot as e:
         return e.of(FAMILY)
+
+
+def bid_lossy(_plan: LossyPlan, _hints: Hints) -> Bid:
+    """No estimate: no other compiled plan scores matches."""
+    return Bid()
 
 
 def _build(query: BoundQuery, model: LossModel, threshold: float) -> LossyPlan:

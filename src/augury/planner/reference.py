@@ -1,11 +1,38 @@
-"""The reference evaluator runs every query."""
+"""The reference evaluator runs every query of the language as it is today."""
 
 from __future__ import annotations
 
-from augury.ir.query import BoundQuery
-from augury.plan import Plan, ReferencePlan, Unsupported
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.ir.terms import OutputMode, Strategy
+from augury.plan import ReferencePlan
+from augury.planner.bids import Bid, Rank
+from augury.planner.hints import Hints
+from augury.planner.supports import RESULTS, Supports
+
+SUPPORTS = Supports(
+    strategies=frozenset(
+        {
+            Strategy.STRICT_CONTIGUITY,
+            Strategy.PARTITION_CONTIGUITY,
+            Strategy.SKIP_TILL_NEXT_MATCH,
+            Strategy.SKIP_TILL_ANY_MATCH,
+        }
+    ),
+    outputs=frozenset(
+        {OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.COVER, OutputMode.LATEST, OutputMode.COUNT},
+    ),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    windows=frozenset({TimeWindow, CountWindow}),
+    clauses=RESULTS | {"threshold"},
+)
 
 
-def build_reference(query: BoundQuery) -> Plan | Unsupported:
+def build_reference(query: BoundQuery, _hints: Hints) -> ReferencePlan:
     """The query is its own plan."""
     return ReferencePlan(query)
+
+
+def bid_reference(_plan: ReferencePlan, _hints: Hints) -> Bid:
+    """Chosen when nothing else can run the query."""
+    return Bid(rank=Rank.INTERPRETED)

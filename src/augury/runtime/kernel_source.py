@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
@@ -35,6 +35,16 @@ class KernelSource:
     """Whether strings are compared by more than equality."""
     sets: tuple[npt.NDArray[Any], ...] = field(default=(), compare=False, repr=False)
     """Sets of values that functions take as arguments: other values need no other code."""
+
+
+class Emitted(Protocol):
+    """What an emitter gives: the source of a kernel, and the registered functions that it calls by name."""
+
+    @property
+    def source(self) -> KernelSource: ...
+
+    @property
+    def functions(self) -> Mapping[str, tuple[str, ...]]: ...
 
 
 def kernel_source(

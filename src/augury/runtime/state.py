@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -89,6 +89,15 @@ class Kernel(Protocol):
 
         `watermark` promises that no event earlier than it will come; `FOREVER` ends the stream.
         """
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A kernel that counts what it does."""
+
+    def counters(self, state: RunState) -> dict[str, int]:
+        """How often each thing was done up to this state."""
         ...
 
 

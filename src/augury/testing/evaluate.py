@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from augury.compiler import CompiledQuery, compile_program, load
+from augury.families import FAMILIES
 from augury.ir.query import BoundQuery
 from augury.options import Options
+from augury.plan import FamilyName, Unsupported
+from augury.planner import Hints, planned
+from augury.planner.hints import NO_HINTS
 from augury.reference import ReferenceKernel
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
@@ -23,6 +28,11 @@ def compiled(text: str, table: pa.Table, options: Options | None = None) -> Comp
     """The last query of `text`, compiled for the columns of `table`."""
     schema = EventSchema.from_arrow(table.schema)
     return compile_program(Source(text), schema, options or Options()).last
+
+
+def family_plan(family: FamilyName, query: BoundQuery, hints: Hints = NO_HINTS) -> Any | Unsupported:
+    """The plan that a family makes of a query, or why it makes none."""
+    return planned(FAMILIES[family], query, hints)
 
 
 def reference_matches(query: BoundQuery, table: pa.Table, options: Options | None = None) -> MatchSet:

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from augury.compiler import compile_program
 from augury.engine.sources.schemas import event_schema
+from augury.families import FAMILIES
 from augury.loss import LossModel
 from augury.options import Options
-from augury.plan import FAMILIES, Unsupported
+from augury.plan import Unsupported
 from augury.source import Source
 from augury.testing.tables import Case, parse_stream
 

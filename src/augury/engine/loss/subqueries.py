@@ -9,6 +9,7 @@ import numpy as np
 
 from augury.compiler import CompiledQuery, emit, load
 from augury.engine.arrivals import Arrivals
+from augury.families import FAMILIES
 from augury.ir.lossy import with_defaults
 from augury.ir.pattern import Absent, Pattern, Seq, components, variable_of
 from augury.ir.predicate import conjunct, variables
@@ -57,7 +58,7 @@ def part_of(query: BoundQuery, kept: Collection[str], *, negations: bool = False
 def exact_rows(query: BoundQuery, compiled: CompiledQuery, events: Arrivals, options: Options) -> dict[str, Integers]:
     """The matches of a query without THRESHOLD over events in order: the positions of each variable's events."""
     exact = replace(options, plan=None, loss=None, counters=False, compressed=False)
-    choice = choose(rewrite(query))
+    choice = choose(rewrite(query), FAMILIES)
     kernel = load(replace(compiled, choice=choice, kernel=emit(choice.plan, exact)), exact)
     positions = replace(events, rows=np.arange(len(events)))
     _, found = kernel.step(kernel.start(), positions.batch(query.schema), FOREVER)

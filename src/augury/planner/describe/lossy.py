@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from augury.explain.layout import aligned, place, window_text
 from augury.plan import LossyEdge, LossyPlan
+from augury.planner.describe.table import Description, Table
+from augury.planner.describe.words import place, window_text
 
 
-def explain_lossy(plan: LossyPlan) -> list[str]:
-    """Lines about a plan."""
+def describe_lossy(plan: LossyPlan, _kernel: object, _counters: object) -> Description:
+    """Components, the edges between them with their best scores, and the conditions."""
     query = plan.query
-    out = aligned(
+    facts = Table(
         [
             ["scores", f"{plan.model.scoring}, at least {query.threshold:g}, within {plan.error:.1g}"],
             ["window", window_text(query)],
@@ -17,20 +18,20 @@ def explain_lossy(plan: LossyPlan) -> list[str]:
         ],
         indent="",
     )
-    out += ["", "components"]
+    out: Description = [facts, "", "components"]
     rows = []
     for c in (*plan.positive, *plan.negated):
         absent = c in plan.negated
         rate, delay = plan.model.rate_of(c.variable), plan.model.delays.get(c.variable)
         types = "|".join(c.types) or "any type"
         rows.append([f"{'no ' if absent else ''}{types} {c.variable}", f"lost {rate:g}", str(delay or "never missing")])
-    out += aligned(rows)
-    out += ["", "edges, and the best score of each", *aligned([_edge(plan, e) for e in plan.edges])]
+    out.append(Table(rows))
+    out += ["", "edges, and the best score of each", Table([_edge(plan, e) for e in plan.edges])]
     if plan.removed:
-        out += ["", "edges that never reach the threshold", *aligned([_edge(plan, e) for e in plan.removed])]
+        out += ["", "edges that never reach the threshold", Table([_edge(plan, e) for e in plan.removed])]
     if plan.conjuncts:
         out += ["", "tested as soon as it is known which of its components are missing"]
-        out += aligned([[str(c), place(query.source, c.span)] for c in plan.conjuncts])
+        out.append(Table([[str(c), place(query.source, c.span)] for c in plan.conjuncts]))
     return out
 
 

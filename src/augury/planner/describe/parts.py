@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Protocol
 
-from augury.explain.layout import aligned, place
 from augury.ir.functions import BUILTINS
 from augury.ir.predicate import Call, Conjunct, Ref, walk
+from augury.ir.query import BoundQuery
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
-from augury.plan import Absence, Component, Computed, EagerNfaPlan, EventSetsPlan, LazyChainPlan, LinkedPlan
+from augury.plan import Absence, Component, Computed
 from augury.plan.components import spelt
+from augury.planner.describe.table import Description, Table
+from augury.planner.describe.words import place
 from augury.schema import Kind
 
-Compiled: TypeAlias = "EagerNfaPlan | EventSetsPlan | LazyChainPlan | LinkedPlan"
-"""Plans that code is generated from."""
+
+class Compiled(Protocol):
+    """A plan for a kernel that reads columns which the host computes."""
+
+    @property
+    def query(self) -> BoundQuery: ...
+
+    @property
+    def computed(self) -> tuple[Computed, ...]: ...
+
+
+class Celled(Protocol):
+    """The generated code of automata, and what a run of it holds: names of arrays and what they are for."""
+
+    @property
+    def cells(self) -> tuple[tuple[str, str], ...]: ...
 
 
 def repeated(c: Component) -> str:
@@ -30,10 +46,10 @@ def event(c: Component) -> str:
     return f"{'|'.join(c.types) or 'any type'} {c.variable}"
 
 
-def tests(plan: Compiled, conjuncts: Iterable[Conjunct], indent: str) -> list[str]:
+def tests(plan: Compiled, conjuncts: Iterable[Conjunct], indent: str) -> Description:
     """Conjuncts with their places in the query, one a line."""
     rows = [[_text(plan, c), place(plan.query.source, c.span)] for c in conjuncts]
-    return aligned(rows, indent) if rows else []
+    return [Table(rows, indent)] if rows else []
 
 
 def between(after: Iterable[str], before: Iterable[str]) -> str:
@@ -48,7 +64,7 @@ def between(after: Iterable[str], before: Iterable[str]) -> str:
     return " and ".join(sides)
 
 
-def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str]:
+def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str | Table]:
     """A negated part: what is looked for, and between which events."""
     variables = [v.name for v in plan.query.variables]
     after, before = (sorted(names, key=variables.index) for names in (part.after, part.before))
@@ -68,11 +84,11 @@ def when_known(plan: Compiled, part: Absence) -> str:
     return f"{'the stream ends' if plan.query.window is None else 'the window has passed'}, since it may still come"
 
 
-def computed_columns(plan: Compiled) -> list[str]:
+def computed_columns(plan: Compiled) -> Description:
     """The columns that the host computes, if any."""
     if not plan.computed:
         return []
-    return ["", "computed by the host, for an event e", *aligned([[c.name, _how_often(c)] for c in plan.computed])]
+    return ["", "computed by the host, for an event e", Table([[c.name, _how_often(c)] for c in plan.computed])]
 
 
 def _text(plan: Compiled, c: Conjunct) -> str:
@@ -91,10 +107,3 @@ def _how_often(c: Computed) -> str:
     else:
         often = "once for each event"
     return f"{often}; {', '.join(registered)} is Python" if registered else often
-
-
-def registered_functions(names: Iterable[str]) -> list[str]:
-    """Lines about the Python functions that became part of a kernel."""
-    lines = [f"  {name}" for name in names]
-    head = "registered functions in the kernel, which stays plain Python if one of them does not compile"
-    return ["", head, *lines] if lines else []

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from augury.explain.layout import aligned, window_text
-from augury.explain.parts import absence, computed_columns, event, repeated, tests
 from augury.ir.terms import OutputMode
 from augury.plan import LinkedPlan
+from augury.planner.describe.parts import absence, computed_columns, event, repeated, tests
+from augury.planner.describe.table import Description, Table
+from augury.planner.describe.words import window_text
 
 
-def explain_linked(plan: LinkedPlan) -> list[str]:
-    """Lines about a plan."""
+def describe_linked(plan: LinkedPlan, _kernel: object, _counters: object) -> Description:
+    """The components of a sequence, and what joins their chains."""
     query = plan.query
-    out = aligned(
+    facts = Table(
         [
             ["output", f"{query.output}: {_output(query.output)}"],
             ["partition", ", ".join(query.partition_by) or "none"],
@@ -22,6 +23,7 @@ def explain_linked(plan: LinkedPlan) -> list[str]:
         ],
         indent="",
     )
+    out: Description = [facts]
     out += ["", "chains", *_chains(plan)]
     if plan.absent:
         out += ["  a match does not count if a search by type, partition and time finds beside its events"]
@@ -30,7 +32,7 @@ def explain_linked(plan: LinkedPlan) -> list[str]:
     return out + computed_columns(plan)
 
 
-def _chains(plan: LinkedPlan) -> Iterator[str]:
+def _chains(plan: LinkedPlan) -> Iterator[str | Table]:
     names = [c.variable for c in plan.components]
     for k, c in enumerate(plan.components):
         yield f"  {event(c)}{repeated(c)}{f'  after the chains of {names[k - 1]}' if k else ''}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from augury.explain.layout import aligned, window_text
-from augury.explain.parts import absence, between, computed_columns, event, tests, when_known
 from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, Near, Negation, StreamStatistics
+from augury.planner.describe.parts import absence, between, computed_columns, event, tests, when_known
+from augury.planner.describe.table import Description, Table
+from augury.planner.describe.words import window_text
 from augury.planner.expected import (
     conjunct_text,
     partition_selectivity,
@@ -25,31 +26,34 @@ HOW = {
 }
 
 
-def explain_lazy(plan: LazyChainPlan | LazyTreePlan, counters: Counters | None = None) -> list[str]:
-    """Lines about a lazy plan; `counters` of a run are shown beside the estimates."""
-    chain = plan.chain if isinstance(plan, LazyTreePlan) else plan
+def describe_lazy_chain(plan: LazyChainPlan, _kernel: object, counters: Counters | None) -> Description:
+    """The steps of each chain; `counters` of a run are shown beside the estimates."""
+    order = "by cost; another one when the stream leaves the statistics" if plan.adaptive else "as asked for"
+    return _chains(plan, order, counters)
+
+
+def describe_lazy_tree(plan: LazyTreePlan, _kernel: object, counters: Counters | None) -> Description:
+    """The steps of each chain that a tree begins with."""
+    return _chains(plan.chain, "as below to begin with, then by what the window holds", counters)
+
+
+def _chains(chain: LazyChainPlan, order: str, counters: Counters | None) -> Description:
     key = ", ".join(chain.query.partition_by)
     facts = [
         ["partition", f"{key}; each value has input buffers of its own" if key else "none"],
         ["window", window_text(chain.query)],
-        ["order", _order(plan)],
+        ["order", order],
     ]
     if any(b.absent for b in chain.branches):
         facts.append(["negation", f"{chain.negation}: {HOW[chain.negation]}"])
-    out = [*aligned(facts, indent=""), "", *_statistics(chain)]
+    out: Description = [Table(facts, indent=""), "", *_statistics(chain)]
     for k, branch in enumerate(chain.branches):
         out += ["", f"chain {k + 1} of {len(chain.branches)}" if len(chain.branches) > 1 else "chain"]
         out += _chain(chain, k, branch, counters)
     return [*out, *computed_columns(chain)]
 
 
-def _order(plan: LazyChainPlan | LazyTreePlan) -> str:
-    if isinstance(plan, LazyTreePlan):
-        return "as below to begin with, then by what the window holds"
-    return "by cost; another one when the stream leaves the statistics" if plan.adaptive else "as asked for"
-
-
-def _statistics(plan: LazyChainPlan) -> list[str]:
+def _statistics(plan: LazyChainPlan) -> Description:
     """What the estimates stand on, and which of it is merely assumed."""
     known, query = plan.statistics, plan.query
     events = window_events(query, known, [v.name for v in query.variables])
@@ -61,7 +65,7 @@ def _statistics(plan: LazyChainPlan) -> list[str]:
         [text, f"true for {100 * true:.3g}%", "" if text in known.selectivities else "assumed"]
         for text, true in conditions
     ]
-    return [f"statistics: {known.source}", *aligned(_without_echo(rows, known))]
+    return [f"statistics: {known.source}", Table(_without_echo(rows, known))]
 
 
 def _without_echo(rows: list[list[str]], known: StreamStatistics) -> list[list[str]]:
@@ -69,7 +73,7 @@ def _without_echo(rows: list[list[str]], known: StreamStatistics) -> list[list[s
     return rows if known.rates or known.selectivities else [row[:2] for row in rows]
 
 
-def _chain(plan: LazyChainPlan, k: int, branch: ChainBranch, counters: Counters | None) -> Iterator[str]:
+def _chain(plan: LazyChainPlan, k: int, branch: ChainBranch, counters: Counters | None) -> Iterator[str | Table]:
     steps, at_the_end = plan.steps(branch)
     for j, step in enumerate(steps):
         yield f"  {j + 1}  {_taken(step)}"

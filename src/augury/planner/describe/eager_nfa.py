@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
-from augury.codegen.eager.nfa import EagerNfaSource
-from augury.explain.layout import aligned, window_text
-from augury.explain.parts import absence, computed_columns, event, registered_functions, tests, when_known
 from augury.ir.predicate import Conjunct
 from augury.ir.terms import Strategy
 from augury.plan import Component, EagerNfaPlan, NfaBranch
+from augury.planner.describe.parts import Celled, absence, computed_columns, event, tests, when_known
+from augury.planner.describe.table import Description, Table
+from augury.planner.describe.words import window_text
 
 
-def explain_eager_nfa(plan: EagerNfaPlan, kernel: EagerNfaSource) -> list[str]:
-    """Lines about a plan, and about what the runs of its `kernel` hold."""
+def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) -> Description:
+    """The automata of a plan, and what the runs of its `kernel` hold."""
     query = plan.query
     key = ", ".join(query.partition_by)
-    out = aligned(
+    facts = Table(
         [
             ["strategy", str(query.strategy)],
             ["partition", f"{key}; {_partitioned(plan)}" if key else "none"],
@@ -26,6 +26,7 @@ def explain_eager_nfa(plan: EagerNfaPlan, kernel: EagerNfaSource) -> list[str]:
         ],
         indent="",
     )
+    out: Description = [facts]
     for k, branch in enumerate(plan.branches, start=1):
         out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
         out += _automaton(plan, branch)
@@ -34,8 +35,8 @@ def explain_eager_nfa(plan: EagerNfaPlan, kernel: EagerNfaSource) -> list[str]:
             for part in branch.absent:
                 out += [*absence(plan, part, "    "), f"      looked for when {when_known(plan, part)}"]
     cells = [("RN", "its last node"), *kernel.cells]
-    out += ["", "a run holds", *aligned([[array, holds] for array, holds in cells])]
-    return [*out, *computed_columns(plan), *registered_functions(kernel.functions)]
+    out += ["", "a run holds", Table(cells)]
+    return [*out, *computed_columns(plan)]
 
 
 def _partitioned(plan: EagerNfaPlan) -> str:
@@ -44,7 +45,7 @@ def _partitioned(plan: EagerNfaPlan) -> str:
     return "each value has runs of its own"
 
 
-def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str]:
+def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str | Table]:
     first = branch.components[0]
     yield "  start"
     yield from _edge(plan, "begin", f"{event(first)}  {_to(branch, 0)}", _entering(first))
@@ -62,7 +63,7 @@ def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str]:
             yield _ignore(plan)
 
 
-def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str]:
+def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str | Table]:
     """How a list ends: with an event of the next component, or with each event when it is the last."""
     c = branch.components[j]
     enough = f"{c.low} or more" if c.low > 1 else ""
@@ -79,7 +80,7 @@ def _entering(c: Component) -> tuple[Conjunct, ...]:
     return (*c.alone, *(j for j in c.take if c.variable not in j.from_second))
 
 
-def _edge(plan: EagerNfaPlan, word: str, text: str, conjuncts: Iterable[Conjunct]) -> list[str]:
+def _edge(plan: EagerNfaPlan, word: str, text: str, conjuncts: Iterable[Conjunct]) -> Description:
     return [f"    {word:<8} {text}", *tests(plan, conjuncts, " " * 13 + "if ")]
 
 

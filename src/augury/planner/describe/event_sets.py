@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from augury.codegen.eager.nfa import EagerNfaSource
-from augury.explain.layout import aligned, window_text
-from augury.explain.parts import absence, computed_columns, event, tests, when_known
 from augury.ir.terms import Strategy
 from augury.plan import Component, EventSetsPlan, SetBranch
+from augury.planner.describe.parts import Celled, absence, computed_columns, event, tests, when_known
+from augury.planner.describe.table import Description, Table
+from augury.planner.describe.words import window_text
 
 
-def explain_event_sets(plan: EventSetsPlan, kernel: EagerNfaSource) -> list[str]:
-    """Lines about a plan, and about what the instances of its `kernel` hold."""
+def describe_event_sets(plan: EventSetsPlan, kernel: Celled, _counters: object) -> Description:
+    """The automata of a plan, and what the instances of its `kernel` hold."""
     query = plan.query
-    out = aligned(
+    facts = Table(
         [
             ["strategy", str(query.strategy)],
             ["partition", ", ".join(query.partition_by) or "none"],
@@ -24,6 +24,7 @@ def explain_event_sets(plan: EventSetsPlan, kernel: EagerNfaSource) -> list[str]
         ],
         indent="",
     )
+    out: Description = [facts]
     for k, branch in enumerate(plan.branches, start=1):
         out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
         out += _automaton(plan, branch)
@@ -32,7 +33,7 @@ def explain_event_sets(plan: EventSetsPlan, kernel: EagerNfaSource) -> list[str]
             for part in branch.absent:
                 out += [*absence(plan, part, "    "), f"      looked for when {when_known(plan, part)}"]
     cells = [("RS", "the set of variables that are bound"), ("RN", "its last node"), *kernel.cells]
-    out += ["", "an instance holds", *aligned([[array, holds] for array, holds in cells])]
+    out += ["", "an instance holds", Table(cells)]
     return out + computed_columns(plan)
 
 
@@ -42,7 +43,7 @@ def _filter(plan: EventSetsPlan) -> str:
     return "none: an event that fits no variable ends instances"
 
 
-def _automaton(plan: EventSetsPlan, branch: SetBranch) -> Iterator[str]:
+def _automaton(plan: EventSetsPlan, branch: SetBranch) -> Iterator[str | Table]:
     n = len(branch.components)
     if branch.exclusive:
         yield f"  {n} variables, no event fits two of them: an instance never branches"

@@ -1,0 +1,19 @@
+"""A description of a plan: lines of text, and tables whose columns are still to be aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of as many cells each, all behind `indent`."""
+
+    rows: Sequence[Sequence[str]]
+    indent: str = "  "
+
+
+Description: TypeAlias = "list[str | Table]"
+"""Parts in the order in which they are shown; an empty line separates groups of them."""

@@ -1,0 +1,103 @@
+"""What a family declares that it can evaluate; a query that asks for anything else is refused before it is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, assert_never
+
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
+from augury.ir.query import BoundQuery
+from augury.ir.terms import OutputMode, Strategy
+from augury.plan import FamilyName, Unsupported
+from augury.source import Span
+
+HintName: TypeAlias = Literal["order", "negation", "statistics"]
+"""What a caller may ask of a plan beside the query; named like the fields of `Hints`."""
+
+Feature: TypeAlias = "Strategy | OutputMode | type | str"
+"""A strategy, an output, a class of patterns or windows, or the name of a clause: an optional field of `BoundQuery`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supports:
+    """The strategies, outputs, operators, windows and clauses of a family, and the hints that it follows.
+
+    Members are listed one by one, never as "all of them": one that is added to the language is refused until a family
+    lists it. A builder may refuse more, for reasons that depend on several parts of a query. `because` says why
+    something is not listed, `requires` what is missing from a query without a clause.
+    """
+
+    strategies: frozenset[Strategy]
+    outputs: frozenset[OutputMode]
+    operators: frozenset[type]
+    windows: frozenset[type]
+    clauses: frozenset[str]
+    hints: frozenset[HintName] = frozenset()
+    requires: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    because: Mapping[Feature, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def refusal(self, family: FamilyName, query: BoundQuery) -> Unsupported | None:
+        """The first thing the query asks for that is not declared; None if all of it is."""
+        written = clauses_of(query)
+        for clause, reason in self.requires.items():
+            if clause not in written:
+                return Unsupported(family, reason)
+        for feature, declared, words, span in self._asked(query, written):
+            if feature not in declared:
+                reason = self.because.get(feature, f"{words} is not among what this plan evaluates")
+                return Unsupported(family, reason, span)
+        return None
+
+    def _asked(
+        self, query: BoundQuery, clauses: Iterable[str]
+    ) -> Iterator[tuple[Feature, frozenset[Any], str, Span | None]]:
+        """What a query asks for, where it has to be declared, and how it is called."""
+        yield query.strategy, self.strategies, str(query.strategy), None
+        for clause in clauses:
+            yield clause, self.clauses, f"the clause `{clause}`", None
+        yield query.output, self.outputs, f"OUTPUT {query.output}", None
+        if query.window is not None:
+            yield type(query.window), self.windows, f"a window of the kind {type(query.window).__name__}", None
+        for node in _nodes(query.pattern):
+            yield type(node), self.operators, f"a pattern of the kind {type(node).__name__}", node.span
+
+
+def clauses_of(query: BoundQuery) -> list[str]:
+    """The optional fields of a query that have a value: clauses that were written, or that a rule derived."""
+    return [f.name for f in fields(query) if _is_optional(f) and getattr(query, f.name) != f.default]
+
+
+def _is_optional(f: Field[Any]) -> bool:
+    return f.default is not MISSING
+
+
+def _nodes(p: Pattern) -> Iterator[Pattern]:
+    """Every part of a pattern, before the parts inside it."""
+    yield p
+    match p:
+        case Event() | Repeat():
+            pass
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _nodes(part)
+        case Absent(body):
+            yield from _nodes(body)
+        case _:
+            assert_never(p)
+
+
+RESULTS = frozenset({"returns", "into", "key"})
+"""Clauses about what becomes of a match once it is found, which concern no family."""
+
+LOSSY_ONLY = "a lossy stream needs the scores of the lossy plan"
+
+
+def each(features: Iterable[Feature], reason: str) -> dict[Feature, str]:
+    """One reason for several features; `{}` in it stands for the feature.
+
+    >>> each(["a", "b"], "no {}")
+    {'a': 'no a', 'b': 'no b'}
+    """
+    return {feature: reason.format(feature) for feature in features}
