@@ -13,8 +13,7 @@ from augury.codegen.common.inventory import columns_of, conjuncts_of
 from augury.ir.predicate import Ref
 from augury.options import Options
 from augury.plan import EagerNfaPlan
-from augury.planner.eager_nfa import build_eager_nfa
-from augury.testing.evaluate import compiled
+from augury.testing.evaluate import compiled, family_plan
 
 COLUMNS = pa.schema(
     [
@@ -44,7 +43,7 @@ ARRAYS = re.compile(r"\b(?:c\d+_\w+|string_rank|int_sets|float_sets|e_\w+)\b")
 )
 def test_a_text_reads_what_it_says(condition: str) -> None:
     query = f"PATTERN SEQ(A a, B b) WHERE skip_till_next_match {{ {condition} }} WITHIN 10 seconds"
-    plan = build_eager_nfa(compiled(query, COLUMNS.empty_table(), Options(jit=False)).rewritten)
+    plan = family_plan("eager-nfa", compiled(query, COLUMNS.empty_table(), Options(jit=False)).rewritten)
     assert isinstance(plan, EagerNfaPlan)
     components = [c for branch in plan.branches for c in branch.components]
     conjuncts = conjuncts_of(components)
