@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import augury
-from augury.engine.cut.keys import shared_key
+from augury.engine.cut.by_key import shared_key
 from augury.engine.job import Job, Roles, job_of
 from augury.engine.state import bucket as buckets
 from augury.engine.state import event_segments as segments
 from augury.engine.state.bucket import Bucket, advance, new_bucket
-from augury.engine.state.bucket_cache import keep, take
+from augury.engine.state.bucket_cache import put, take
 from augury.engine.state.checkpoint import load_bucket, read_head, save_bucket
 from augury.options import make_options
 from augury.runtime.state import FOREVER, LONG_AGO
@@ -41,7 +41,7 @@ class Shelf:
         self.head = saved.head
         assert list(self.segments) == [segment.first for segment in bucket.segments]
         if self.kept:
-            keep(bucket, self.job.name, saved.mark)
+            put(bucket, self.job.name, saved.mark)
 
     def load(self) -> Bucket:
         head = read_head(self.head, self.job, 2)
@@ -85,9 +85,9 @@ def test_buckets_find_what_the_whole_finds(text: str, events: pa.Table, data: st
     number = 2 if shared_key(job.program) else 1
     # That a kernel is made anew, and how events are saved, must not be noticed.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "SPARE", data.draw(st.sampled_from([-1, buckets.SPARE])))
-        patch.setattr(buckets, "WORN", data.draw(st.sampled_from([0, 1])))
-        patch.setattr(segments, "LARGE", data.draw(st.sampled_from([0, 3, segments.LARGE])))
+        patch.setattr(buckets, "MIN_EVENTS_TO_REBUILD", data.draw(st.sampled_from([-1, buckets.MIN_EVENTS_TO_REBUILD])))
+        patch.setattr(buckets, "REBUILD_FACTOR", data.draw(st.sampled_from([0, 1])))
+        patch.setattr(segments, "MAX_MERGED_EVENTS", data.draw(st.sampled_from([0, 3, segments.MAX_MERGED_EVENTS])))
         found = all_buckets(job, events, number, delay, data)
     expected = Counter(repr(row) for row in augury.match(events, text).to_arrow().to_pylist())
     assert found == expected
@@ -104,7 +104,7 @@ def all_buckets(job: Job, events: pa.Table, number: int, delay: int, data: st.Da
 
 
 def test_state_stops_growing_though_keys_are_new_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "SPARE", 1 << 12)
+    monkeypatch.setattr(buckets, "MIN_EVENTS_TO_REBUILD", 1 << 12)
     query = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 20 seconds RETURN a.k AS k"
     chance = random.Random(1)
     events = [
@@ -131,7 +131,7 @@ def test_state_stops_growing_though_keys_are_new_all_the_time(monkeypatch: pytes
 
 
 def test_a_batch_writes_what_is_new_and_little_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "LARGE", 1 << 12)
+    monkeypatch.setattr(segments, "MAX_MERGED_EVENTS", 1 << 12)
     query = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 300 seconds"
     rows = [{"ts": n // 10, "type": "AB"[n % 2], "k": str(n % 5), "x": -n} for n in range(20_000)]
     events = pa.Table.from_pylist(rows)
@@ -151,12 +151,12 @@ def test_what_an_attempt_left_behind_is_not_taken() -> None:
     events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": ["p", "p"]})
     job = job_of(Source("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 9 seconds"), events.schema, Roles(), make_options())
     bucket, first = save_bucket(advance(new_bucket(job), job, events, 1)[0], job, 1)
-    keep(bucket, job.name, first.mark)
+    put(bucket, job.name, first.mark)
     lost, second = save_bucket(advance(bucket, job, None, 2)[0], job, 1)
-    keep(lost, job.name, second.mark)
+    put(lost, job.name, second.mark)
     head = read_head(first.head, job, 1)
     assert take(head.name, job.name, head.mark) is None
-    keep(bucket, job.name, first.mark)
+    put(bucket, job.name, first.mark)
     assert take(head.name, job.name, head.mark) is bucket
     assert take(head.name, job.name, head.mark) is None
 
@@ -169,7 +169,7 @@ def test_what_another_job_kept_is_built_up_again() -> None:
         job_of(Source(text), events.schema, Roles(), make_options()) for text in (query, f"{query}, b.ts AS later")
     )
     bucket, saved = save_bucket(advance(new_bucket(before), before, events.slice(0, 1), 1)[0], before, 1)
-    keep(bucket, before.name, saved.mark)
+    put(bucket, before.name, saved.mark)
     head = read_head(saved.head, after, 1)
     assert take(head.name, after.name, head.mark) is None
     again = load_bucket(head, saved.segments.__getitem__, after)

@@ -13,7 +13,7 @@ import pytest
 from augury.engine.exchange.blobs import from_blob, to_blob
 from augury.engine.job import Job, Roles, job_of
 from augury.engine.state.bucket import advance, new_bucket
-from augury.engine.state.checkpoint import FAMILY, Saved, header, load_bucket, read_head, save_bucket
+from augury.engine.state.checkpoint import FAMILY, SavedBucket, header, load_bucket, read_head, save_bucket
 from augury.engine.state.compression import compress, decompress
 from augury.errors import AuguryError, HostError
 from augury.options import make_options
@@ -30,14 +30,14 @@ QUERIES = (PATTERN, PATTERN + " OUTPUT NONOVERLAP", f"{PATTERN} RETURN b.x AS x 
 
 
 @cache
-def half_way(number: int) -> tuple[Job, Saved]:
+def half_way(number: int) -> tuple[Job, SavedBucket]:
     """A job, and what it saves in the middle of its stream."""
     job = job_of(Source(QUERIES[number]), BEFORE.schema, Roles(), make_options(jit=False))
     bucket = advance(new_bucket(job), job, BEFORE, 104)[0]
     return job, save_bucket(bucket, job, 4)[1]
 
 
-def corrupted(saved: Saved, one: random.Random) -> Saved:
+def corrupted(saved: SavedBucket, one: random.Random) -> SavedBucket:
     if one.random() < 0.3 and saved.segments:
         segments = {k: compress(corrupted_raw(decompress(data), one)) for k, data in saved.segments.items()}
         return replace(saved, segments=segments)

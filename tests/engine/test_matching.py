@@ -64,9 +64,9 @@ def found_in(events: pa.Table, group: Group, pieces: int = 3) -> Counter[str]:
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """Events in a share, and in a slab or a step."""
     share, slab = request.param
-    monkeypatch.setattr(matching, "SHARE", share)
-    monkeypatch.setattr(matching, "SLAB", slab)
-    monkeypatch.setattr(matching, "STEP", min(slab, 1 << 18))
+    monkeypatch.setattr(matching, "SHARE_EVENTS", share)
+    monkeypatch.setattr(matching, "SLAB_EVENTS", slab)
+    monkeypatch.setattr(matching, "STEP_EVENTS", min(slab, 1 << 18))
     return share, slab
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from augury.engine.cut.shares import shares_of
+from augury.engine.cut.by_key import key_shares
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,16 @@ from augury.engine.cut.shares import shares_of
 )
 def test_equal_keys_are_in_one_share(values: pa.Array) -> None:
     events = pa.table({"k": values, "other": ["x"] * 5})
-    share = shares_of(events, ("k", "other"), 1_000_003).tolist()
+    share = key_shares(events, ("k", "other"), 1_000_003).tolist()
     assert share[0] == share[3]
     assert len({share[0], share[1], share[4]}) == (3 if values.type != pa.bool_() else 2)
     # Another task sees other events beside them.
     for row in range(5):
-        assert shares_of(events.slice(row), ("k", "other"), 1_000_003).tolist() == share[row:]
+        assert key_shares(events.slice(row), ("k", "other"), 1_000_003).tolist() == share[row:]
 
 
 def test_shares_are_about_the_same_size() -> None:
     keys: list[Any] = [pa.array(range(8_000)), pa.array([f"key {k}" for k in range(8_000)])]
     for column in keys:
-        share = shares_of(pa.table({"k": column}), ("k",), 8).tolist()
+        share = key_shares(pa.table({"k": column}), ("k",), 8).tolist()
         assert all(800 < share.count(k) < 1_200 for k in range(8))

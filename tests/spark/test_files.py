@@ -16,12 +16,13 @@ from pyspark.sql import SparkSession
 
 import augury
 import augury.spark
+from augury.engine.cut.by_time import TimeChunk
 from augury.engine.group import Group, one_group
 from augury.engine.job import Roles
 from augury.engine.scan.arrow_filter import read_filter
 from augury.engine.scan.needed import Relevant
-from augury.engine.scan.row_groups import Cannot, Layout, read_footers
-from augury.hosts.spark.batch.files import share_out
+from augury.engine.scan.parquet import CannotSplit, read_footers
+from augury.engine.scan.tasks import ScanPlan, plan_scan
 from augury.hosts.spark.jobs import spark_job
 from augury.options import make_options
 from augury.source import Source
@@ -47,10 +48,10 @@ def group_of(query: str, events: pa.Table) -> Group:
     return one_group(spark_job(Source(query), events.schema, Roles(order_by=ORDER), make_options(jit=False)))
 
 
-def layout_of(query: str, events: pa.Table, folder: Path, tasks: int) -> Layout | Cannot:
+def plan_of(query: str, events: pa.Table, folder: Path, tasks: int) -> ScanPlan | CannotSplit:
     footers = read_footers(sorted(map(str, folder.glob("*.parquet"))))
-    assert not isinstance(footers, Cannot)
-    return share_out(footers, group_of(query, events), tasks, tasks)
+    assert not isinstance(footers, CannotSplit)
+    return plan_scan(footers, group_of(query, events), tasks, tasks)
 
 
 @pytest.mark.parametrize("name", BY_TIME)
@@ -61,19 +62,19 @@ def test_ranges_of_time_have_all_matches_once(spark: SparkSession, name: str, tm
         warnings.simplefilter("error", augury.AuguryWarning)
         found = augury.spark.match_files(spark, folder, QUERIES[name], order_by=ORDER, tasks=3)
     assert rows_of(found) == local_rows(events, QUERIES[name], order_by=ORDER)
-    layout = layout_of(QUERIES[name], events, folder, 3)
-    assert isinstance(layout, Layout)
-    assert layout.chunks is not None
-    assert len(layout.ranges) > 1
+    plan = plan_of(QUERIES[name], events, folder, 3)
+    assert isinstance(plan, ScanPlan)
+    assert plan.tasks[0].chunk is not None
+    assert len(plan.tasks) > 1
 
 
 def test_no_task_reads_everything(tmp_path: Path) -> None:
     events = stream()
     folder = write(events, tmp_path / "events", files=4, row_group=10)
-    layout = layout_of("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds", events, folder, 4)
-    assert isinstance(layout, Layout)
-    assert len(layout.ranges) == 4
-    assert max(sum(g.rows for g in part.groups) for part in layout.ranges) < 0.5 * len(events)
+    plan = plan_of("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds", events, folder, 4)
+    assert isinstance(plan, ScanPlan)
+    assert len(plan.tasks) == 4
+    assert max(sum(g.rows for g in part.groups) for part in plan.tasks) < 0.5 * len(events)
 
 
 def test_a_cut_is_made_where_nothing_is_read_twice(tmp_path: Path) -> None:
@@ -81,11 +82,10 @@ def test_a_cut_is_made_where_nothing_is_read_twice(tmp_path: Path) -> None:
     folder = tmp_path / "events"
     folder.mkdir()
     pq.write_table(days, folder / "days.parquet", row_group_size=20)
-    layout = layout_of("PATTERN SEQ(A a, B b) WITHIN 50 seconds", days, folder, 2)
-    assert isinstance(layout, Layout)
-    assert layout.chunks is not None
-    assert layout.chunks.bounds == (1_000,)
-    assert [sum(g.rows for g in part.groups) for part in layout.ranges] == [100, 140]
+    plan = plan_of("PATTERN SEQ(A a, B b) WITHIN 50 seconds", days, folder, 2)
+    assert isinstance(plan, ScanPlan)
+    assert [task.chunk for task in plan.tasks] == [TimeChunk(None, 1_000, 50), TimeChunk(1_000, None, 50)]
+    assert [sum(g.rows for g in part.groups) for part in plan.tasks] == [100, 140]
 
 
 def test_files_with_keys_of_their_own_are_matched_apart(spark: SparkSession, tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_files_with_keys_of_their_own_are_matched_apart(spark: SparkSession, tmp
     expected = local_rows(events, query, order_by=ORDER)
     assert rows_of(found) == expected
     assert expected
-    layout = layout_of(query, events, folder, 2)
-    assert isinstance(layout, Layout)
-    assert layout.chunks is None
-    assert sorted(len({g.file for g in part.groups}) for part in layout.ranges) == [2, 3]
+    plan = plan_of(query, events, folder, 2)
+    assert isinstance(plan, ScanPlan)
+    assert all(task.chunk is None for task in plan.tasks)
+    assert sorted(len({g.file for g in part.groups}) for part in plan.tasks) == [2, 3]
 
 
 @pytest.mark.parametrize(

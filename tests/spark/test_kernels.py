@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from augury.engine.exchange.kernels import CompiledFile, compiled_kernels, light_enough
-from augury.engine.exchange.shuffle import PackTask, PlaceTask
+from augury.engine.exchange.shuffle import MatchTask, PackTask
 from augury.engine.group import one_group
 from augury.engine.job import Job, Roles
-from augury.hosts.spark.jobs import spark_job
+from augury.hosts.spark.jobs import SparkHost, spark_job
 from augury.hosts.spark.stream.match import match_stream
 from augury.options import make_options
 from augury.source import Source
@@ -39,7 +39,7 @@ def job(tmp_path: Path) -> Job:
     """A job whose kernels the driver has compiled by running it once."""
     options = make_options(jit=True, cache_dir=tmp_path / "driver")
     compiled = spark_job(Source(QUERY), EVENTS.schema, Roles(), options)
-    assert pa.Table.from_batches(PlaceTask(one_group(compiled), None)(packed(compiled))).num_rows == 2
+    assert pa.Table.from_batches(MatchTask(one_group(compiled), None, SparkHost())(packed(compiled))).num_rows == 2
     return replace(compiled, kernels=compiled_kernels(compiled.program, options.cache_dir))
 
 
@@ -54,7 +54,7 @@ def run_elsewhere(job: Job, **environment: str) -> str:
     )
     ran = subprocess.run(
         [sys.executable, "-c", script],
-        input=pickle.dumps((PlaceTask(one_group(job), None), packed(job))),
+        input=pickle.dumps((MatchTask(one_group(job), None, SparkHost()), packed(job))),
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
         check=False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -12,13 +11,13 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 import augury
-from augury.engine.cut.ranges import Ranges
+from augury.engine.cut.by_time import CutEvery
 from augury.engine.exchange.blobs import BLOB, from_blob
 from augury.engine.group import Group, one_group
 from augury.engine.job import Roles
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.releases import RUNNING
-from augury.hosts.spark.stream.packing import BUCKET, KIND, PackTask
+from augury.hosts.spark.stream.packing import BUCKET, KIND, PackBucketsTask
 from augury.hosts.spark.stream.processor import MATCHES, BucketProcessor, state_name
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
@@ -39,9 +38,9 @@ THE_END = 10**12
 class Stream:
     """A stream through the processor; the watermark stays `delay` seconds behind, and is a batch late."""
 
-    def __init__(self, group: Group, buckets: int, delay: int, *, known: bool, ranges: Ranges | None = None) -> None:
-        self.group, self.buckets, self.delay, self.ranges = group, buckets, delay, ranges
-        self.processor = BucketProcessor(group, buckets, 1_000 * delay if known else None, ranges)
+    def __init__(self, group: Group, buckets: int, delay: int, *, known: bool, cut: CutEvery | None = None) -> None:
+        self.group, self.buckets, self.delay, self.cut = group, buckets, delay, cut
+        self.processor = BucketProcessor(group, buckets, 1_000 * delay if known else None, cut)
         self.tester = TwsTester(
             self.processor, timeMode="eventTime", outputMode="append", eventTimeExtractor=lambda row: 2 * THE_END
         )
@@ -53,7 +52,7 @@ class Stream:
         self.processor.advanced.clear()
         owner = [0 if key is None else ord(key) % self.buckets for key in events["k"].to_pylist()]
         table = events.select(self.group.arrow.names).append_column(BUCKET, pa.array(owner, pa.int32()))
-        pack = PackTask(self.group.schema, self.group.arrival_matters, self.ranges)
+        pack = PackBucketsTask(self.group.schema, self.group.arrival_matters, self.cut)
         received: dict[int, list[Row]] = {}
         for batch in pack(table.to_batches()):
             for row in batch.to_pylist():
@@ -124,23 +123,10 @@ def test_buckets_of_keys(text: str, events: pa.Table, delay: int, known: bool, d
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @SETTINGS
 @given(queries(), streams(), st.integers(0, 4), st.booleans(), st.data())
-def test_ranges_of_time(text: str, events: pa.Table, delay: int, known: bool, data: st.DataObject) -> None:
+def test_chunks_of_time(text: str, events: pa.Table, delay: int, known: bool, data: st.DataObject) -> None:
     group = group_of(text, events)
-    assume(group.why_whole is None)
+    assume(group.why_not_by_time is None)
     came = disordered(events, delay, data)
-    stream = Stream(group, 2, delay, known=known, ranges=Ranges(data.draw(st.integers(2, 12)), group.reach))
+    stream = Stream(group, 2, delay, known=known, cut=CutEvery(data.draw(st.integers(2, 12)), group.halo))
     assert run(stream, data.draw(cuts(came))) == expected(came, text)
     assert stream.states() <= 0
-
-
-@given(st.lists(st.integers(-50, 50), min_size=1), st.integers(1, 20), st.integers(0, 30))
-def test_an_event_is_copied_to_the_ranges_within_reach(times: list[int], length: int, reach: int) -> None:
-    position, number = Ranges(length, reach).copies(np.array(times))
-    wanted = {
-        (n, k)
-        for n, t in enumerate(times)
-        for k in range(-100, 100)
-        if k * length - reach <= t <= k * length + length - 1 + reach
-    }
-    assert set(zip(position.tolist(), number.tolist(), strict=True)) == wanted
-    assert len(position) == len(wanted)

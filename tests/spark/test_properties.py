@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import augury.spark
-from augury.engine.cut.chunks import Chunks
+from augury.engine.cut.by_time import CutAt
 from augury.engine.group import Group, one_group
 from augury.engine.job import Roles
 from augury.hosts.spark.batch.match import match_batch, match_split, prepared
-from augury.hosts.spark.batch.sample import Look
+from augury.hosts.spark.batch.sample import SampledFrame
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema
 from augury.options import make_options
@@ -35,9 +35,9 @@ AT_ONCE = 8
 
 def split(frame: DataFrame, group: Group, cuts: list[int], partitions: int) -> DataFrame:
     """Matched in ranges of time that end anywhere, if the query may be, else by key."""
-    if group.why_whole is not None:
-        return match_batch(Look(frame), group, partitions=partitions, chunks=None)
-    chunks = Chunks(tuple(sorted(set(cuts))), group.reach) if cuts else None
+    if group.why_not_by_time is not None:
+        return match_batch(SampledFrame(frame), group, partitions=partitions, chunks=None)
+    chunks = CutAt(tuple(sorted(set(cuts))), group.halo) if cuts else None
     return match_split(prepared(frame, group), group, chunks, partitions)
 
 

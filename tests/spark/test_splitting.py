@@ -15,16 +15,16 @@ from pyspark.sql import SparkSession
 
 import augury
 import augury.spark
-from augury.engine.cut.chunks import Chunks
+from augury.engine.cut.by_time import CutAt
 from augury.engine.exchange import shuffle as packing
 from augury.engine.exchange.blobs import from_blob
-from augury.engine.exchange.shuffle import PackTask, PlaceTask
+from augury.engine.exchange.shuffle import MatchTask, PackTask
 from augury.engine.group import one_group
 from augury.engine.job import Roles
 from augury.engine.merging import in_steps, ticks_of
 from augury.hosts.spark.batch import match as batch
-from augury.hosts.spark.batch.sample import SAMPLED, Look
-from augury.hosts.spark.jobs import spark_job
+from augury.hosts.spark.batch.sample import SAMPLE_EVENTS, SampledFrame
+from augury.hosts.spark.jobs import SparkHost, spark_job
 from augury.hosts.spark.schemas import arrow_schema
 from augury.options import make_options
 from augury.schema import EventSchema
@@ -50,7 +50,7 @@ def skewed(size: int, share: float) -> pa.Table:
 
 
 def test_a_key_with_most_of_the_events_is_split_by_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "ENOUGH", 500)
+    monkeypatch.setattr(batch, "MIN_CHUNK_EVENTS", 500)
     events = skewed(3_000, 0.9)
     frame = frame_of(spark, events)
     with pytest.warns(augury.AuguryWarning, match=r"9\d% of the events have the key k='heavy'.*by time") as notes:
@@ -63,7 +63,7 @@ def test_a_key_with_most_of_the_events_is_split_by_time(spark: SparkSession, mon
 def test_other_events_are_split_by_key(
     spark: SparkSession, share: float, how: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "ENOUGH", 500)
+    monkeypatch.setattr(batch, "MIN_CHUNK_EVENTS", 500)
     events = skewed(3_000, share)
     with warnings.catch_warnings():
         warnings.simplefilter("error", augury.AuguryWarning)
@@ -75,7 +75,7 @@ def test_a_key_that_comes_first_does_not_dominate(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first rows of a file that is sorted by key are all of one key."""
-    monkeypatch.setattr(batch, "ENOUGH", 500)
+    monkeypatch.setattr(batch, "MIN_CHUNK_EVENTS", 500)
     events = skewed(30_000, 0.0).sort_by("k")
     pq.write_table(events, tmp_path / "events.parquet")
     with warnings.catch_warnings():
@@ -94,13 +94,13 @@ def test_the_sample_is_spread_over_files(spark: SparkSession, tmp_path: Path) ->
         }
     )
     pq.write_table(events, tmp_path / "events.parquet")
-    look = Look(spark.read.parquet(str(tmp_path)))
-    seen = look.sample(["ts", "type"])
-    assert len(seen) == pytest.approx(SAMPLED, rel=0.2)
+    sampled = SampledFrame(spark.read.parquet(str(tmp_path)))
+    seen = sampled.sample(["ts", "type"])
+    assert len(seen) == pytest.approx(SAMPLE_EVENTS, rel=0.2)
     assert np.mean(seen["type"].to_numpy() == "A") == pytest.approx(0.5, abs=0.1)
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds"
-    frame = look.frame
-    job = spark_job(Source(query), arrow_schema(frame.schema), Roles(), make_options(), look=look)
+    frame = sampled.frame
+    job = spark_job(Source(query), arrow_schema(frame.schema), Roles(), make_options(), stream=sampled)
     statistics = job.program.last.choice.plan.statistics  # type: ignore[attr-defined]
     assert statistics.source == f"measured on {len(seen)} of {size} events"
     assert statistics.rates["a"] == pytest.approx(0.5, rel=0.2)
@@ -122,20 +122,20 @@ def test_steps_are_in_order_whatever_the_pieces() -> None:
 
 @pytest.mark.parametrize("held", [0, 1 << 28])
 def test_blobs_beyond_what_is_held_wait_in_a_file(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "HELD", held)
-    monkeypatch.setattr(packing, "ROWS", 50)
-    monkeypatch.setattr(packing, "ROWS_A_PLACE", 1)
+    monkeypatch.setattr(packing, "MAX_BLOB_BYTES", held)
+    monkeypatch.setattr(packing, "PACKED_EVENTS", 50)
+    monkeypatch.setattr(packing, "EVENTS_PER_BLOB", 1)
     events = stream()
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds"
     job = spark_job(Source(query), events.schema, Roles(), make_options(jit=False))
-    chunks = Chunks((100, 150, 220), one_group(job).reach)
+    cut = CutAt((100, 150, 220), one_group(job).halo)
     shared = events.select(job.arrow.names)
-    packed = pa.Table.from_batches(list(PackTask(job.schema, (), 1, chunks)(shared.to_batches(max_chunksize=20))))
+    packed = pa.Table.from_batches(list(PackTask(job.schema, (), 1, cut)(shared.to_batches(max_chunksize=20))))
     found = []
     for place in range(4):
-        mine = packed.filter(pc.equal(packed[packing.PLACE], place))
+        mine = packed.filter(pc.equal(packed[packing.PARTITION], place))
         found += pa.Table.from_batches(
-            list(PlaceTask(one_group(job), chunks)(mine.to_batches(max_chunksize=2))), schema=job.result
+            list(MatchTask(one_group(job), cut, SparkHost())(mine.to_batches(max_chunksize=2))), schema=job.result
         ).to_pylist()
     expected = augury.match(events, query).to_arrow().to_pylist()
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
@@ -158,6 +158,8 @@ def test_strings_travel_as_codes_where_that_pays() -> None:
     found = [
         batch
         for place in range(2)
-        for batch in PlaceTask(group, None)(table.filter(pc.equal(table["__augury_place"], place)).to_batches())
+        for batch in MatchTask(group, None, SparkHost())(
+            table.filter(pc.equal(table[packing.PARTITION], place)).to_batches()
+        )
     ]
     assert table_rows(pa.Table.from_batches(found)) == local_rows(events, QUERY)

@@ -1,4 +1,4 @@
-"""The events of a task on their way to its kernels: how many of them at a time."""
+"""How many events and matches are handled at a time."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-STEP = 1 << 18
-"""Events a kernel is given at a time."""
+STEP_EVENTS = 1 << 18  # that a kernel is given at a time
 
-PIECE = 1 << 14
-"""Matches in one Arrow batch on the way back to Spark."""
-
-FIRST_DERIVED = 2**62
-"""Events derived from matches are numbered from here."""
+RESULT_ROWS = 1 << 14  # matches in one Arrow batch on the way back to the host
 
 
 def joined(batches: Iterable[pa.RecordBatch], rows: int, size: int | None = None) -> Iterator[pa.Table]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from augury.engine.cut.chunks import by_end, reach_of, why_whole
-from augury.engine.cut.keys import shared_key
+from augury.engine.cut.by_key import shared_key
+from augury.engine.cut.by_time import halo_of, owned_by_end, why_not_by_time
 from augury.engine.job import Job
 from augury.engine.scan.needed import Relevant, arrival_matters, compared_columns, relevant_rows
 from augury.engine.skipping import Skipping, skipping_of
@@ -53,14 +53,14 @@ class Group:
         return tuple(r for one in known for r in one) if len(known) == len(each) else None
 
     @property
-    def why_whole(self) -> str | None:
+    def why_not_by_time(self) -> str | None:
         """Why the stream cannot be cut by time, or None when it can."""
-        return next((reason for job in self.jobs if (reason := why_whole(job.program)) is not None), None)
+        return next((reason for job in self.jobs if (reason := why_not_by_time(job.program)) is not None), None)
 
     @property
-    def reach(self) -> int:
-        """How far from a match of any of them the events lie that decide about it."""
-        return max(reach_of(job.program) for job in self.jobs)
+    def halo(self) -> int:
+        """Ticks around a match of any of them in which the events lie that decide about it."""
+        return max(halo_of(job.program) for job in self.jobs)
 
     @property
     def coded(self) -> tuple[str, ...]:
@@ -79,9 +79,9 @@ class Group:
         typed = any(event.types for what in known for event in what.events)
         return known if len(known) == len(each) and (not typed or kind in self.coded) else ()
 
-    def by_end(self, k: int) -> bool:
-        """Whether a match of job `k` belongs to the range of time that it ends in."""
-        return by_end(self.jobs[k].program)
+    def owned_by_end(self, k: int) -> bool:
+        """Whether a match of job `k` belongs to the chunk of time that it ends in, not to the one it begins in."""
+        return owned_by_end(self.jobs[k].program)
 
     def rows(self, k: int, found: Found) -> Iterator[pa.Table]:
         """What job `k` found, as rows of the result."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_program
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.kernels import CompiledFile, provide_kernels
+from augury.engine.host import THIS_PROCESS, FiniteStream, Host
 from augury.engine.results.columns import match_columns, with_types
 from augury.engine.results.matches import Matches
 from augury.engine.scan.needed import decisive_columns, needed_columns
@@ -21,7 +22,7 @@ from augury.engine.sources.events import conform
 from augury.engine.sources.schemas import event_schema
 from augury.engine.stages import Found, Stage, stages
 from augury.engine.statistics.measure import measure
-from augury.engine.statistics.sampling import Sampled, scaled
+from augury.engine.statistics.sampling import scaled
 from augury.ir.query import BoundQuery
 from augury.options import Options
 from augury.plan import StreamStatistics
@@ -29,8 +30,7 @@ from augury.runtime.matches import MatchSet
 from augury.schema import EventSchema
 from augury.source import Source
 
-KEPT = 64
-"""Programs whose kernels a worker keeps for the tasks to come."""
+MAX_STARTED_PROGRAMS = 64  # whose live kernels a worker process keeps for later tasks
 
 _started: dict[str, tuple[Stage, ...]] = {}
 _starting = threading.Lock()
@@ -80,7 +80,7 @@ class Job:
         """
         with _starting:
             if self.name not in _started:
-                if len(_started) >= KEPT:
+                if len(_started) >= MAX_STARTED_PROGRAMS:
                     del _started[next(iter(_started))]
                 provide_kernels(self.kernels)
                 _started[self.name] = stages(self.program, self.arrow, self.options.watched(self.slots))
@@ -104,38 +104,37 @@ def job_of(
     roles: Roles,
     options: Options,
     *,
-    look: Sampled | None = None,
+    stream: FiniteStream | None = None,
     live: bool = False,
-    result_types: Callable[[pa.Schema], pa.Schema] = lambda arrow: arrow,
+    host: Host = THIS_PROCESS,
 ) -> Job:
     """Compile a program for events of these columns; it sees only those it needs.
 
-    The planner takes a `look` at the events if it has to choose; of a `live` stream there are none yet.
-    `result_types` are the types in which the host takes the columns of a match.
+    The planner looks into the finite `stream` if it has to choose; a `live` one has no events yet.
     """
     whole = event_schema(events, roles.time, roles.type, roles.order_by, roles.time_unit)
     program = compile_program(source, whole, options)
     names = needed_columns(program)
     arrow = pa.schema([field for field in events if field.name in names])
     kept = replace(whole, columns=tuple(c for c in whole.columns if c.name in names))
-    program = _productive(compile_program(source, kept, options, measure=_measure(look, arrow, kept), live=live))
+    program = _productive(compile_program(source, kept, options, measure=_measure(stream, arrow, kept), live=live))
     chain = stages(program, arrow, replace(options, jit=False))
-    result = result_types(_columns(chain[-1], options))
+    result = host.result_types(_columns(chain[-1], options))
     return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
 
 
-def _measure(look: Sampled | None, arrow: pa.Schema, schema: EventSchema) -> Measure | None:
-    if look is None:
+def _measure(stream: FiniteStream | None, arrow: pa.Schema, schema: EventSchema) -> Measure | None:
+    if stream is None:
         return None
 
     @cache
     def events() -> Arrivals:
-        table = conform(look.sample(arrow.names), arrow)
+        table = conform(stream.sample(arrow.names), arrow)
         return in_order(arrive(table, schema, 0), schema)
 
     def measured(query: BoundQuery) -> StreamStatistics:
         # First the totals, which tell how far apart the events of the sample are to be.
-        totals = look.totals(schema)
+        totals = stream.totals(schema)
         return scaled(measure(events(), query), len(events()), totals)
 
     return measured

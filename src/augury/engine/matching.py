@@ -1,4 +1,4 @@
-"""The events of one partition, in pieces that are sorted by time -> the matches in it."""
+"""The matches of one partition, whose events come in pieces that are sorted by time."""
 
 from __future__ import annotations
 
@@ -9,67 +9,67 @@ import numpy as np
 import pyarrow as pa
 
 from augury.budget import within
-from augury.engine.arrivals import Arrivals
-from augury.engine.batches import FIRST_DERIVED, PIECE, STEP
-from augury.engine.cut.chunks import Chunks, kept_in
-from augury.engine.cut.shares import shares_of
+from augury.engine.arrivals import Arrivals, arrive, in_order
+from augury.engine.batches import RESULT_ROWS, STEP_EVENTS
+from augury.engine.cut.by_key import key_shares
+from augury.engine.cut.by_time import TimeChunk, owned
 from augury.engine.exchange.codes import coded_schema
 from augury.engine.group import Group
 from augury.engine.job import Job
 from augury.engine.merging import in_steps
 from augury.engine.skipping import possible
 from augury.engine.sources.events import conform
-from augury.engine.stages import Found, step
+from augury.engine.stages import FIRST_DERIVED, Found, step
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
 
-SHARE = 1 << 16
-"""Events of some of the keys that a kernel is given at a time: few enough for the caches of a processor, which a kernel
-that goes from one event of a key to the next depends on, and enough to be worth the call."""
+SHARE_EVENTS = 1 << 16
+"""Events of one share of the keys that a kernel is given at a time: few enough for the caches of a processor, which a
+kernel that goes from one event of a key to the next depends on, and enough to be worth the call."""
 
-WORTH = 0.75
-"""The share of the events that are left at most where it is worth to look for what can be left out."""
+MAX_SHARE_LEFT = 0.75
+"""Share of the events that skipping may leave; where it leaves more, it costs more than it saves and is given up."""
 
-SLAB, SLAB_BYTES = 1 << 20, 1 << 28
-"""Events that are shared out by their keys at a time, and how much memory they may take."""
+SLAB_EVENTS = 1 << 20  # shared out by their keys at a time
+SLAB_BYTES = 1 << 28  # that these events may take
 
 
 def matches_of(
-    group: Group, pieces: Sequence[tuple[pa.Table, Integers]], chunks: Chunks | None = None, chunk: int | None = None
+    group: Group, pieces: Sequence[tuple[pa.Table, Integers]], chunk: TimeChunk | None = None
 ) -> Iterator[pa.Table]:
-    """The matches of a partition, as soon as they are certain, from its events with their times.
+    """The matches of a partition, as soon as they are certain; `pieces` are its events, sorted by time, with the times.
 
-    With `chunks` the partition is one range of time, with what lies around it.
+    With a `chunk` the events are those that it sees, and the matches those that it owns.
     """
 
     def shown(k: int, found: Found) -> Iterator[pa.Table]:
-        if chunks is not None and chunk is not None:
-            found = kept_in(found, chunks, chunk, by_end=group.by_end(k))
+        if chunk is not None:
+            found = owned(found, chunk, by_end=group.owned_by_end(k))
         return group.rows(k, found)
 
     shares, size = _portions(pieces, keyed=bool(group.key))
     coded, skipped = group.coded, group.skipped
-    runs: dict[int, list[Run]] = {}
+    runs: dict[int, list[ProgramRun]] = {}
     first, numbered = True, 0
     for events, last in in_steps(pieces, group.schema, size, coded):
         watermark = FOREVER if last else int(events.time[-1])
         if skipped:
             before = len(events)
             events = possible(events, skipped, group.schema.type, group.key, first=first, last=last)
-            if len(events) > WORTH * before:
+            if len(events) > MAX_SHARE_LEFT * before:
                 skipped = ()
         first = False
         if last and not runs and all(_by_share(job) for job in group.jobs):
-            for k, found in _at_once(group, events, max(1, min(shares, len(events) // SHARE))):
+            for k, found in _at_once(group, events, max(1, min(shares, len(events) // SHARE_EVENTS))):
                 yield from shown(k, found)
             return
         for share, part in enumerate(shared_out(events, events.table.column_names, group.key, shares)):
             if not len(part) and not (last and share in runs):
                 continue
             if share not in runs:
-                runs[share] = [Run(job, coded) for job in group.jobs]
+                runs[share] = [ProgramRun(job, coded) for job in group.jobs]
             rows = np.arange(numbered, numbered + len(part), dtype=np.int64)
             for k, run in enumerate(runs[share]):
                 yield from shown(k, run.feed(replace(part, rows=rows, anchors=rows), watermark))
@@ -80,14 +80,14 @@ def matches_of(
 
 
 def _by_share(job: Job) -> bool:
-    """Whether what kernels find can wait to be shown: not where it is kept from being written out."""
+    """Whether matches of several shares may be collected before they become rows: not where they stay compressed."""
     return len(job.program.queries) == 1 and not job.options.compressed
 
 
 def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int, Found]]:
-    """What each job finds in all events there are, with the number of the job.
+    """The matches of each job in all events of the partition, with the number of the job.
 
-    Kernels see the columns that decide, of a share of the keys; what they find is shown with the events of all.
+    A kernel is given the columns that it reads, one share of the keys at a time; matches refer to the events of all.
     """
     schema, coded = group.schema, group.coded
     logs, kernels, budgets, reads = [], [], [], []
@@ -113,7 +113,7 @@ def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int,
             with within(budgets[k]):
                 _, found = kernel.step(kernel.start(), seen.batch(schema), FOREVER)
                 waiting[k].append(enumerated(found))
-            if sum(map(len, waiting[k])) > PIECE:
+            if sum(map(len, waiting[k])) > RESULT_ROWS:
                 yield all_found(k)
     yield from (all_found(k) for k in range(len(waiting)) if waiting[k])
 
@@ -121,11 +121,11 @@ def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int,
 def _portions(pieces: Sequence[tuple[pa.Table, Integers]], *, keyed: bool) -> tuple[int, int]:
     """Into how many shares of the keys the events are to be split, and how many are brought together for that."""
     total = sum(len(time) for _, time in pieces)
-    if not keyed or total < 2 * SHARE:
-        return 1, STEP
+    if not keyed or total < 2 * SHARE_EVENTS:
+        return 1, STEP_EVENTS
     used = sum(table.nbytes for table, _ in pieces)
-    size = max(STEP, min(SLAB, total * SLAB_BYTES // max(1, used)))
-    return min(total, size) // SHARE, size
+    size = max(STEP_EVENTS, min(SLAB_EVENTS, total * SLAB_BYTES // max(1, used)))
+    return min(total, size) // SHARE_EVENTS, size
 
 
 def shared_out(events: Arrivals, names: Sequence[str], key: Sequence[str], shares: int) -> Iterator[Arrivals]:
@@ -133,7 +133,7 @@ def shared_out(events: Arrivals, names: Sequence[str], key: Sequence[str], share
     if shares == 1:
         yield replace(events, table=events.table.select(names))
         return
-    share = shares_of(events.table, key, shares, within=True).astype(np.int16)
+    share = key_shares(events.table, key, shares, nested=True).astype(np.int16)
     order = np.argsort(share, kind="stable")
     ends = np.cumsum(np.bincount(share, minlength=shares)).tolist()
     table = events.table.select(names).combine_chunks().take(pa.array(order))
@@ -142,8 +142,8 @@ def shared_out(events: Arrivals, names: Sequence[str], key: Sequence[str], share
         yield Arrivals(table.slice(begin, end - begin), rows[begin:end], rows[begin:end], time[begin:end])
 
 
-class Run:
-    """One program on its way through some of the keys of a partition; `coded` columns come as codes."""
+class ProgramRun:
+    """The live stages of one program over one share of a partition's keys; `coded` columns come as codes."""
 
     def __init__(self, job: Job, coded: Sequence[str] = ()) -> None:
         self.job, self.arrow = job, coded_schema(job.arrow, coded)
@@ -159,3 +159,11 @@ class Run:
             part = replace(part, texts={})
         self.chain, found, self.next_derived = step(self.chain, part, watermark, self.next_derived, job.options)
         return found[-1]
+
+
+def matches_in(job: Job, events: pa.Table) -> Iterator[pa.Table]:
+    """The matches of one job in a table of events in any order, as rows of its result."""
+    table = conform(events.select(job.arrow.names), job.arrow)
+    ordered = in_order(arrive(table, job.schema, 0), job.schema)
+    _, found, _ = step(job.stages(), ordered, FOREVER, FIRST_DERIVED, job.options)
+    return iter(job.columns(found[-1]))

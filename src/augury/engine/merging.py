@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
-from augury.engine.batches import STEP
+from augury.engine.batches import STEP_EVENTS
 from augury.engine.exchange.blobs import ARRIVAL
 from augury.engine.exchange.codes import with_codes
 from augury.engine.sources.events import engine_table
@@ -31,7 +31,7 @@ def by_time(table: pa.Table, time: Integers) -> tuple[pa.Table, Integers]:
 
 
 def in_steps(
-    pieces: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, size: int = STEP, coded: Sequence[str] = ()
+    pieces: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, size: int = STEP_EVENTS, coded: Sequence[str] = ()
 ) -> Iterator[tuple[Arrivals, bool]]:
     """The events of all pieces in their order, concurrent ones in one step, and whether a step is the last one.
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from augury.compiler import CompiledProgram
 from augury.engine.arrivals import Arrivals
-from augury.engine.cut.shares import shares_of
+from augury.engine.cut.by_key import key_shares
 from augury.engine.exchange.codes import are_of_types
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
 from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Ref, walk
@@ -231,7 +231,7 @@ def _groups(table: pa.Table, key: tuple[str, ...]) -> tuple[npt.NDArray[np.int64
         found = distinct(one_array(table[key[0]]))
         # An event without a key is in no match, wherever it is counted.
         return np.maximum(found.positions, 0).astype(np.int64), max(1, len(found.keys))
-    return shares_of(table, key, KEYS).astype(np.int64), KEYS
+    return key_shares(table, key, KEYS).astype(np.int64), KEYS
 
 
 def _extremes(

@@ -21,6 +21,9 @@ from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches, enumerated, matches_in
 from augury.runtime.state import FOREVER, LONG_AGO, Kernel, RunState
 
+FIRST_DERIVED = 2**62
+"""Events derived from matches are numbered from here: after every event of a stream whose end is not known."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:

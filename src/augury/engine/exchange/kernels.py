@@ -15,7 +15,8 @@ from augury.jit.compile import provide
 from augury.jit.store import default_cache_dir, stored
 from augury.native.support import support_source
 
-MOST_BYTES = 700 << 10  # of kernels in one task: Spark broadcasts tasks of a MiB, which workers with state cannot read
+MAX_STATEFUL_TASK_BYTES = 700 << 10
+"""Bytes of kernels in one task with state: Spark broadcasts tasks of a MiB, which such workers cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,6 @@ def light_enough(files: tuple[CompiledFile, ...]) -> tuple[CompiledFile, ...]:
     kept, size = [], 0
     for file in sorted(dict.fromkeys(files), key=lambda file: len(file.content)):
         size += len(file.content)
-        if size <= MOST_BYTES:
+        if size <= MAX_STATEFUL_TASK_BYTES:
             kept.append(file)
     return tuple(kept)

@@ -1,4 +1,4 @@
-"""Some of the keys of a stream, on their way through it."""
+"""One bucket of a stream: kernel states of some of its keys, events held back, and how far the watermark has come."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ import pyarrow as pa
 
 from augury.budget import within
 from augury.engine.arrivals import Arrivals, arrive, in_order, release
-from augury.engine.batches import FIRST_DERIVED
 from augury.engine.job import Job
-from augury.engine.stages import Found, Stage, step
+from augury.engine.stages import FIRST_DERIVED, Found, Stage, step
 from augury.engine.state.event_segments import Segment
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.runtime.state import LONG_AGO
 
-WORN = 8
-"""How many times the events that are kept a kernel consumes before it is made anew."""
+REBUILD_FACTOR = 8
+"""A kernel is rebuilt from the events that are kept after it has consumed so many times as many."""
 
-SPARE = 1 << 16
-"""Events that it consumes before that in any case."""
+MIN_EVENTS_TO_REBUILD = 1 << 16
+"""Events that a kernel consumes before it is rebuilt, at least."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bucket:
-    """The stages of one program over some of the keys, and the events that wait for the watermark.
+    """The stages of one program over some of the keys, and the events `held` back until the watermark passes them.
 
-    `segments` are those that its events are saved in, up to the row `saved`. `fed` is how many events the kernel has
-    consumed since it was made anew. No other bucket has the same `name`.
+    Its events up to row number `saved` are written in `segments`. `fed` counts the events that the kernel has consumed
+    since it was rebuilt. No other bucket has the same `name`.
     """
 
     stages: tuple[Stage, ...]
@@ -43,9 +42,14 @@ class Bucket:
     name: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @property
+    def events(self) -> int:
+        """How many events are held back or kept for matches to come."""
+        return len(self.held) + sum(len(stage.held) + len(stage.log) for stage in self.stages)
+
+    @property
     def idle(self) -> bool:
-        """Whether no event is kept."""
-        return not len(self.held) and not any(len(s.held) or len(s.log) for s in self.stages)
+        """Whether there is no event in it."""
+        return not self.events
 
 
 def new_bucket(job: Job) -> Bucket:
@@ -73,18 +77,19 @@ def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -
         watermark=watermark,
         fed=bucket.fed + len(ready),
     )
-    return _unworn(moved, job), found[-1]
+    return _rebuilt(moved, job), found[-1]
 
 
-def _unworn(bucket: Bucket, job: Job) -> Bucket:
-    """The bucket with a new kernel every now and then: a kernel forgets events, but not the keys it has seen."""
-    if bucket.fed <= SPARE or not replayable(job) or bucket.fed <= WORN * len(bucket.stages[0].log):
+def _rebuilt(bucket: Bucket, job: Job) -> Bucket:
+    """The bucket with a new kernel after many events: a kernel forgets events, but not the keys it has seen."""
+    enough = max(MIN_EVENTS_TO_REBUILD, REBUILD_FACTOR * len(bucket.stages[0].log))
+    if bucket.fed <= enough or not replayable(job):
         return bucket
     return replace(bucket, stages=(replayed(bucket.stages[0], job, bucket.watermark),), fed=0)
 
 
 def replayable(job: Job) -> bool:
-    """Whether the events that are kept tell all that is needed to go on."""
+    """Whether the state of the kernel follows from the events that are kept."""
     query = job.last.bound
     return (
         len(job.program.queries) == 1
@@ -94,7 +99,7 @@ def replayable(job: Job) -> bool:
 
 
 def replayed(stage: Stage, job: Job, watermark: int) -> Stage:
-    """The stage after the events that are kept, and no others; what it finds has been reported before."""
+    """The stage with a new kernel that has consumed its log; matches in it have been reported before."""
     events = in_order(stage.log, job.schema)
     with within(stage.budget):
         state, _ = stage.kernel.step(stage.kernel.start(), events.batch(job.schema), watermark)

@@ -1,36 +1,31 @@
-"""Buckets that a worker keeps from one micro-batch to the next, so that it need not build them up again.
+"""Buckets that a worker process keeps in memory from one micro-batch to the next, so that it need not rebuild them.
 
-What the state store holds decides. A bucket is taken from here only if the store's head has the mark that the bucket
-was saved with: one that another worker has continued, or that an attempt left behind which Spark threw away, has not.
-A checkpoint may be continued by another job, with other columns to return, and by a worker that ran the first.
+What the host's store holds decides. A bucket is taken from here only if the head in the store has the mark that the
+bucket was saved with: a bucket that another worker has continued, or that belongs to an attempt which the host threw
+away, does not. The job is compared as well: a checkpoint may be continued by another job, with other columns to
+return, in a worker that ran the first one.
 """
 
 from __future__ import annotations
 
 from augury.engine.state.bucket import Bucket
 
-MOST = 1 << 24
-"""Events in the buckets that are kept, all together."""
+MAX_CACHED_EVENTS = 1 << 24  # in all cached buckets together
 
-_kept: dict[str, tuple[tuple[str, str], Bucket]] = {}
+_cached: dict[str, tuple[tuple[str, str], Bucket]] = {}
 
 
-def keep(bucket: Bucket, job: str, mark: str) -> None:
-    """Remember a bucket as a job saved it under a mark, in place of what was known of it."""
-    _kept.pop(bucket.name, None)
-    _kept[bucket.name] = (job, mark), bucket
-    total = sum(events(other) for _, other in _kept.values())
-    while total > MOST and len(_kept) > 1:
-        _, oldest = _kept.pop(next(iter(_kept)))
-        total -= events(oldest)
+def put(bucket: Bucket, job: str, mark: str) -> None:
+    """Cache a bucket that a job saved under a mark, in place of an earlier one of the same name."""
+    _cached.pop(bucket.name, None)
+    _cached[bucket.name] = (job, mark), bucket
+    total = sum(other.events for _, other in _cached.values())
+    while total > MAX_CACHED_EVENTS and len(_cached) > 1:
+        _, oldest = _cached.pop(next(iter(_cached)))
+        total -= oldest.events
 
 
 def take(name: str, job: str, mark: str) -> Bucket | None:
-    """The bucket that the job saved under a mark; a step uses it up, so that it is not kept any longer."""
-    known, bucket = _kept.pop(name, (None, None))
+    """Remove and return the bucket that the job saved under this mark; kernels work on their state in place."""
+    known, bucket = _cached.pop(name, (None, None))
     return bucket if known == (job, mark) else None
-
-
-def events(bucket: Bucket) -> int:
-    """How many events it keeps."""
-    return len(bucket.held) + sum(len(stage.held) + len(stage.log) for stage in bucket.stages)

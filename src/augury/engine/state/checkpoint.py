@@ -1,6 +1,7 @@
-"""The state of one bucket as bytes, and back.
+"""The state of one bucket as bytes, and back: a head, and segments of events.
 
-What the events tell by themselves is saved as events only, in segments. The head says which, and holds the rest.
+Where a kernel's state follows from the events that are kept, only these are saved, in segments. The head names the
+segments and holds everything else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from augury.engine.arrivals import Arrivals, in_order, release
 from augury.engine.job import Job
 from augury.engine.stages import Stage
 from augury.engine.state.bucket import Bucket, replayable, replayed
-from augury.engine.state.compatibility import evaluators, meaning
+from augury.engine.state.compatibility import state_identity, state_writers
 from augury.engine.state.compression import compress, decompress
 from augury.engine.state.event_segments import Segment, fit, next_segments, read_segments, segment_bytes
 from augury.engine.state.facts import Facts
@@ -33,10 +34,10 @@ COUNTERS = {"next_row": (0, MOST), "next_derived": (0, 2**63 - 2**32), "watermar
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
-    """What is to be written: the head, segments by their number, and which numbers are gone.
+class SavedBucket:
+    """What is to be written: the head, new segments by their number, and the numbers of segments to remove.
 
-    `mark` is in the head too, and in no other one that was ever written.
+    `mark` identifies this write: it is in the head too, and in no other head that was ever written.
     """
 
     head: bytes
@@ -47,7 +48,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """A head that was read, of the query that reads it."""
+    """The head of a bucket as it was read, checked to be of the query that reads it."""
 
     tables: Mapping[str, pa.Table]
     facts: Facts
@@ -85,7 +86,7 @@ class Head:
 
 def header(job: Job, buckets: int) -> bytes:
     """What a checkpoint was written by, without any events."""
-    return _packed(RunState(FAMILY, VERSION, {}, {"meaning": meaning(job, buckets)}))
+    return _packed(RunState(FAMILY, VERSION, {}, {"meaning": state_identity(job, buckets)}))
 
 
 def check_header(data: bytes, job: Job, buckets: int) -> None:
@@ -93,8 +94,8 @@ def check_header(data: bytes, job: Job, buckets: int) -> None:
     read_head(data, job, buckets)
 
 
-def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
-    """The bucket as it is saved now, and what has to be written for that."""
+def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, SavedBucket]:
+    """Decide what has to be written of a bucket; the bucket is returned with a note of its segments."""
     tables: dict[str, pa.Table] = {}
     segments: dict[int, bytes] = {}
     old = {segment.first for segment in bucket.segments}
@@ -112,8 +113,8 @@ def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
             put_state(tables, f"state{k}", stage.state)
     mark = secrets.token_hex(16)
     facts = {
-        "meaning": meaning(job, buckets),
-        "evaluators": evaluators(job),
+        "meaning": state_identity(job, buckets),
+        "evaluators": state_writers(job),
         "name": bucket.name,
         "mark": mark,
         "next_row": bucket.next_row,
@@ -123,14 +124,14 @@ def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, Saved]:
         "segments": [[s.first, s.stop, s.events] for s in bucket.segments],
     }
     gone = old - {segment.first for segment in bucket.segments}
-    return bucket, Saved(_packed(RunState(FAMILY, VERSION, tables, facts)), segments, tuple(sorted(gone)), mark)
+    return bucket, SavedBucket(_packed(RunState(FAMILY, VERSION, tables, facts)), segments, tuple(sorted(gone)), mark)
 
 
 def read_head(data: bytes, job: Job, buckets: int) -> Head:
     """The head of a bucket; one that another query wrote is refused."""
     saved = _unpacked(data)
     facts = Facts(saved.facts, "the head")
-    _refuse_another(facts.part("meaning").stated, meaning(job, buckets))
+    _refuse_another(facts.part("meaning").stated, state_identity(job, buckets))
     return Head(saved.tables, facts)
 
 
@@ -150,8 +151,8 @@ def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket
 
 
 def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
-    """Stages that only their kernels' own states can continue."""
-    if head.facts.stated.get("evaluators") != evaluators(job):
+    """Stages with the kernel states of the head: their events do not tell enough to rebuild them."""
+    if head.facts.stated.get("evaluators") != state_writers(job):
         raise HostError(
             "A571",
             "another plan cannot continue this checkpoint: a program of several queries, OUTPUT NONOVERLAP or COVER, "

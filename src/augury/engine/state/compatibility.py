@@ -1,17 +1,17 @@
-"""What makes two jobs the same for a checkpoint."""
+"""Which job may continue the state that another one saved."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from augury.compiler import CompiledQuery
-from augury.engine.cut.keys import shared_key
+from augury.engine.cut.by_key import shared_key
 from augury.engine.job import Job
 from augury.ir.unbind import unbind_query
 
 
-def meaning(job: Job, buckets: int) -> dict[str, str]:
-    """What state depends on, by what it is called in a message; RETURN of the last query and the plan are no part."""
+def state_identity(job: Job, buckets: int) -> dict[str, str]:
+    """What must be the same to continue a state, by what it is called in messages; RETURN and the plan may change."""
     schema = job.schema
     queries = [_without_return(q) if q is job.last else str(unbind_query(q.bound)) for q in job.program.queries]
     return {
@@ -28,8 +28,8 @@ def _without_return(query: CompiledQuery) -> str:
     return str(unbind_query(replace(query.bound, returns=(), into=None)))
 
 
-def evaluators(job: Job) -> list[str]:
-    """What wrote the state of each query: it can be continued by the same evaluator only."""
+def state_writers(job: Job) -> list[str]:
+    """The plan and kernel that wrote the state of each query; no other can continue a kernel's own state."""
     return [
         "reference" if q.kernel is None else f"{type(q.choice.plan).__name__} {q.kernel.source.fingerprint}"
         for q in job.program.queries

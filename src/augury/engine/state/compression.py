@@ -8,7 +8,7 @@ from augury.errors import HostError
 
 CODEC = "lz4"
 
-MOST_TIMES = 256  # how many times smaller LZ4 makes anything: what says that it was larger is not believed
+MAX_RATIO = 256  # LZ4 makes nothing smaller than that: a header which says otherwise is not believed
 
 
 def compress(data: bytes) -> bytes:
@@ -20,7 +20,7 @@ def compress(data: bytes) -> bytes:
 def decompress(data: bytes) -> bytes:
     """What `compress` was given; anything else is a `HostError`."""
     size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or size > MOST_TIMES * len(data):
+    if len(data) < 8 or size > MAX_RATIO * len(data):
         raise damaged("it is cut off")
     try:
         plain: bytes = pa.decompress(data[8:], size, codec=CODEC, asbytes=True)

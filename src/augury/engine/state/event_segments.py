@@ -1,4 +1,4 @@
-"""The events of a bucket as they are saved: in segments, so that a micro-batch writes what is new and little else."""
+"""The saved events of a bucket, in segments, so that a micro-batch writes new events and few others."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from augury.errors import HostError, names
 from augury.runtime.checks import ArraySpec, read_arrays
 from augury.schema import EventSchema
 
-LARGE = 1 << 15
-"""Events of a segment that no other one is added to."""
+MAX_MERGED_EVENTS = 1 << 15  # in a segment that smaller ones were merged into
 
 ROW = "__augury_row"
-"""How much higher the number of each event is than that of the one before it."""
+"""The column of row numbers: each is the difference from the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Those of the events numbered from `first` up to, not including, `stop` that were needed when it was written."""
+    """So many of the events numbered from `first` up to `stop`: those that were needed when it was written."""
 
     first: int
     stop: int
@@ -45,7 +44,7 @@ def next_segments(
     if not len(fresh):
         return tuple(left), None
     first = saved
-    while left and left[-1].events < 2 * len(fresh) and left[-1].events + len(fresh) <= LARGE:
+    while left and left[-1].events < 2 * len(fresh) and left[-1].events + len(fresh) <= MAX_MERGED_EVENTS:
         first = left.pop().first
         fresh = _since(kept, first)
     return (*left, Segment(first, next_row, len(fresh))), fresh

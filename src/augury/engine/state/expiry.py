@@ -1,4 +1,4 @@
-"""What time alone can change in a bucket."""
+"""What the passing of time does to a bucket to which no event comes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from augury.ir.query import BoundQuery, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 
 
-def waits(program: CompiledProgram) -> bool:
+def needs_timer(program: CompiledProgram) -> bool:
     """Whether a match may become certain by the watermark alone, when no event comes."""
-    return len(program.queries) > 1 or _waits(program.last.rewritten)
+    return len(program.queries) > 1 or _may_report_later(program.last.rewritten)
 
 
-def _waits(query: BoundQuery) -> bool:
+def _may_report_later(query: BoundQuery) -> bool:
     if query.output is not OutputMode.ALL:
         return True
     return any(
@@ -22,8 +22,8 @@ def _waits(query: BoundQuery) -> bool:
     )
 
 
-def forgets(program: CompiledProgram) -> bool:
-    """Whether a bucket that keeps no events is like a new one."""
+def forgotten_when_idle(program: CompiledProgram) -> bool:
+    """Whether a bucket without events may be dropped, because a new one would do the same."""
     return all(
         isinstance(q.bound.window, TimeWindow) and q.bound.output is not OutputMode.NONOVERLAP for q in program.queries
     )

@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import pyarrow as pa
 
+from augury.engine.host import Totals
 from augury.plan import StreamStatistics
-from augury.schema import EventSchema
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """How many events there are, and how many ticks from the first to the last."""
-
-    events: int
-    ticks: int
-
-
-class Sampled(Protocol):
-    """A finite stream that can be looked into before it is matched."""
-
-    def sample(self, names: Sequence[str]) -> pa.Table:
-        """Some of the events, with these columns."""
-
-    def totals(self, schema: EventSchema) -> Totals | None:
-        """How many events there are in how many ticks, or None where that would be expensive to find out."""
 
 
 def scaled(measured: StreamStatistics, sampled: int, whole: Totals | None) -> StreamStatistics:

@@ -19,7 +19,7 @@ from augury.engine.results.matches import Matches
 from augury.engine.sources.events import Events, conform, is_rows, read_events
 from augury.engine.sources.query_text import query_source
 from augury.engine.sources.schemas import Schema, known_columns
-from augury.engine.stages import Stage, stages, step
+from augury.engine.stages import FIRST_DERIVED, Stage, stages, step
 from augury.engine.times import delay_ticks, moment_ticks
 from augury.engine.warnings import tie_warnings, type_warnings, types_of
 from augury.errors import AuguryWarning, HostError
@@ -29,9 +29,6 @@ from augury.plan import StreamStatistics
 from augury.runtime.state import FOREVER, LONG_AGO
 from augury.schema import EventSchema
 from augury.source import Source
-
-FIRST_DERIVED = 2**62
-"""Events derived from matches are numbered from here: after every event of a stream whose end is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

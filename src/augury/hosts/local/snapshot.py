@@ -14,10 +14,11 @@ from typing import Any, TypeAlias, assert_never
 import pyarrow as pa
 
 from augury.engine.sources.events import engine_schema
+from augury.engine.stages import FIRST_DERIVED
 from augury.engine.state.facts import Facts
 from augury.engine.state.tables import exactly, get_arrivals, get_state, put_arrivals, put_state
 from augury.errors import HostError
-from augury.hosts.local.matcher import FIRST_DERIVED, Position, Setting, beginning, setting
+from augury.hosts.local.matcher import Position, Setting, beginning, setting
 from augury.loss import LossModel
 from augury.options import Options
 from augury.plan import GivenStatistics, Statistics, StreamStatistics

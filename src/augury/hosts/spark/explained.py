@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from augury.engine.group import Group, one_group
 from augury.engine.job import Roles
-from augury.hosts.spark.batch.sample import Look
+from augury.hosts.spark.batch.sample import SampledFrame
 from augury.hosts.spark.expressions import expression, row_filter
 from augury.hosts.spark.match import job_for
 from augury.hosts.spark.options import RunOptions
@@ -33,7 +33,7 @@ def explain(
 
     The arguments are those of `match`. What the plan does is told by `augury.explain`.
     """
-    job = job_for(Look(events), query, Roles(time, type, order_by, time_unit), make_options(**options))
+    job = job_for(SampledFrame(events), query, Roles(time, type, order_by, time_unit), make_options(**options))
     group = one_group(job)
     parts = {
         "plan": ", then ".join(compiled.choice.plan.family for compiled in job.program.queries),
@@ -74,7 +74,7 @@ def _skipped(group: Group) -> dict[str, str]:
 def _split(group: Group, *, live: bool) -> str:
     if group.key:
         return f"by key: {', '.join(group.key)}"
-    reason = group.why_whole
+    reason = group.why_not_by_time
     if live and reason is None:
         return "not at all: there is no key; buckets=8 would split it by time"
     if reason is None:
@@ -83,7 +83,7 @@ def _split(group: Group, *, live: bool) -> str:
 
 
 def _of_files(group: Group) -> str:
-    reason = group.why_whole
+    reason = group.why_not_by_time
     if reason is None:
         return "no shuffle where row groups tell their times"
     return "no shuffle where no key is in two files" if group.key else f"a shuffle: {reason}"

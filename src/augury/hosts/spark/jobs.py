@@ -1,14 +1,28 @@
-"""Queries compiled for frames of Spark."""
+"""Spark as a host of the engine, and queries compiled for its frames."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+
 import pyarrow as pa
 
+from augury.engine.host import FiniteStream
 from augury.engine.job import Job, Roles, job_of
-from augury.engine.statistics.sampling import Sampled
 from augury.hosts.spark.schemas import result_schema
 from augury.options import Options
 from augury.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class SparkHost:
+    """What the engine asks of Spark."""
+
+    def result_types(self, arrow: pa.Schema) -> pa.Schema:
+        return result_schema(arrow)
+
+    def scratch_folder(self) -> str | None:
+        return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
 
 
 def spark_job(
@@ -17,8 +31,8 @@ def spark_job(
     roles: Roles,
     options: Options,
     *,
-    look: Sampled | None = None,
+    stream: FiniteStream | None = None,
     live: bool = False,
 ) -> Job:
     """`job_of`, with results of the types that Spark has."""
-    return job_of(source, events, roles, options, look=look, live=live, result_types=result_schema)
+    return job_of(source, events, roles, options, stream=stream, live=live, host=SparkHost())

@@ -20,7 +20,7 @@ from augury.engine.sources.query_text import query_source
 from augury.engine.times import watermark_text
 from augury.errors import HostError
 from augury.hosts.spark.batch.match import match_batch
-from augury.hosts.spark.batch.sample import Look
+from augury.hosts.spark.batch.sample import SampledFrame
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.schemas import arrow_schema, is_frame
@@ -66,11 +66,11 @@ def match(
     check_frame(events)
     check_parts(partitions=partitions, chunks=chunks, buckets=buckets)
     watermark, late = watermark_text("watermark", watermark), optional_text("late", late, wanted="the name of a column")
-    look = Look(events)
-    job = job_for(look, query, Roles(time, type, order_by, time_unit), make_options(**options))
+    sampled = SampledFrame(events)
+    job = job_for(sampled, query, Roles(time, type, order_by, time_unit), make_options(**options))
     if events.isStreaming:
         return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
-    return match_batch(look, one_group(job), partitions=partitions, chunks=chunks)
+    return match_batch(sampled, one_group(job), partitions=partitions, chunks=chunks)
 
 
 def match_all(
@@ -103,19 +103,19 @@ def match_all(
         raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
     check_parts(partitions=partitions, chunks=chunks, buckets=buckets)
     roles, given = Roles(time, type, order_by, time_unit), make_options(**options)
-    look = Look(events, everything=len(queries) > 1)
-    jobs = [(name, job_for(look, query, roles, given)) for name, query in queries.items()]
+    sampled = SampledFrame(events, everything=len(queries) > 1)
+    jobs = [(name, job_for(sampled, query, roles, given)) for name, query in queries.items()]
     found = [
         match_stream(
             events,
             group,
             watermark=watermark,
             # Queries without a key that time does not cut have one bucket, whatever the others have.
-            buckets=buckets if group.key or group.why_whole is None else None,
+            buckets=buckets if group.key or group.why_not_by_time is None else None,
             late=None,
         )
         if events.isStreaming
-        else match_batch(look, group, partitions=partitions, chunks=chunks)
+        else match_batch(sampled, group, partitions=partitions, chunks=chunks)
         for group in groups(jobs, arrow_schema(events.schema))
     ]
     return reduce(lambda one, other: one.unionAll(other), found)
@@ -140,16 +140,16 @@ def check_parts(**parts: int | None) -> None:
             raise HostError("A589", f"a frame cannot be split into {count} parts: {name}={count}", "give 1 or more")
 
 
-def job_for(look: Look, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
+def job_for(sampled: SampledFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
     """The query compiled for the frame; what decides about the plan is measured on some of its events."""
-    events = look.frame
+    events = sampled.frame
     measurable = not events.isStreaming and options.statistics is None
     job = spark_job(
         query_source(query),
         arrow_schema(events.schema),
         roles,
         options,
-        look=look if measurable else None,
+        stream=sampled if measurable else None,
         live=events.isStreaming,
     )
     job = replace(job, slots=_slots(events.sparkSession))

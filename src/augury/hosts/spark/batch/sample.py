@@ -1,4 +1,4 @@
-"""What is known of a finite frame before it is matched: some of its events, and how many there are in what time."""
+"""Some events of a finite frame, how many there are and in what time: for the planner, before anything is matched."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from augury.engine.statistics.sampling import Totals
+from augury.engine.host import Totals
 from augury.hosts.spark.expressions import column, ticks
 from augury.hosts.spark.releases import collected
 from augury.schema import EventSchema
 
-SAMPLED = 10_000
-"""Events that are looked at."""
+SAMPLE_EVENTS = 10_000  # of a frame that are sampled
 
-BLOCK = 500
-"""Events that are looked at in one place: the stretch holds events that a match may have in common."""
+SAMPLE_BLOCK_EVENTS = 500
+"""Events of the sample that follow one another in the stream, and may be part of the same match."""
 
-COLUMNAR = (".parquet", ".orc")
+COLUMNAR_SUFFIXES = (".parquet", ".orc")
 """Files in which Spark finds some columns of some rows without reading all of them."""
 
-ROW = (1 << 33) - 1
-"""Spark numbers the rows of a partition in these bits."""
+ROW_NUMBER_BITS = (1 << 33) - 1
+"""The bits in which `monotonically_increasing_id` numbers the rows of a partition."""
 
 
-class Look:
-    """What has been looked at of a frame, once for all that want to know."""
+class SampledFrame:
+    """A sample of a finite frame and its totals, each found out when it is first asked for."""
 
     def __init__(self, frame: DataFrame, *, everything: bool = False) -> None:
-        """With `everything`, all columns are looked at when the first of them is: several queries will ask."""
+        """With `everything`, all columns are sampled at once, because several queries will ask for theirs."""
         self.frame, self.everything = frame, everything
         self._sample: pa.Table | None = None
         self._totals: Totals | None = None
@@ -46,13 +45,15 @@ class Look:
         """Events from all over the frame where Spark can skip the others, else its first."""
         chosen = self.frame.select(*map(column, names))
         if not self.columnar:
-            return collected(chosen.limit(SAMPLED))
+            return collected(chosen.limit(SAMPLE_EVENTS))
         number = self.frame.count() if self._totals is None else self._totals.events
-        blocks = max(1, number // SAMPLED)
-        row = F.monotonically_increasing_id().bitwiseAND(ROW)
-        spread = chosen.where(row % F.lit(blocks * BLOCK) < F.lit(BLOCK))
+        blocks = max(1, number // SAMPLE_EVENTS)
+        row = F.monotonically_increasing_id().bitwiseAND(ROW_NUMBER_BITS)
+        spread = chosen.where(row % F.lit(blocks * SAMPLE_BLOCK_EVENTS) < F.lit(SAMPLE_BLOCK_EVENTS))
         # To stop early Spark goes through partitions a few at a time, which only pays where there are many.
-        return collected(spread.limit(2 * SAMPLED) if len(self.files) * BLOCK > SAMPLED else spread)
+        return collected(
+            spread.limit(2 * SAMPLE_EVENTS) if len(self.files) * SAMPLE_BLOCK_EVENTS > SAMPLE_EVENTS else spread
+        )
 
     @cached_property
     def files(self) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ class Look:
     @property
     def columnar(self) -> bool:
         """Whether the frame is one of files that need not be read as a whole."""
-        return bool(self.files) and all(file.endswith(COLUMNAR) for file in self.files)
+        return bool(self.files) and all(file.endswith(COLUMNAR_SUFFIXES) for file in self.files)
 
     def totals(self, schema: EventSchema) -> Totals | None:
         """The size of the frame, if it is not dear to find out: Spark reads nothing but the times."""

@@ -10,13 +10,14 @@ from pyspark.sql import Row
 from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
-from augury.engine.cut.keys import shared_key
+from augury.engine.cut.by_key import shared_key
 from augury.engine.job import Job, Roles
+from augury.engine.matching import matches_in
 from augury.errors import HostError
 from augury.hosts.spark.expressions import quoted
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema, spark_schema
-from augury.hosts.spark.sql.tables import ANY_QUERY, matches_in, table_of
+from augury.hosts.spark.sql.tables import ANY_QUERY, table_of
 from augury.options import Options
 from augury.source import Source
 

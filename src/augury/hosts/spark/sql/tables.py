@@ -15,20 +15,16 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import UserDefinedTableFunction
 
 from augury.arguments import flag, text
-from augury.engine.arrivals import arrive, in_order
-from augury.engine.batches import FIRST_DERIVED
-from augury.engine.cut.keys import shared_key
+from augury.engine.cut.by_key import shared_key
 from augury.engine.job import Job, Roles
-from augury.engine.sources.events import conform
+from augury.engine.matching import matches_in
 from augury.engine.sources.query_text import query_source
-from augury.engine.stages import step
 from augury.errors import HostError, names
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.releases import can, require, table_function
 from augury.hosts.spark.schemas import arrow_schema, is_frame, spark_schema
 from augury.options import make_options
-from augury.runtime.state import FOREVER
 
 ANY_QUERY = "augury_match"
 """The table function that takes the text of a query."""
@@ -73,14 +69,6 @@ def register_any_query(spark: SparkSession, name: str = ANY_QUERY) -> None:
     from augury.hosts.spark.sql.any_query import AnyQuery
 
     spark.udtf.register(name, cast("UserDefinedTableFunction", udtf(AnyQuery)))
-
-
-def matches_in(job: Job, events: pa.Table) -> Iterator[pa.Table]:
-    """The matches of one partition, whose events come in any order."""
-    table = conform(events.select(job.arrow.names), job.arrow)
-    ordered = in_order(arrive(table, job.schema, 0), job.schema)
-    _, found, _ = step(job.stages(), ordered, FOREVER, FIRST_DERIVED, job.options)
-    return iter(job.columns(found[-1]))
 
 
 def check_key(job: Job, events: pa.Table) -> None:

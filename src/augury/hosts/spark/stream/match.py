@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from augury.engine.cut.ranges import Ranges
+from augury.engine.cut.by_time import CutEvery
 from augury.engine.exchange.blobs import BLOB, from_blob
 from augury.engine.exchange.kernels import light_enough
 from augury.engine.group import Group
@@ -21,12 +21,12 @@ from augury.hosts.spark.releases import require, with_state
 from augury.hosts.spark.renaming import map_in_arrow
 from augury.hosts.spark.schemas import spark_schema
 from augury.hosts.spark.stream.clock import delay_milliseconds
-from augury.hosts.spark.stream.packing import BUCKET, KIND, PackTask, packed_schema
+from augury.hosts.spark.stream.packing import BUCKET, KIND, PackBucketsTask, packed_schema
 from augury.hosts.spark.stream.processor import LATE, BucketProcessor
 from augury.schema import UNITS
 
-BUCKETS = 16
-"""States a stream with a key is kept in: enough for many cores, few enough to be large tables."""
+DEFAULT_BUCKETS = 16
+"""Buckets of keys of a stream: enough for many cores, few enough to be large tables."""
 
 EVENT_TIME = "__augury_time"
 
@@ -41,21 +41,21 @@ def match_stream(
 ) -> DataFrame:
     """The matches of a stream; `watermark` is how late an event may be, None when the frame has one of its own.
 
-    With a key there are `buckets` of keys. Without one there is one bucket, or the stream is cut into ranges of time,
+    With a key there are `buckets` of keys. Without one there is one bucket, or the stream is cut into chunks of time,
     each as long as so many windows. With `late`, a column of that name holds the events that came too late, in rows of
     their own.
     """
     require("streams", "match finite frames, or update Spark")
     number = _buckets(group, buckets)
-    ranges = None if group.key or number == 1 else Ranges(number * max(1, group.reach), group.reach)
+    cut = None if group.key or number == 1 else CutEvery(number * max(1, group.halo), group.halo)
     events = _events(frame, group, watermark, number)
     kernels = light_enough(tuple(file for job in group.jobs for file in job.kernels))
-    pack = PackTask(group.schema, group.arrival_matters, ranges)
-    packed = map_in_arrow(events, pack, spark_schema(packed_schema(ranges)))
+    pack = PackBucketsTask(group.schema, group.arrival_matters, cut)
+    packed = map_in_arrow(events, pack, spark_schema(packed_schema(cut)))
     # The first job of a group brings the kernels of all of them.
     shares = (kernels, *((),) * (len(group.jobs) - 1))
     light = replace(group, jobs=tuple(replace(j, kernels=k) for j, k in zip(group.jobs, shares, strict=True)))
-    processor = BucketProcessor(light, number, delay_milliseconds(watermark), ranges)
+    processor = BucketProcessor(light, number, delay_milliseconds(watermark), cut)
     states = with_state(packed.groupBy(BUCKET), processor, spark_schema(OUTPUT))
     name = _late_column(group, late)
     result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
@@ -76,8 +76,8 @@ def metric_name(group: Group) -> str:
 
 def _buckets(group: Group, wanted: int | None) -> int:
     if group.key:
-        return BUCKETS if wanted is None else wanted
-    reason = group.why_whole
+        return DEFAULT_BUCKETS if wanted is None else wanted
+    reason = group.why_not_by_time
     if wanted is not None and wanted > 1:
         if reason is not None:
             raise HostError(

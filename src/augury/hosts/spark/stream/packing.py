@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from augury.engine.batches import STEP, joined
-from augury.engine.cut.ranges import Ranges
+from augury.engine.batches import STEP_EVENTS, joined
+from augury.engine.cut.by_time import CutEvery, copies
 from augury.engine.exchange.blobs import ARRIVAL, BLOB, blobs_by
 from augury.engine.sources.events import engine_table
 from augury.hosts.spark.stream.clock import milliseconds
@@ -21,33 +21,31 @@ from augury.schema import EventSchema
 BUCKET, KIND, LATEST = "bucket", "kind", "latest"
 
 
-def nobody(ranges: Ranges | None) -> int:
-    """The bucket of no events, which knows what the others were written by."""
-    return -1 if ranges is None else LONG_AGO
+def header_bucket(cut: CutEvery | None) -> int:
+    """The number of a bucket without events: its state says which queries the checkpoint belongs to."""
+    return -1 if cut is None else LONG_AGO
 
 
-def packed_schema(ranges: Ranges | None) -> pa.Schema:
-    """What goes to the buckets: events, and the latest time that their task has seen, in milliseconds."""
-    return pa.schema(
-        [(BUCKET, pa.int32() if ranges is None else pa.int64()), (BLOB, pa.binary()), (LATEST, pa.int64())]
-    )
+def packed_schema(cut: CutEvery | None) -> pa.Schema:
+    """The columns that go to the buckets: blobs of events, and the latest time their task has seen, in milliseconds."""
+    return pa.schema([(BUCKET, pa.int32() if cut is None else pa.int64()), (BLOB, pa.binary()), (LATEST, pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
-class PackTask:
+class PackBucketsTask:
     """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts.
 
-    With `ranges` the buckets are ranges of time, else a column says which.
+    With a `cut` the buckets are chunks of time, else a column says which bucket an event is in.
     """
 
     schema: EventSchema
     arrival: bool
-    ranges: Ranges | None = None
+    cut: CutEvery | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         next_row = 0 if context is None else context.partitionId() << 33
-        for table in joined(batches, STEP):
+        for table in joined(batches, STEP_EVENTS):
             events = table.drop_columns([BUCKET])
             times = pa.table({self.schema.time: engine_table(events.select([self.schema.time]), None).column(0)})
             time = time_ticks(times, self.schema)
@@ -60,17 +58,17 @@ class PackTask:
             yield self._packed(events.take(pa.array(position[order])).combine_chunks(), bucket[order], latest)
 
     def _places(self, table: pa.Table, time: Integers) -> tuple[Integers, Integers]:
-        """Which events go where."""
-        if self.ranges is not None:
-            return self.ranges.copies(time)
+        """The positions of events, and the bucket that each goes to."""
+        if self.cut is not None:
+            return copies(self.cut, time)
         return np.arange(len(table)), table[BUCKET].to_numpy().astype(np.int64)
 
     def _packed(self, events: pa.Table, bucket: Integers, latest: int) -> pa.RecordBatch:
         """Events in the order of their buckets, a blob for each."""
         present, blobs = blobs_by(bucket, events)
-        schema = packed_schema(self.ranges)
+        schema = packed_schema(self.cut)
         columns = [
-            pa.array([nobody(self.ranges), *present.tolist()], schema.field(BUCKET).type),
+            pa.array([header_bucket(self.cut), *present.tolist()], schema.field(BUCKET).type),
             pa.array([b"", *blobs], pa.binary()),
             pa.array([latest] * (len(blobs) + 1), pa.int64()),
         ]

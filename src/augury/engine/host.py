@@ -1,0 +1,85 @@
+"""What the engine asks of a host: the types of results, samples of the events, and somewhere to keep state.
+
+A host says where events are, which process matches which part of them, and where bytes are kept; how a part is cut,
+matched, merged and saved is the engine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from augury.schema import EventSchema
+
+if TYPE_CHECKING:
+    from augury.engine.state.checkpoint import SavedBucket
+
+
+class Host(Protocol):
+    """Where tasks run. It is pickled with them, so it holds no connection."""
+
+    def result_types(self, arrow: pa.Schema) -> pa.Schema:
+        """The columns of a result with the types that this host knows."""
+
+    def scratch_folder(self) -> str | None:
+        """The folder for temporary files of a task, or None for that of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many events there are, and how many ticks from the first to the last."""
+
+    events: int
+    ticks: int
+
+
+class FiniteStream(Protocol):
+    """A finite stream that the planner may look into before it is matched."""
+
+    def sample(self, names: Sequence[str]) -> pa.Table:
+        """Some of the events, with these columns."""
+
+    def totals(self, schema: EventSchema) -> Totals | None:
+        """How many events there are in how many ticks, or None where that would be expensive to find out."""
+
+
+class BucketStore(Protocol):
+    """Where a host keeps the state of one bucket of one query between micro-batches.
+
+    A host that runs a micro-batch again hands out the state from before it.
+    """
+
+    def head(self) -> bytes | None:
+        """The head that was written last; None for a new bucket."""
+
+    def segment(self, number: int) -> bytes:
+        """The segment of this number, which the head names."""
+
+    def write_header(self, head: bytes) -> None:
+        """Keep a head that names no events: which queries the checkpoint belongs to."""
+
+    def write(self, saved: SavedBucket) -> None:
+        """Keep a head and new segments, and remove those that are gone."""
+
+    def clear(self) -> None:
+        """Forget the bucket."""
+
+    def wake(self, after: int | None) -> None:
+        """Advance the bucket again when the watermark has passed this tick, or with None when it has moved at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThisProcess:
+    """A host that matches where it is called: results have the types they are made with."""
+
+    def result_types(self, arrow: pa.Schema) -> pa.Schema:
+        return arrow
+
+    def scratch_folder(self) -> str | None:
+        return None
+
+
+THIS_PROCESS = ThisProcess()
