@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from augury.errors import HostError, TooManyMatches
-from augury.kernels.lazy.kernel import PATIENCE
 from augury.kernels.lazy.state import ROOM
+from augury.kernels.stream import MIN_EVENTS_TO_DROP as PATIENCE
 from augury.options import Options
 from augury.plan import LazyChainPlan, Negation
 from augury.planner.hints import NO_HINTS

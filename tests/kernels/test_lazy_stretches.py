@@ -10,7 +10,8 @@ import pytest
 
 from augury.errors import TooManyMatches
 from augury.kernels import LazyKernel
-from augury.kernels.lazy.kernel import PATIENCE, STRETCH
+from augury.kernels.lazy.kernel import STRETCH
+from augury.kernels.stream import MIN_EVENTS_TO_DROP as PATIENCE
 from augury.options import Options
 from augury.runtime.shared import enumerated
 from tests.kernels.lazy_feed import COUNTING, RISE, Feed, events, pieces, plan_of, ticks

@@ -136,11 +136,14 @@ def test_partitions_without_events_are_forgotten() -> None:
         part = table.slice(at, 500)
         time = part["ts"].to_numpy()
         state, matches = k.step(state, EventBatch(part, np.arange(at, at + len(part)), time), int(time[-1]))
+        assert isinstance(matches, MatchSet)
         found += len(matches)
         state = RunState.from_bytes(state.to_bytes())
         most = max(most, state.tables["partitions"].num_rows)
     nothing = EventBatch(table.slice(0, 0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-    found += len(k.step(state, nothing, FOREVER)[1])
+    last = k.step(state, nothing, FOREVER)[1]
+    assert isinstance(last, MatchSet)
+    found += len(last)
     assert found == items
     # A window holds some 30 items, a batch 170.
     assert most < 500
@@ -236,10 +239,12 @@ def test_a_match_that_waits_outlives_its_queue() -> None:
         part = table.slice(row, 1)
         # A watermark far behind the events keeps every match waiting.
         state, matches = k.step(state, EventBatch(part, np.array([row]), part["ts"].to_numpy()), 0)
+        assert isinstance(matches, MatchSet)
         found.append(len(matches))
     assert found == [0] * 6
     nothing = EventBatch(table.slice(0, 0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     state, matches = k.step(state, nothing, 100)
+    assert isinstance(matches, MatchSet)
     expected: MatchSet = reference_matches(k.plan.query, table, Options(loss=model))
     assert differences(matches, expected, 1e-9) == []
     assert [m.rows for m in matches] == [((3,), (4,))]

@@ -48,6 +48,11 @@ class EventStore:
             self.arrays[f"{name}_offsets"] = np.zeros(capacity + 1, dtype=np.int64)
 
     @property
+    def coded(self) -> list[str]:
+        """The columns that hold codes of strings."""
+        return [name for name, array in self.arrays.items() if array.dtype == INT32]
+
+    @property
     def capacity(self) -> int:
         return len(self.arrays["time"])
 

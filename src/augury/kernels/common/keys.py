@@ -28,8 +28,9 @@ NO_PLACES = np.empty(0, dtype=np.int64)
 class KeyNumbers:
     """A hash table from keys of `width` 64-bit words to their numbers, with how often each has been seen."""
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    def __init__(self, width: int, *, coded: bool = False) -> None:
+        """`coded` says that the only word of each key is the code of a string."""
+        self.width, self.coded = width, coded
         self.nums = np.zeros(8, dtype=np.int64)
         self.table = np.full((2 * ROOM, 2), -1, dtype=np.int64)
         self.keys = np.zeros((ROOM, max(1, width)), dtype=np.int64)
@@ -67,6 +68,32 @@ class KeyNumbers:
         self.keys, self.counts = keys, counts
         self.table = np.full((2 * count, 2), -1, dtype=np.int64)
 
+    def words(self, k: int) -> Integers:
+        """The k-th word of every key."""
+        return self.keys[: len(self), k]
+
+    def take(self, support: Tier, kept: Integers) -> KeyNumbers:
+        """Only the keys of the numbers `kept`, numbered anew in that order."""
+        fewer = KeyNumbers(self.width)
+        fewer._fill(support, self.keys[kept], self.counts[kept])
+        return fewer
+
+    def recode(self, support: Tier, places: Sequence[int], codes: Integers) -> None:
+        """Replace the words at these `places` of each key, codes of strings, by `codes` of them."""
+        for k in places:
+            self.words(k)[:] = codes[self.words(k)]
+        if places:
+            self.table[:] = -1
+            support("index_keys", self.nums, self.keys, self.table)
+
+    def _fill(self, support: Tier, keys: Integers, counts: Integers) -> None:
+        """Take over keys with their counts, in the order of their numbers."""
+        known = len(counts)
+        self._grow(known)
+        self.nums[COUNT] = known
+        self.keys[:known], self.counts[:known] = keys, counts
+        support("index_keys", self.nums, self.keys, self.table)
+
     def to_table(self) -> pa.Table:
         known = len(self)
         return pa.table(
@@ -79,17 +106,12 @@ class KeyNumbers:
         counts = ArraySpec("count", low=0, below=MOST)
         saved = read_arrays(tables, name, [counts, *(ArraySpec(word) for word in words)])
         known = len(saved["count"])
+        keys = np.stack([saved[word] for word in words], axis=1)
         if self.width:
-            keys = np.stack([saved[word] for word in words], axis=1)
             require(len(np.unique(keys, axis=0)) == known, "a key has two numbers")
         else:
             require(known <= 1, "there are several keys of a query without any")
-        self._grow(known)
-        self.nums[COUNT] = known
-        self.counts[:known] = saved["count"]
-        for k, word in enumerate(words):
-            self.keys[:known, k] = saved[word]
-        support("index_keys", self.nums, self.keys, self.table)
+        self._fill(support, keys, saved["count"])
 
     def check_places(self, events: EventStore) -> None:
         """Refuse events whose places among those of their key do not ascend, or go beyond how many there were."""

@@ -104,6 +104,17 @@ class Expanded:
         entries = np.repeat(self.offsets[:-1][matches] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return Expanded(offsets, self.events[entries], self.codes[entries])
 
+    def shifted(self, count: int) -> Expanded:
+        """The same matches once the first `count` events, none of which is theirs, are forgotten."""
+        events = self.events - count
+        return Expanded.alike(self.size, events) if self.size else Expanded(self.offsets, events, self.codes)
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        return {
+            "pending_offsets": pa.table({"": self.offsets}),
+            "pending": pa.table({"events": self.events, "codes": self.codes}),
+        }
+
 
 class Remembered(Protocol):
     """What reporting reads, and keeps, of the state of a kernel."""

@@ -13,17 +13,16 @@ import pyarrow as pa
 from augury.budget import Account
 from augury.codegen.common.inventory import stream_arrays
 from augury.codegen.eager.nfa import EagerNfaSource
-from augury.jit.tier import Tier
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.reporting import Expanded, Reporting
-from augury.kernels.common.restoring import restore_pending, restore_stream
+from augury.kernels.common.reporting import Expanded
 from augury.kernels.common.segment import Segment
 from augury.kernels.common.totals import Weighed
 from augury.kernels.eager.checks import EDGES as EDGE_SPECS
 from augury.kernels.eager.checks import NODES as NODE_SPECS
 from augury.kernels.eager.checks import RUNS, Arrays
+from augury.kernels.stream import Renumbering, StreamState
 from augury.runtime.batch import Integers
-from augury.runtime.checks import FLOAT64, ArraySpec, ends_of, read_arrays
+from augury.runtime.checks import FLOAT64, ArraySpec, read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.events import EventStore
 
@@ -34,31 +33,20 @@ Check: TypeAlias = "Callable[[EagerState, Arrays, Arrays, Arrays], None]"
 """What refuses runs, nodes and edges that a family cannot have made."""
 
 
-@dataclass(slots=True, eq=False)
-class EagerState:
+@dataclass(slots=True, eq=False, kw_only=True)
+class EagerState(StreamState):
     """Everything that outlives a step, as arrays that are changed in place."""
 
     source: EagerNfaSource
-    encoding: Encoding
-    events: EventStore
-    keys: KeyNumbers
-    """The partitions, numbered."""
-    nums: Integers
     pool: dict[str, npt.NDArray[Any]]
-    pending: Expanded = field(default_factory=Expanded.none)
-    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
     segments: list[Segment] = field(default_factory=list)
     """What a step has found so far, if it is not to be written out."""
     tallies: list[tuple[Integers, Integers, Weighed]] = field(default_factory=list)
     """How many matches events complete, and what they come to, if they are only counted."""
     looked: int = 0
     """How many nodes were looked at for what matches come to."""
-    memory: Account | None = None
-    horizon: int = 0
     next_look: int = 4096
     """How many events there must be before it is worth looking which of them are still in a run."""
-    broken: bool = False
 
     @classmethod
     def start(
@@ -88,12 +76,16 @@ class EagerState:
         pool["WALK"] = np.zeros((max(1, walks), nodes if walks else 1), dtype=np.int64)
         nums = np.zeros(16, dtype=np.int64)
         nums[FREE] = runs
-        events = EventStore((*source.specs, *totals), with_places=with_places)
-        return cls(source, Encoding.start(source.strings), events, KeyNumbers(keys), nums, pool, memory=memory)
-
-    @property
-    def counts(self) -> Integers:
-        return self.keys.counts
+        return cls(
+            source=source,
+            encoding=Encoding.start(source.strings),
+            events=EventStore((*source.specs, *totals), with_places=with_places),
+            keys=KeyNumbers(keys),
+            nums=nums,
+            pool=pool,
+            pending=Expanded.none(),
+            memory=memory,
+        )
 
     def stream(self) -> list[npt.NDArray[Any]]:
         return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
@@ -153,6 +145,30 @@ class EagerState:
             self.pool["P_head"] = head
             self.pool["P_live"] = _longer(self.pool["P_live"], len(head))
 
+    def renumbered(self, by: Renumbering, *, by_partition: bool) -> None:
+        """Bring runs and nodes in line with the new numbers of events, partitions and strings.
+
+        Unless runs are listed `by_partition`, all are in the first list.
+        """
+        self.next_look -= by.count
+        self.pool["NE"][: int(self.nums[NODES])] -= by.count
+        for cell in self.source.event_cells:
+            self.pool["RI"][:, cell] -= by.count
+        if by.strings is not None:
+            for cell in self.source.code_cells:
+                self.pool["RI"][:, cell] = by.strings[self.pool["RI"][:, cell]]
+        if by.kept is not None and by_partition:
+            for name, fill in (("P_head", -1), ("P_live", 0)):
+                lists = np.full(max(64, 2 * len(by.kept)), fill, dtype=np.int64)
+                lists[: len(by.kept)] = self.pool[name][by.kept]
+                self.pool[name] = lists
+
+    def strings_held(self) -> list[Integers]:
+        """The codes of strings that runs remember."""
+        runs = np.ones(len(self.pool["RS"]), dtype=bool)
+        runs[self.pool["FREE"][: int(self.nums[FREE])]] = False
+        return [self.pool["RI"][runs, cell] for cell in self.source.code_cells]
+
     def to_tables(self) -> dict[str, pa.Table]:
         """The state as Arrow tables; free cells are not written."""
         nodes, edges = int(self.nums[NODES]), int(self.nums[EDGES])
@@ -160,7 +176,7 @@ class EagerState:
         integers = self.pool["RI"][used[:, 1]]
         # Of variables that are not bound yet there is no event: what stands there was moved along with the others.
         integers[:, list(self.source.event_cells)] = np.maximum(integers[:, list(self.source.event_cells)], 0)
-        tables = {
+        return StreamState.to_tables(self) | {
             "runs": pa.table(
                 {
                     "partition": used[:, 0],
@@ -171,25 +187,10 @@ class EagerState:
             ),
             "nodes": pa.table({name: self.pool[name][:nodes] for name in ("NE", "NP", "NC", "NT", "NM")}),
             "edges": pa.table({name: self.pool[name][:edges] for name in ("XN", "XX")}),
-            "partitions": self.keys.to_table(),
-            "pending_offsets": pa.table({"": self.pending.offsets}),
-            "pending": pa.table({"events": self.pending.events, "codes": self.pending.codes}),
-            "ends": pa.table(
-                {
-                    "partition": pa.array(list(self.ends), pa.int64()),
-                    "rank": pa.array([r for r, _ in self.ends.values()], pa.int64()),
-                    "time": pa.array([t for _, t in self.ends.values()], pa.int64()),
-                }
-            ),
-            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
         }
-        return tables | self.events.to_tables()
 
-    def restore(self, tables: Mapping[str, pa.Table], support: Tier, reporting: Reporting, check: Check) -> None:
-        """Take over what `to_tables` wrote into a state that is new; `check` looks at the histories of runs."""
-        self.encoding = restore_stream(tables, support, self.source.strings, self.events, self.keys)
-        self.pending = restore_pending(tables, self.events, reporting.branch_of, reporting.fixed)
-        self.ends = ends_of(tables, len(self.keys))
+    def restore(self, tables: Mapping[str, pa.Table], check: Check) -> None:
+        """Take over the runs and histories that `to_tables` wrote; `check` refuses those of no use."""
         sizes = {
             "partitions": max(1, len(self.keys)),
             "events": self.events.length,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from augury.budget import Account, Budget, too_many_matches, too_many_partial_matches
+from augury.budget import too_many_partial_matches
+from augury.codegen.lazy.layout import PARTITION
 from augury.codegen.lazy.source import (
     ENTRIES,
     FULL,
@@ -21,7 +22,6 @@ from augury.codegen.lazy.source import (
     Entry,
     LazyChainSource,
 )
-from augury.errors import TooManyMatches
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
@@ -29,11 +29,12 @@ from augury.kernels.common.keys import NO_PLACES, KeyNumbers, key_words
 from augury.kernels.common.reporting import SLICE, Expanded
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.lazy.state import LazyState
-from augury.options import Options
+from augury.kernels.stream import Renumbering, StreamKernel
 from augury.plan import LazyChainPlan, Way
 from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.state import FOREVER
+from augury.schema import Kind
 
 CHUNK = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
@@ -49,33 +50,19 @@ class Chain:
     value_specs: Mapping[str, ColumnSpec]
 
 
-class Consuming(ABC):
-    """Takes events in the way that their state has."""
+class ChainRunner(StreamKernel[LazyState]):
+    """Runs the generated functions of the evaluation order that a state has: fill buffers, search, make room."""
 
     plan: LazyChainPlan
-    options: Options
-    budget: Budget
-    memory: Account
-    support: Tier
     span: int
-    keys: tuple[ColumnSpec, ...]
 
     @abstractmethod
     def chain(self, way: Way) -> Chain:
         """The kernel of a way."""
 
-    @property
-    def counts_events(self) -> bool:
-        return isinstance(self.plan.query.window, CountWindow)
-
     def clock(self, live: LazyState) -> Integers:
         """What the window is measured in."""
         return live.events.view("place" if self.counts_events else "time")
-
-    def too_many(self) -> TooManyMatches:
-        return too_many_matches(
-            self.options.max_matches, "ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
-        )
 
     def build_up(self, live: LazyState, way: Way, end: int) -> None:
         """Fill the buffers and pools with the events before `end`, for another way; nothing is reported."""
@@ -107,7 +94,7 @@ class Consuming(ABC):
         self.store(live, first, end)
         if first == end:
             return Expanded.none()
-        found = Found(self, live)
+        found = MatchesOfStep(self, live)
         fill = live.arrays["FILL"]
         fresh = fill > cuts
         for entry in live.source.entries:
@@ -135,7 +122,7 @@ class Consuming(ABC):
         return max(watermark, int(times[-1])) if len(times) else watermark
 
     def _run(
-        self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: Found | None, quiet: int = 0
+        self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: MatchesOfStep | None, quiet: int = 0
     ) -> None:
         stream, code = live.stream(), self.chain(live.way).code
         live.nums[LIMIT] = self.options.max_partial_matches
@@ -192,7 +179,7 @@ class Consuming(ABC):
         if numbers is None:
             specs = self.chain(live.way).value_specs
             same = next((n for k, n in live.values.items() if specs[k].kind is spec.kind), None)
-            numbers = live.values[key] = KeyNumbers(1) if same is None else same
+            numbers = live.values[key] = KeyNumbers(1, coded=spec.kind is Kind.STRING) if same is None else same
         arrays = {
             name: live.events.view(name)[first:end]
             for name in (spec.name, f"{spec.name}_null")
@@ -205,8 +192,7 @@ class Consuming(ABC):
 
     # -- forgetting -------------------------------------------------------------------------------------------------
 
-    def horizon(self, live: LazyState, watermark: int) -> int:
-        """The first event that a match to come can still hold, or that can decide about one."""
+    def find_horizon(self, live: LazyState, watermark: int) -> int:
         window, reporting = self.plan.query.window, self.chain(live.way).reporting
         n = live.events.length
         if isinstance(window, TimeWindow) and n:
@@ -225,35 +211,56 @@ class Consuming(ABC):
             return live.horizon
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
-    def compact(self, live: LazyState) -> None:
-        """Throw away every event that nothing can come of."""
+    def expire(self, live: LazyState) -> int:
         live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
-        count = live.horizon
-        if not count:
-            return
+        return live.horizon
+
+    def renumbered(self, live: LazyState, by: Renumbering) -> None:
+        """Fill the buffers anew with the events that are left, and bring the partial matches that wait in line."""
         layout, fill = live.source.layout, live.arrays["FILL"]
-        cuts = [int(np.searchsorted(live.arrays[f"B{b}_e"][: int(fill[b])], count)) for b in range(len(layout.buffers))]
-        live.events.drop(count)
-        live.horizon = 0
-        live.pending.events -= count
+        cuts = [
+            int(np.searchsorted(live.arrays[f"B{b}_e"][: int(fill[b])], by.count)) for b in range(len(layout.buffers))
+        ]
         fill[:] = live.arrays["SORTED"][:] = 0
         live.arrays["WIDTH"][:] = 1, 0
         for q in layout.indexes.values():
             live.arrays[f"X{q}_first"][:] = live.arrays[f"X{q}_last"][:] = -1
+        # The values of key columns are numbered anew, as they come in the events that are left.
+        before, live.values = live.values, {}
         stored = live.stored
-        live.begin = max(0, live.begin - count)
+        live.begin = max(0, live.begin - by.count)
         self.store(live, live.begin, live.events.length)
         live.stored = stored
         for pool in live.source.pools:
             n = int(live.arrays["PF"][pool.node, 0])
             for v, b in zip(pool.variables, pool.buffers, strict=True):
                 live.arrays[f"P{pool.node}_{v}"][:n] -= cuts[b]
+            partition = live.arrays[f"P{pool.node}__p"][:n]
+            if by.partitions is not None:
+                partition[:] = by.partitions[partition]
+            for child in pool.heads:
+                key, ids = live.source.head_keys[child], live.arrays[f"P{pool.node}_id{child}"][:n]
+                there = ids >= 0
+                if key != PARTITION:
+                    ids[there] = self._renumbered_values(before[key], live.values[key], ids[there], by)
+                elif by.partitions is not None:
+                    ids[there] = by.partitions[ids[there]]
+        live.rehead(self.support)
+
+    def _renumbered_values(self, before: KeyNumbers, now: KeyNumbers, ids: Integers, by: Renumbering) -> Integers:
+        """The new numbers of values of a key column, all of which are in events that are left."""
+        words = before.words(0)[ids][None, :]
+        if by.strings is not None and now.coded:
+            words = by.strings[words]
+        numbers = np.empty(len(ids), dtype=np.int64)
+        now.number(self.support, np.ascontiguousarray(words), np.zeros(len(ids), dtype=np.uint8), numbers, NO_PLACES)
+        return numbers
 
 
-class Found:
+class MatchesOfStep:
     """The matches of a step, taken out of the arrays that generated code writes them to."""
 
-    def __init__(self, kernel: Consuming, live: LazyState) -> None:
+    def __init__(self, kernel: ChainRunner, live: LazyState) -> None:
         self.kernel, self.live = kernel, live
         self.parts: list[Expanded] = []
         self.count = 0

@@ -8,10 +8,10 @@ one. Partial matches of the new order are built from the events of the live wind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from augury.codegen.lazy.chain import emit_lazy_chain
 from augury.codegen.lazy.layout import PARTITION
@@ -19,34 +19,22 @@ from augury.codegen.lazy.source import (
     COUNTERS,
     LazyChainSource,
 )
-from augury.ir.predicate import Ref
 from augury.ir.query import span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
-from augury.kernels.common.keys import key_words
-from augury.kernels.common.live import LiveTables, in_use
-from augury.kernels.common.preparing import standardising
 from augury.kernels.common.reporting import Bindings, Expanded
+from augury.kernels.common.restoring import restore_pending
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.common.totals import Totals, Weighed
-from augury.kernels.lazy.consume import Chain, Consuming
+from augury.kernels.lazy.consume import Chain, ChainRunner
 from augury.kernels.lazy.rates import Pieces, events_in_window, live_window, new_pieces
 from augury.kernels.lazy.shared import snapshot
 from augury.kernels.lazy.state import LazyState
-from augury.native.support import support_source
 from augury.options import Options
 from augury.plan import LazyChainPlan, Way
-from augury.runtime.batch import EventBatch
-from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
-from augury.runtime.matches import MatchSet
+from augury.runtime.columns import ColumnSpec, EncodedBatch
 from augury.runtime.shared import FoundMatches, SharedMatches
 from augury.runtime.state import FOREVER, RunState
-
-VERSION = 1
-FAMILY = "lazy-chain"
-
-PATIENCE = 1 << 14
-"""How many events are left lying that nothing can come of, before the others are moved to their place."""
 
 STRETCH = 1 << 16
 """How many events of a long batch are taken together: what is remembered of them fits in the caches."""
@@ -55,8 +43,12 @@ Better: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPla
 """The plan for so many events of each variable in a window: the one given unless another way is better."""
 
 
-class LazyKernel(Consuming):
+class LazyKernel(ChainRunner):
     """Runs the chains of a plan; what it remembers of the events, and its evaluation order, is in the state."""
+
+    family = "lazy-chain"
+    version = 1
+    state_type = LazyState
 
     def __init__(
         self,
@@ -81,20 +73,11 @@ class LazyKernel(Consuming):
         self.shares = self.tallies or (plan.unary and output is OutputMode.ALL and options.compressed)
         if self.shares:
             better = None
-        options = options.with_budget()
-        assert options.budget is not None
-        self.budget = options.budget
-        self.memory = self.budget.account()
-        self.plan, self.options, self.better, self.tree = plan, options, better, tree
+        super().__init__(plan.query, options, plan.query.partition_by)
+        self.plan, self.better, self.tree = plan, better, tree
         self.piece, self.few, self.stretch = piece, few, stretch
-        self.support = Tier(support_source(), options)
         self.totals = Totals(plan.query)
         self.span = span_of(plan.query.window)
-        schema = plan.query.schema
-        self.keys = tuple(
-            ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
-            for k, c in enumerate(plan.query.partition_by)
-        )
         self.plans = {plan.way: plan}
         self.chains: dict[Way, Chain] = {}
         if source is not None:
@@ -122,54 +105,16 @@ class LazyKernel(Consuming):
             chain = self.chains[way] = self._ready(source)
         return chain
 
-    # -- the contract -----------------------------------------------------------------------------------------------
+    # -- a step -----------------------------------------------------------------------------------------------------
 
-    def start(self) -> RunState:
-        return self._saved(self._new_state())
+    def columns(self, live: LazyState) -> tuple[ColumnSpec, ...]:
+        return (*live.source.specs, *self.totals.specs)
 
-    def restore(self, state: RunState) -> RunState:
-        return self._saved(self._live(state))
+    def literals(self, live: LazyState) -> tuple[str, ...]:
+        return live.source.strings
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
-        live = self._live(state)
-        # The arrays are changed in place: after an error halfway through, there is no way back.
-        live.broken = True
-        self.budget.watch(live.nums)
-        encoded, encoding = encode(
-            batch,
-            self.plan.query.schema,
-            (*live.source.specs, *self.keys, *self.totals.specs),
-            live.encoding,
-            functions=self.options.callables,
-            standardise=standardising(self.support),
-        )
-        parts: list[MatchSet] = []
-        lo, hi = 0, self._together(live, encoded, 0)
-        while hi < encoded.length:
-            live.encoding = replace(encoding, next_event=encoded.first + hi)
-            first = self._append(live, encoded.part(lo, hi))
-            # Whatever is still to come is not before the next event.
-            mark = min(watermark, int(encoded.time[hi]))
-            parts.append(self._reported(live, first, mark, sum(map(len, parts))))
-            self._forget(live, mark)
-            lo, hi = hi, self._together(live, encoded, hi)
-        live.encoding = encoding
-        first = self._append(live, encoded.part(lo, hi) if lo else encoded)
-        matches: FoundMatches
-        if self.shares:
-            matches = self._shared(live, first)
-        else:
-            matches = last = self._reported(live, first, watermark, sum(map(len, parts)))
-            if parts:
-                matches = MatchSet.concat(last.variables, [*parts, last])
-        self._forget(live, watermark)
-        if watermark != FOREVER and self.better is not None and not self.tree and encoded.length:
-            self._follow(live)
-        live.broken = False
-        return self._saved(live), matches
-
-    def _together(self, live: LazyState, encoded: EncodedBatch, first: int) -> int:
-        """The end of the events that are taken together from `first` on, as a rule that of the batch.
+    def taken_together(self, live: LazyState, encoded: EncodedBatch, first: int) -> int:
+        """The end of the events that are taken together from `first` on.
 
         A long batch is taken in stretches, so that each has the memory, still in the caches, of the one before. This is
         done where nobody can tell: all matches are reported, each as soon as its last event is there, which orders
@@ -189,38 +134,33 @@ class LazyKernel(Consuming):
             return encoded.length
         return int(np.searchsorted(encoded.rank, encoded.rank[first + size - 1], side="right"))
 
-    def _append(self, live: LazyState, encoded: EncodedBatch) -> int:
-        """Remember events, with the numbers of their keys; where the first one is."""
-        first = live.events.length
-        live.events.append(encoded)
-        self.memory.hold("events", live.events.nbytes)
-        view = live.events.view
-        words, null = key_words(encoded.arrays, encoded.length, self.keys)
-        live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
-        return first
-
-    def _forget(self, live: LazyState, watermark: int) -> None:
-        live.horizon = self.horizon(live, watermark)
-        # After the last events there is nothing to make room for.
-        if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
-            self.compact(live)
-
-    def _reported(self, live: LazyState, first: int, watermark: int, before: int) -> MatchSet:
-        """The matches that the events from `first` on complete, after so many that the batch has had `before`."""
-        found = live.pending + Expanded.of(
-            [self.consume(live, lo, hi, watermark, way) for lo, hi, way in self._segments(live, first)]
-        )
-        if before + len(found) > self.options.max_matches:
+    def advance(self, live: LazyState, first: int, watermark: int) -> Expanded:
+        if self.shares:
+            # Only stored: the buffers are the factorised result.
+            (branch,) = self.plan.branches
+            live.begun = int(live.arrays["FILL"][live.source.buffer_of[branch.in_sequence[-1].variable]]), first
+            self.store(live, first, live.events.length)
+            return Expanded.none()
+        found = Expanded.of([self.consume(live, lo, hi, watermark, way) for lo, hi, way in self._segments(live, first)])
+        if len(live.pending) + len(found) > self.options.max_matches:
             raise self.too_many()
+        return found
+
+    def report(self, live: LazyState, found: Expanded, watermark: int) -> FoundMatches:
+        if self.shares:
+            return self._shared(live)
         return self.chain(live.way).reporting.report(live, found, watermark)
 
-    def _shared(self, live: LazyState, first: int) -> FoundMatches:
-        """Only store the events: the buffers are the factorised result."""
+    def after_batch(self, live: LazyState, encoded: EncodedBatch, watermark: int) -> None:
+        if watermark != FOREVER and self.better is not None and not self.tree and encoded.length:
+            self._follow(live)
+
+    def _shared(self, live: LazyState) -> FoundMatches:
+        """The matches of the last events, from the buffers that they lie in."""
         reporting = self.chain(live.way).reporting
         (branch,) = self.plan.branches
         sequence = [live.source.buffer_of[c.variable] for c in branch.in_sequence]
-        begin = int(live.arrays["FILL"][sequence[-1]])
-        self.store(live, first, live.events.length)
+        begin, first = live.begun
         if live.arrays["FILL"][sequence[-1]] == begin:
             return reporting.nothing
         taken = snapshot(live, sequence, first, begin)
@@ -246,7 +186,7 @@ class LazyKernel(Consuming):
 
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the paper, if the options asked for them; by step only for the order that runs now."""
-        live = self._live(state)
+        live = self.live(state)
         seen = live.arrays["SEEN"]
         by_step = {
             f"partial_matches[{b},{k}]": int(seen[n]) for n, steps in enumerate(live.source.nodes) for b, k in steps
@@ -260,7 +200,7 @@ class LazyKernel(Consuming):
             found["weighed"] = live.weighed
         return found
 
-    def _new_state(self) -> LazyState:
+    def new_state(self) -> LazyState:
         return LazyState.start(
             self.chain(self.plan.way).source,
             self.plan.way,
@@ -270,19 +210,13 @@ class LazyKernel(Consuming):
             memory=self.memory,
         )
 
-    def _saved(self, live: LazyState) -> RunState:
-        rows = live.events.view("rows")[live.horizon :]
-        oldest = int(rows.min()) if len(rows) else live.encoding.next_event
-        return RunState(FAMILY, VERSION, LiveTables(live, lambda: self.compact(live)), {}, oldest)
+    def restore_pending(self, live: LazyState, tables: Mapping[str, pa.Table]) -> Expanded:
+        reporting = self.chain(live.way).reporting
+        return restore_pending(tables, live.events, reporting.branch_of, reporting.fixed)
 
-    def _live(self, state: RunState) -> LazyState:
-        live = in_use(state, LazyState, FAMILY, VERSION)
-        if live is not None:
-            return live
-        live = self._new_state()
-        live.restore(state.tables, self.support, self.chain(live.way).reporting)
+    def restore_family(self, live: LazyState, tables: Mapping[str, pa.Table]) -> None:
+        live.restore(tables)
         self.build_up(live, live.way, live.events.length)
-        return live
 
     # -- the order ----------------------------------------------------------------------------------------------------
 

@@ -23,13 +23,12 @@ from augury.codegen.lazy.layout import PARTITION
 from augury.codegen.lazy.source import LazyChainSource, Pool
 from augury.jit.tier import Tier
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.reporting import Expanded, Reporting
-from augury.kernels.common.restoring import restore_pending, restore_stream
+from augury.kernels.common.reporting import Expanded
+from augury.kernels.stream import StreamState
 from augury.native.prelude_lists import ABREAST
 from augury.native.prelude_search import BLOCK
 from augury.plan import Way
-from augury.runtime.batch import Integers
-from augury.runtime.checks import ArraySpec, ends_of, read_arrays
+from augury.runtime.checks import ArraySpec, read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.cosines import LEADING, cosines
 from augury.runtime.events import EventStore
@@ -53,24 +52,16 @@ def _parts(name: str) -> tuple[str, str, str]:
     return re.sub(r"\d+$", "", array), variable, name.partition("__")[2]
 
 
-@dataclass(slots=True, eq=False)
-class LazyState:
+@dataclass(slots=True, eq=False, kw_only=True)
+class LazyState(StreamState):
     """Everything that outlives a step, as arrays that are changed in place."""
 
     source: LazyChainSource
     way: Way
-    encoding: Encoding
-    events: EventStore
-    keys: KeyNumbers
-    """The partitions, numbered."""
-    nums: Integers
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     values: dict[str, KeyNumbers] = field(default_factory=dict)
     """The values of key columns, numbered, by their kind."""
-    pending: Expanded = field(default_factory=Expanded.none)
-    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
     now: int = -(2**63)
-    horizon: int = 0
     begin: int = 0
     """The first event that the buffers were filled with."""
     stored: int = 0
@@ -81,12 +72,12 @@ class LazyState:
     seen: int = 0
     """Partial matches made in orders that were left."""
     changes: int = 0
+    begun: tuple[int, int] = (0, 0)
+    """Before the last step: how far the buffer of the last component was filled, and how many events there were."""
     weighed: int = 0
     """Steps taken for what counted matches come to."""
     rates: Mapping[str, float] = field(default_factory=dict)
     """Events of each variable in a window, when the order was last thought about."""
-    broken: bool = False
-    memory: Account | None = None
     streamed: tuple[tuple[int, str], list[npt.NDArray[Any]]] = ((-1, ""), [])
     """The arrays of `stream`, and what they were listed for: a version of the events, and a kernel."""
 
@@ -102,14 +93,14 @@ class LazyState:
         memory: Account | None = None,
     ) -> LazyState:
         """`totals` are columns that aggregates over matches read."""
-        events = EventStore((*source.specs, *totals), with_places=with_places)
         return cls(
-            source,
-            way,
-            Encoding.start(source.strings),
-            events,
-            KeyNumbers(keys),
-            np.zeros(16, dtype=np.int64),
+            source=source,
+            way=way,
+            encoding=Encoding.start(source.strings),
+            events=EventStore((*source.specs, *totals), with_places=with_places),
+            keys=KeyNumbers(keys),
+            nums=np.zeros(16, dtype=np.int64),
+            pending=Expanded.none(),
             memory=memory,
         ).renewed(source)
 
@@ -167,10 +158,6 @@ class LazyState:
                 return np.float64
             case _:
                 return self.events.arrays[column].dtype if column in self.events.arrays else np.int64
-
-    @property
-    def counts(self) -> Integers:
-        return self.keys.counts
 
     def stream(self) -> list[npt.NDArray[Any]]:
         source = self.source.source
@@ -287,25 +274,8 @@ class LazyState:
     # -- saving -----------------------------------------------------------------------------------------------------
 
     def to_tables(self) -> dict[str, pa.Table]:
-        tables = {
-            "partitions": self.keys.to_table(),
-            "pending_offsets": pa.table({"": self.pending.offsets}),
-            "pending": pa.table({"events": self.pending.events, "codes": self.pending.codes}),
-            "ends": pa.table(
-                {
-                    "partition": pa.array(list(self.ends), pa.int64()),
-                    "rank": pa.array([r for r, _ in self.ends.values()], pa.int64()),
-                    "time": pa.array([t for _, t in self.ends.values()], pa.int64()),
-                }
-            ),
-            "now": pa.table({"": pa.array([self.now], pa.int64())}),
-            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
-        }
-        return tables | self.events.to_tables()
+        return StreamState.to_tables(self) | {"now": pa.table({"": pa.array([self.now], pa.int64())})}
 
-    def restore(self, tables: Mapping[str, pa.Table], support: Tier, reporting: Reporting) -> None:
-        """Take over what `to_tables` wrote; buffers and pools are left empty."""
-        self.encoding = restore_stream(tables, support, self.source.strings, self.events, self.keys)
-        self.pending = restore_pending(tables, self.events, reporting.branch_of, reporting.fixed)
-        self.ends = ends_of(tables, len(self.keys))
+    def restore(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take over what `to_tables` wrote beside the events; buffers and pools are left empty."""
         self.now = int(read_arrays(tables, "now", [ArraySpec("")], rows=1)[""][0])

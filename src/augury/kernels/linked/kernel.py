@@ -14,69 +14,56 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.budget import Account, too_many_matches, too_many_partial_matches
+from augury.budget import Account, too_many_partial_matches
 from augury.codegen.common.inventory import stream_arrays
 from augury.codegen.linked.chains import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
 from augury.codegen.linked.lists import FOUND_SO_FAR, STACK
-from augury.ir.predicate import Ref
-from augury.ir.query import CountWindow, TimeWindow, span_of
+from augury.ir.query import TimeWindow, span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
-from augury.kernels.common.keys import KeyNumbers, key_words
-from augury.kernels.common.live import LiveTables, in_use
-from augury.kernels.common.preparing import standardising
+from augury.kernels.common.keys import KeyNumbers
 from augury.kernels.common.reporting import SLICE, Bindings, Expanded
-from augury.kernels.common.restoring import restore_stream
+from augury.kernels.common.restoring import restore_pending
 from augury.kernels.common.segment import EDGES, NODES, Segment
 from augury.kernels.common.shared import SharedReporting
-from augury.native.support import support_source
+from augury.kernels.stream import Renumbering, StreamKernel, StreamState
 from augury.options import Options
 from augury.plan import LinkedPlan
-from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.batch import Integers
 from augury.runtime.checks import ArraySpec, read_arrays
-from augury.runtime.columns import ColumnSpec, Encoding, encode
+from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.events import EventStore
-from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches
-from augury.runtime.state import FOREVER, LONG_AGO, RunState
+from augury.runtime.state import FOREVER, LONG_AGO
 
-VERSION = 1
-FAMILY = "linked"
 ROOM = 256
 """Nodes, lists, chains and partitions that there is room for at first."""
 
 FIRST_ROWS, ROWS = 1 << 10, 1 << 16
 """How many matches there is room for at first, since often there are few, and later."""
 
-PATIENCE = 1 << 14
-"""How many events are left lying that nothing can come of, before the others are linked anew without them."""
 
-
-@dataclass(slots=True, eq=False)
-class LinkedState:
+@dataclass(slots=True, eq=False, kw_only=True)
+class LinkedState(StreamState):
     """Everything that outlives a step, as arrays that are changed in place."""
 
     source: LinkedSource
-    encoding: Encoding
-    events: EventStore
-    keys: KeyNumbers
-    """The partitions, numbered."""
-    nums: Integers
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    pending: Expanded = field(default_factory=Expanded.none)
-    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     """What a step has found so far, if it is not to be written out."""
-    horizon: int = 0
     watermark: int = LONG_AGO
-    broken: bool = False
-    memory: Account | None = None
 
     @classmethod
     def start(cls, source: LinkedSource, *, keys: int, with_places: bool, memory: Account | None = None) -> LinkedState:
-        events = EventStore(source.specs, with_places=with_places)
-        encoding = Encoding.start(source.strings)
-        live = cls(source, encoding, events, KeyNumbers(keys), np.zeros(16, dtype=np.int64), memory=memory)
+        live = cls(
+            source=source,
+            encoding=Encoding.start(source.strings),
+            events=EventStore(source.specs, with_places=with_places),
+            keys=KeyNumbers(keys),
+            nums=np.zeros(16, dtype=np.int64),
+            pending=Expanded.none(),
+            memory=memory,
+        )
         live.clear()
         return live
 
@@ -89,10 +76,6 @@ class LinkedState:
             filling = -1 if name in ("HEAD", "ROOT") else 0
             self.arrays[name] = np.full(sizes.get(name, (ROOM,)), filling, dtype=np.int64)
         self.arrays["KEEP"] = np.zeros(1, dtype=np.uint8)
-
-    @property
-    def counts(self) -> Integers:
-        return self.keys.counts
 
     def stream(self) -> list[npt.NDArray[Any]]:
         return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
@@ -111,31 +94,25 @@ class LinkedState:
                 self.arrays[name] = larger
 
     def to_tables(self) -> dict[str, pa.Table]:
-        return {
-            "partitions": self.keys.to_table(),
-            "watermark": pa.table({"": pa.array([self.watermark], pa.int64())}),
-            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
-        } | self.events.to_tables()
-
-    def restore(self, tables: Mapping[str, pa.Table], support: Tier) -> None:
-        """Take over what `to_tables` wrote into a state that is new; its chains are still to be linked."""
-        self.encoding = restore_stream(tables, support, self.source.strings, self.events, self.keys)
-        self.watermark = int(read_arrays(tables, "watermark", [ArraySpec("")], rows=1)[""][0])
+        watermark = pa.table({"": pa.array([self.watermark], pa.int64())})
+        return StreamState.to_tables(self) | {"watermark": watermark}
 
 
-class LinkedKernel:
+class LinkedKernel(StreamKernel[LinkedState]):
     """Links the events of a stream into chains; what it remembers of them is in the state."""
+
+    family = "linked"
+    version = 2
+    state_type = LinkedState
+    counted = COUNTERS
+    fewer_matches = "ask for OUTPUT COVER or LATEST, shorten WITHIN, or add predicates"
 
     def __init__(self, plan: LinkedPlan, options: Options, source: LinkedSource | None = None) -> None:
         """`source` is what the plan was emitted as with these options, if it was."""
-        options = options.with_budget()
-        assert options.budget is not None
-        self.budget = options.budget
-        self.memory = self.budget.account()
-        self.plan, self.options = plan, options
+        super().__init__(plan.query, options, plan.query.partition_by)
+        self.plan = plan
         self.source = source or emit_linked(plan, counters=options.counters)
-        self.code = Tier(self.source.source, options, self.source.functions)
-        self.support = Tier(support_source(), options)
+        self.code = Tier(self.source.source, self.options, self.source.functions)
         self.size = len(plan.components)
         self.lists = any(c.iterated for c in plan.components)
         fixed = 0 if self.lists else self.size
@@ -146,80 +123,36 @@ class LinkedKernel:
         # With predicates over several events, or negation, not every way through the chains is a match.
         joined_by_order = not plan.conjuncts and not plan.absent and not self.lists
         self.shares = options.compressed and plan.query.output is OutputMode.ALL and joined_by_order
-        schema = plan.query.schema
-        self.keys = tuple(
-            ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c]))
-            for k, c in enumerate(plan.query.partition_by)
-        )
 
-    # -- the contract -----------------------------------------------------------------------------------------------
+    def new_state(self) -> LinkedState:
+        return LinkedState.start(self.source, keys=len(self.keys), with_places=self.counts_events, memory=self.memory)
 
-    def start(self) -> RunState:
-        return self._saved(self._new_state())
+    def columns(self, live: LinkedState) -> tuple[ColumnSpec, ...]:
+        return self.source.specs
 
-    def restore(self, state: RunState) -> RunState:
-        return self._saved(self._live(state))
+    def literals(self, live: LinkedState) -> tuple[str, ...]:
+        return self.source.strings
 
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
-        live = self._live(state)
-        # The arrays are changed in place: after an error halfway through, there is no way back.
-        live.broken = True
-        self.budget.watch(live.nums)
-        first = live.events.length
-        encoded, live.encoding = encode(
-            batch,
-            self.plan.query.schema,
-            (*self.source.specs, *self.keys),
-            live.encoding,
-            functions=self.options.callables,
-            standardise=standardising(self.support),
-        )
-        live.events.append(encoded)
-        self.memory.hold("events", live.events.nbytes)
-        view = live.events.view
-        words, null = key_words(encoded.arrays, encoded.length, self.keys)
-        live.keys.number(self.support, words, null, view("partition")[first:], view("place")[first:])
+    def advance(self, live: LinkedState, first: int, watermark: int) -> Expanded:
         live.watermark = max(live.watermark, watermark)
         found = self._link(live, first)
-        if self.plan.query.output is OutputMode.COVER:
-            found = self._settled(live)
-        matches: FoundMatches
+        return self._settled(live) if self.query.output is OutputMode.COVER else found
+
+    def report(self, live: LinkedState, found: Expanded, watermark: int) -> FoundMatches:
         if self.shares:
             segments, live.segments = live.segments, []
-            matches = self.reporting.from_segments(segments)
-        else:
-            matches = self._report(live, found, watermark)
-        live.horizon = self._horizon(live, watermark)
-        if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
-            self._compact(live)
-        live.broken = False
-        return self._saved(live), matches
+            return self.reporting.from_segments(segments)
+        if self.query.output is OutputMode.ALL:
+            return self.reporting.report(live, found, watermark)
+        view = live.events.view
+        return self.reporting.match_set(found, view("rank"), view("time"), view("rows"))
 
-    def counters(self, state: RunState) -> dict[str, int]:
-        """The measures of the paper, if the options asked for them."""
-        live = self._live(state)
-        return {name: int(live.nums[8 + k]) for k, name in enumerate(COUNTERS)}
+    def restore_pending(self, live: LinkedState, tables: Mapping[str, pa.Table]) -> Expanded:
+        return restore_pending(tables, live.events, self.reporting.branch_of, self.reporting.fixed)
 
-    def _new_state(self) -> LinkedState:
-        return LinkedState.start(self.source, keys=len(self.keys), with_places=self._counts, memory=self.memory)
-
-    def _saved(self, live: LinkedState) -> RunState:
-        rows = live.events.view("rows")[live.horizon :]
-        oldest = int(rows.min()) if len(rows) else live.encoding.next_event
-        return RunState(FAMILY, VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
-
-    def _live(self, state: RunState) -> LinkedState:
-        live = in_use(state, LinkedState, FAMILY, VERSION)
-        if live is not None:
-            return live
-        live = self._new_state()
-        live.restore(state.tables, self.support)
+    def restore_family(self, live: LinkedState, tables: Mapping[str, pa.Table]) -> None:
+        live.watermark = int(read_arrays(tables, "watermark", [ArraySpec("")], rows=1)[""][0])
         self._relink(live)
-        return live
-
-    @property
-    def _counts(self) -> bool:
-        return isinstance(self.plan.query.window, CountWindow)
 
     # -- chains -------------------------------------------------------------------------------------------------------
 
@@ -294,9 +227,7 @@ class LinkedKernel:
 
     def _check(self, found: int) -> None:
         if found > self.options.max_matches:
-            raise too_many_matches(
-                self.options.max_matches, "ask for OUTPUT COVER or LATEST, shorten WITHIN, or add predicates"
-            )
+            raise self.too_many()
 
     def _combine_lists(self, live: LinkedState, stream: list[npt.NDArray[Any]], n: int, parts: list[Expanded]) -> None:
         """The same where matches have lists: their sizes are not known beforehand."""
@@ -333,7 +264,7 @@ class LinkedKernel:
         buffer = {name: np.full(2 * n + finals, -1, dtype=np.int64) for name in NODES}
         buffer |= {name: np.full(max(1, n), -1, dtype=np.int64) for name in EDGES}
         arrays, view = live.arrays, live.events.view
-        rank, clock = view("rank"), view("place" if self._counts else "time")
+        rank, clock = view("rank"), view("place" if self.counts_events else "time")
         names = ("N_event", "N_prev", "N_up", "N_list", "L_depth")
         self.support("linked_ways", n, *(arrays[name] for name in names), rank, clock, *buffer.values())
         ends = arrays["F_events"][:finals, 0].copy(), arrays["F_up"][:finals]
@@ -371,16 +302,9 @@ class LinkedKernel:
         m = self.support("settled", n, ended, live.watermark, span, *arrays, view("time"), view("partition"), out)
         return self._expanded(live.arrays["F_events"][out[:m]])
 
-    def _report(self, live: LinkedState, found: Expanded, watermark: int) -> MatchSet:
-        if self.plan.query.output is OutputMode.ALL:
-            return self.reporting.report(live, found, watermark)
-        view = live.events.view
-        return self.reporting.match_set(found, view("rank"), view("time"), view("rows"))
-
     # -- forgetting -------------------------------------------------------------------------------------------------
 
-    def _horizon(self, live: LinkedState, watermark: int) -> int:
-        """The first event that a match to come can still hold, or that can decide about one."""
+    def find_horizon(self, live: LinkedState, watermark: int) -> int:
         window, n = self.plan.query.window, live.events.length
         cover = self.plan.query.output is OutputMode.COVER
         if not isinstance(window, TimeWindow) or not n or (cover and not self.plan.apart):
@@ -391,12 +315,8 @@ class LinkedKernel:
         reach = (2 if cover else 1) + bool(self.plan.absent)
         return int(np.searchsorted(time, now - reach * window.ticks, side="left"))
 
-    def _compact(self, live: LinkedState) -> None:
-        """Throw away every event that nothing can come of."""
-        if live.horizon:
-            live.events.drop(live.horizon)
-            live.horizon = 0
-            self._relink(live)
+    def renumbered(self, live: LinkedState, by: Renumbering) -> None:
+        self._relink(live)
 
     def _relink(self, live: LinkedState) -> None:
         """Build the chains of the events there are; what was reported is not reported again."""

@@ -2,126 +2,77 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
-from augury.budget import too_many_matches
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from augury.codegen.lossy.conditions import COUNTERS
 from augury.codegen.lossy.queues import FOUND, LIMIT, LossySource, emit_lossy
-from augury.ir.predicate import Ref
 from augury.ir.query import TimeWindow
 from augury.jit.tier import Tier
-from augury.kernels.common.keys import NO_PLACES, key_words
-from augury.kernels.common.live import LiveTables, in_use
-from augury.kernels.common.preparing import standardising
+from augury.kernels.common.keys import key_words
 from augury.kernels.lossy.reporting import SLICE, LossyReporting
 from augury.kernels.lossy.state import LossyState, Scored, score_tables
+from augury.kernels.stream import Renumbering, StreamKernel
 from augury.loss import DIGITS
-from augury.native.support import support_source
 from augury.options import Options
 from augury.plan import LossyPlan
-from augury.runtime.batch import EventBatch
-from augury.runtime.columns import ColumnSpec, EncodedBatch, encode
+from augury.runtime.columns import ColumnSpec, EncodedBatch
 from augury.runtime.matches import MatchSet
-from augury.runtime.state import RunState
-
-VERSION = 2
-
-PATIENCE = 1 << 14
-"""How many events are left lying that nothing can come of, before the others are moved to their place."""
 
 
-class LossyKernel:
+class LossyKernel(StreamKernel[LossyState]):
     """Runs a lossy plan; all that it remembers of the events is in the state."""
+
+    family = "lossy"
+    version = 2
+    state_type = LossyState
+    counted = COUNTERS
+    fewer_matches = "raise THRESHOLD, ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
 
     def __init__(self, plan: LossyPlan, options: Options, source: LossySource | None = None) -> None:
         """`source` is what the plan was emitted as with these options, if it was."""
         assert isinstance(plan.query.window, TimeWindow)
-        options = options.with_budget()
-        assert options.budget is not None
-        self.budget = options.budget
-        self.memory = self.budget.account()
-        self.plan, self.options, self.window = plan, options, plan.query.window.ticks
+        super().__init__(plan.query, options, plan.hash_by)
+        self.plan, self.window = plan, plan.query.window.ticks
         self.source = source or emit_lossy(plan, counters=options.counters)
-        self.code = Tier(self.source.source, options, self.source.functions)
-        self.support = Tier(support_source(), options)
+        self.code = Tier(self.source.source, self.options, self.source.functions)
         self.tables = score_tables(plan, self.source)
         self.reporting = LossyReporting(plan, self.source, self.code)
-        schema = plan.query.schema
-        self.keys = tuple(
-            ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c])) for k, c in enumerate(plan.hash_by)
-        )
 
-    # -- the contract -----------------------------------------------------------------------------------------------
-
-    def start(self) -> RunState:
-        return self._saved(self._new_state())
-
-    def restore(self, state: RunState) -> RunState:
-        return self._saved(self._live(state))
-
-    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, MatchSet]:
-        live = self._live(state)
-        # The arrays are changed in place: after an error halfway through, there is no way back.
-        live.broken = True
-        self.budget.watch(live.nums)
-        first = live.events.length
-        encoded, live.encoding = encode(
-            batch,
-            self.plan.query.schema,
-            (*self.source.specs, *self.keys),
-            live.encoding,
-            functions=self.options.callables,
-            standardise=standardising(self.support),
-        )
-        live.events.append(encoded)
-        self.memory.hold("events", live.events.nbytes)
-        self._number(live, first, encoded)
-        found = live.pending + self._advance(live, first)
-        matches = self.reporting.report(live, found, watermark)
-        live.horizon = self._horizon(live, watermark)
-        if 2 * live.horizon > live.events.length and live.horizon > PATIENCE:
-            self._compact(live)
-        live.broken = False
-        return self._saved(live), matches
-
-    def counters(self, state: RunState) -> dict[str, int]:
-        """What the kernel has done, if the options asked for it."""
-        live = self._live(state)
-        return {name: int(live.nums[8 + k]) for k, name in enumerate(COUNTERS)}
-
-    def _new_state(self) -> LossyState:
+    def new_state(self) -> LossyState:
         components = len(self.plan.positive)
         slots = components + len(self.plan.negated)
         return LossyState.start(
             self.source, keys=len(self.keys), components=components, slots=slots, memory=self.memory
         )
 
-    def _saved(self, live: LossyState) -> RunState:
-        rows = live.events.view("rows")[live.horizon :]
-        oldest = int(rows.min()) if len(rows) else live.encoding.next_event
-        return RunState("lossy", VERSION, LiveTables(live, lambda: self._compact(live)), {}, oldest)
+    def columns(self, live: LossyState) -> tuple[ColumnSpec, ...]:
+        return self.source.specs
 
-    def _live(self, state: RunState) -> LossyState:
-        live = in_use(state, LossyState, "lossy", VERSION)
-        if live is not None:
-            return live
-        live = self._new_state()
-        live.restore(state.tables, self.support, self.source)
-        return live
+    def literals(self, live: LossyState) -> tuple[str, ...]:
+        return self.source.strings
 
-    def _number(self, live: LossyState, first: int, batch: EncodedBatch) -> None:
-        """Number the partitions of the events from `first` on."""
-        words, _ = key_words(batch.arrays, batch.length, self.keys)
+    def without_partition(self, encoded: EncodedBatch, null: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         # Only `[attr]` excludes a null. An event may match without those that an equality compares it with, missing or
         # negated ones: it stays in some partition, in which the conjuncts themselves reject whatever differs.
-        _, null = key_words(batch.arrays, batch.length, self.keys[: len(self.plan.query.partition_by)])
-        live.keys.number(self.support, words, null, live.events.view("partition")[first:], NO_PLACES)
-        live.grow_slots(max(1, len(live.keys)) * self.source.queues)
+        return key_words(encoded.arrays, encoded.length, self.keys[: len(self.query.partition_by)])[1]
+
+    def report(self, live: LossyState, found: Scored, watermark: int) -> MatchSet:
+        return self.reporting.report(live, found, watermark)
+
+    def restore_pending(self, live: LossyState, tables: Mapping[str, pa.Table]) -> Scored:
+        return live.restored_pending(tables)
+
+    def restore_family(self, live: LossyState, tables: Mapping[str, pa.Table]) -> None:
+        live.restore(tables, self.source)
 
     # -- consuming --------------------------------------------------------------------------------------------------
 
-    def _advance(self, live: LossyState, first: int) -> Scored:
-        """Consume the events from `first` on; the matches they complete."""
+    def advance(self, live: LossyState, first: int, watermark: int) -> Scored:
+        live.grow_slots(max(1, len(live.keys)) * self.source.queues)
         stream = live.stream(self.source)
         live.nums[FOUND], live.nums[LIMIT] = 0, self.options.max_matches
         at, n = first, live.events.length
@@ -130,10 +81,7 @@ class LossyKernel:
             at = self.code("advance", at, end, *live.arguments(stream, self.tables))
             needed = max(int(live.nums[FOUND]), int(live.nums[LIMIT + 1]))
             if needed > self.options.max_matches:
-                raise too_many_matches(
-                    self.options.max_matches,
-                    "raise THRESHOLD, ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates",
-                )
+                raise self.too_many()
             if at == n:
                 count = int(live.nums[FOUND])
                 return Scored(live.pool["OUT"][:count].copy(), np.round(live.pool["OUT_score"][:count], DIGITS))
@@ -157,8 +105,7 @@ class LossyKernel:
 
     # -- forgetting -------------------------------------------------------------------------------------------------
 
-    def _horizon(self, live: LossyState, watermark: int) -> int:
-        """The first event that a match to come can still hold, or that can decide about one."""
+    def find_horizon(self, live: LossyState, watermark: int) -> int:
         if not live.events.length:
             return 0
         time = live.events.view("time")
@@ -166,11 +113,10 @@ class LossyKernel:
         first = int(np.searchsorted(time, now - self.window, side="left"))
         return min(first, int(live.pending.first.min())) if len(live.pending) else first
 
-    def _compact(self, live: LossyState) -> None:
-        """Throw away every entry and event that nothing can come of."""
+    def expire(self, live: LossyState) -> int:
         if live.horizon:
-            now = int(live.events.view("time")[-1])
-            self._sweep(live, now)
-            live.shift(live.horizon)
-            live.horizon = 0
-            live.forget_partitions(self.source.queues, now - self.window, self.support)
+            self._sweep(live, int(live.events.view("time")[-1]))
+        return live.horizon
+
+    def renumbered(self, live: LossyState, by: Renumbering) -> None:
+        live.renumbered(by)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,13 +13,12 @@ import pyarrow as pa
 from augury.budget import Account
 from augury.codegen.common.inventory import stream_arrays
 from augury.codegen.lossy.queues import FREED, PATH, QUEUES, LossySource
-from augury.jit.tier import Tier
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.restoring import restore_stream
+from augury.kernels.stream import Renumbering, StreamState
 from augury.plan import LossyPlan
 from augury.plan.lossy import BUCKETS, Floats
 from augury.runtime.batch import Integers
-from augury.runtime.checks import FLOAT64, ArraySpec, ends_of, read_arrays, require
+from augury.runtime.checks import FLOAT64, ArraySpec, read_arrays, require
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
 
@@ -55,6 +54,14 @@ class Scored:
     def take(self, matches: npt.NDArray[Any]) -> Scored:
         return Scored(self.events[matches], self.scores[matches])
 
+    def shifted(self, count: int) -> Scored:
+        """The same matches once the first `count` events, none of which is theirs, are forgotten."""
+        return Scored(np.where(self.events >= 0, self.events - count, -1), self.scores)
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        components = {f"component_{k}": column for k, column in enumerate(self.events.T)}
+        return {"pending": pa.table({**components, "score": self.scores})}
+
     @property
     def first(self) -> Integers:
         """The earliest event of each match."""
@@ -67,23 +74,13 @@ class Scored:
         return np.asarray(self.events[np.arange(len(self)), self.events.shape[1] - 1 - there.argmax(axis=1)])
 
 
-@dataclass(slots=True, eq=False)
-class LossyState:
+@dataclass(slots=True, eq=False, kw_only=True)
+class LossyState(StreamState):
     """Everything that outlives a step, as arrays that are changed in place."""
 
-    encoding: Encoding
-    events: EventStore
-    keys: KeyNumbers
-    nums: Integers
     pool: dict[str, npt.NDArray[Any]]
-    pending: Scored
     queues: int
     """Queues of each partition: one a component, then those that are only watched."""
-    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
-    horizon: int = 0
-    broken: bool = False
-    memory: Account | None = None
 
     @classmethod
     def start(
@@ -104,9 +101,16 @@ class LossyState:
         pool["OUT_score"] = np.empty(1024)
         nums = np.zeros(16, dtype=np.int64)
         nums[FREED] = entries
-        events = EventStore(source.specs, with_places=False)
-        encoding, pending = Encoding.start(source.strings), Scored.none(components)
-        return cls(encoding, events, KeyNumbers(keys), nums, pool, pending, source.queues, memory=memory)
+        return cls(
+            encoding=Encoding.start(source.strings),
+            events=EventStore(source.specs, with_places=False),
+            keys=KeyNumbers(keys),
+            nums=nums,
+            pool=pool,
+            pending=Scored.none(components),
+            queues=source.queues,
+            memory=memory,
+        )
 
     def stream(self, source: LossySource) -> Arrays:
         """The arrays of the events, in the order that generated functions know them in."""
@@ -158,37 +162,17 @@ class LossyState:
                 self.pool[name] = np.full(max(2 * len(old), slots), -1, dtype=np.int64)
                 self.pool[name][: len(old)] = old
 
-    def shift(self, count: int) -> None:
-        """Forget the first `count` events, of which no entry in use speaks."""
-        self.events.drop(count)
-        self.pool["QE"] -= count
+    def renumbered(self, by: Renumbering) -> None:
+        """Bring the queues in line with the new numbers of events and partitions."""
+        self.pool["QE"] -= by.count
         # The places where queues were looked at may still name an entry that is free now.
         self.pool["QE"][self.pool["FREE"][: int(self.nums[FREED])]] = USED_UP
-        moved = np.where(self.pending.events >= 0, self.pending.events - count, -1)
-        self.pending = Scored(moved, self.pending.scores)
-
-    def forget_partitions(self, queues: int, since: int, support: Tier) -> None:
-        """Number the partitions anew if most have no event left.
-
-        What a match that ended before `since` blocks (NONOVERLAP) is past as well.
-        """
-        known, part = len(self.keys), self.events.view("partition")
-        live = np.unique(part[part >= 0])
-        if known <= PARTITIONS or 2 * len(live) > known:
-            return
-        number = np.full(known, -1, dtype=np.int64)
-        number[live] = np.arange(len(live))
-        part[part >= 0] = number[part[part >= 0]]
-        self.ends = {
-            int(number[p]): (rank, time) for p, (rank, time) in self.ends.items() if number[p] >= 0 and time >= since
-        }
-        for name in SLOTS:
-            old = self.pool[name][: known * queues].reshape(known, queues)
-            self.pool[name] = np.full(max(PARTITIONS, 2 * len(live)) * queues, -1, dtype=np.int64)
-            self.pool[name][: len(live) * queues] = old[live].ravel()
-        kept = self.keys.to_table().take(pa.array(live))
-        self.keys = KeyNumbers(self.keys.width)
-        self.keys.restore(support, {"partitions": kept})
+        if by.partitions is not None and by.kept is not None:
+            known, live = len(by.partitions), len(by.kept)
+            for name in SLOTS:
+                old = self.pool[name][: known * self.queues].reshape(known, self.queues)
+                self.pool[name] = np.full(max(PARTITIONS, 2 * live) * self.queues, -1, dtype=np.int64)
+                self.pool[name][: live * self.queues] = old[by.kept].ravel()
 
     def to_tables(self) -> dict[str, pa.Table]:
         """The state as Arrow tables: the entries queue by queue, the oldest first; links follow from that."""
@@ -200,7 +184,7 @@ class LossyState:
         # An entry that is free, or was used again for a later event, is one that has expired. Those of queues that are
         # themselves watched look at nothing.
         stale = (self.pool["QE"][watched] >= events[:, None]) | (queue >= self.pending.events.shape[1])[:, None]
-        return {
+        return StreamState.to_tables(self) | {
             "entries": pa.table(
                 {
                     "event": events,
@@ -209,23 +193,7 @@ class LossyState:
                     **{f"watched_{k}": column for k, column in enumerate(np.where(stale, -1, number[watched]).T)},
                 }
             ),
-            "partitions": self.keys.to_table(),
             "counters": pa.table({"": self.nums[COUNTERS:]}),
-            "pending": pa.table(
-                {
-                    **{f"component_{k}": column for k, column in enumerate(self.pending.events.T)},
-                    "score": self.pending.scores,
-                }
-            ),
-            "ends": pa.table(
-                {
-                    "partition": pa.array(list(self.ends), pa.int64()),
-                    "rank": pa.array([r for r, _ in self.ends.values()], pa.int64()),
-                    "time": pa.array([t for _, t in self.ends.values()], pa.int64()),
-                }
-            ),
-            **{f"encoding.{name}": table for name, table in self.encoding.to_tables().items()},
-            **self.events.to_tables(),
         }
 
     def _in_queues(self) -> tuple[Integers, Integers]:
@@ -244,13 +212,10 @@ class LossyState:
         order = np.lexsort([self.pool["QE"][kept], slot])
         return kept[order], slot[order] % self.queues
 
-    def restore(self, tables: Mapping[str, pa.Table], support: Tier, source: LossySource) -> None:
-        """Take over what `to_tables` wrote into a state that is new."""
-        self.encoding = restore_stream(tables, support, source.strings, self.events, self.keys)
-        self.ends = ends_of(tables, len(self.keys))
+    def restore(self, tables: Mapping[str, pa.Table], source: LossySource) -> None:
+        """Take over the queues that `to_tables` wrote."""
         counted = ArraySpec("", low=0)
         self.nums[COUNTERS:] = read_arrays(tables, "counters", [counted], rows=len(self.nums) - COUNTERS)[""]
-        self._restore_pending(tables)
         count = tables["entries"].num_rows if "entries" in tables else 0
         specs = (
             ArraySpec("event", low=0, below="events"),
@@ -277,7 +242,7 @@ class LossyState:
             require(event[at] < event[seen], "an event is watched before it came")
         self._link(event, slot, entries["bound"], watched)
 
-    def _restore_pending(self, tables: Mapping[str, pa.Table]) -> None:
+    def restored_pending(self, tables: Mapping[str, pa.Table]) -> Scored:
         names = [f"component_{k}" for k in range(self.pending.events.shape[1])]
         specs = [*(ArraySpec(name, low=-1, below="events") for name in names), ArraySpec("score", FLOAT64, 0, 2)]
         arrays = read_arrays(tables, "pending", specs, {"events": self.events.length})
@@ -287,11 +252,12 @@ class LossyState:
         require(there.any(axis=1), "a match that waits has no events")
         latest = np.maximum.accumulate(events, axis=1)
         require(~there[:, 1:] | (events[:, 1:] > latest[:, :-1]), "the events of a match that waits are out of order")
-        self.pending = Scored(events, score)
+        pending = Scored(events, score)
         partition = self.events.view("partition")
-        first = partition[self.pending.first]
+        first = partition[pending.first]
         require(first >= 0, "a match that waits has no partition")
         require(~there | (partition[events] == first[:, None]), "a match that waits has two partitions")
+        return pending
 
     def _link(self, event: Integers, slot: Integers, bound: Floats, watched: Integers) -> None:
         """Put entries, which have been checked and come slot by slot, into the pool with their links."""

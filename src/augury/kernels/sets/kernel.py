@@ -11,7 +11,7 @@ from augury.budget import too_many_partial_matches
 from augury.codegen.eager.nfa import EagerNfaSource
 from augury.codegen.sets.event_sets import emit_event_sets, width
 from augury.ir.query import TimeWindow
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import OutputMode
 from augury.kernels.common.reporting import SLICE, Expanded, Remembered
 from augury.kernels.eager.checks import Arrays, check_sets
 from augury.kernels.eager.kernel import AutomatonKernel
@@ -53,26 +53,26 @@ class EventSetKernel(AutomatonKernel):
 
     def __init__(self, plan: EventSetsPlan, options: Options, source: EagerNfaSource | None = None) -> None:
         """`source` is what the plan was emitted as with these options, if it was."""
-        source = source or emit_event_sets(plan, counters=options.counters)
-        self._prepare(plan, options, source, EventSetReporting)
+        super().__init__(plan, options, source or emit_event_sets(plan, counters=options.counters), EventSetReporting)
 
     def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
         check_sets(self.plan, runs, nodes, edges)
 
-    def _new_state(self) -> EagerState:
+    def new_state(self) -> EagerState:
         walks = max((len(j.each) for b in self.plan.branches for j in b.conjuncts), default=0)
         return EagerState.start(
             self.source,
             keys=len(self.keys),
-            with_places=self._counts,
+            with_places=self.counts_events,
             merge=False,
             walks=walks,
             totals=self.reporting.totals.specs,
             memory=self.memory,
         )
 
-    def _advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
+    def advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
         """Consume the events from `first` on, then end what nothing can join any more."""
+        live.grow_partitions(max(1, len(live.keys)))
         stream = live.stream()
         found: list[Expanded] = []
         at, n = first, live.events.length
@@ -116,7 +116,7 @@ class EventSetKernel(AutomatonKernel):
         if isinstance(query.window, TimeWindow):
             self._flush(live, int(live.events.view("time")[at]), found)
         self._collect(live)
-        group = 0 if query.strategy is Strategy.STRICT_CONTIGUITY else int(live.events.view("partition")[at])
+        group = int(live.events.view("partition")[at]) if self.by_partition else 0
         components = sum(len(b.components) for b in self.plan.branches)
         need = width(self.plan) * int(live.pool["P_live"][group]) + components
         if live.nums[FREE] < 2 * need:

@@ -1,0 +1,365 @@
+"""What every kernel does alike with a stream: encode, append, number, advance, report, forget, save and restore.
+
+A family says how its matches are found (`advance`), which events it still needs (`find_horizon`) and how it lets go of
+the others (`expire`, `renumbered`); the rest of a step is here, once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from augury.budget import Account, too_many_matches
+from augury.errors import TooManyMatches
+from augury.ir.predicate import Ref
+from augury.ir.query import BoundQuery, CountWindow
+from augury.jit.tier import Tier
+from augury.kernels.common.keys import KeyNumbers, key_words
+from augury.kernels.common.live import LiveTables, in_use
+from augury.kernels.common.preparing import standardising
+from augury.kernels.common.restoring import ENCODING, restore_stream
+from augury.native.support import support_source
+from augury.options import Options
+from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.checks import ends_of
+from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoding, encode
+from augury.runtime.dictionary import StringDictionary
+from augury.runtime.events import EventStore
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import FoundMatches
+from augury.runtime.state import FOREVER, RunState
+from augury.schema import Kind
+
+MIN_EVENTS_TO_DROP = 1 << 14
+"""Fewer events that nothing can come of are not worth moving the others."""
+
+MIN_KEYS_TO_FORGET = 1 << 7
+"""Up to so many keys, or strings, all are remembered: numbering them anew would cost more than they do."""
+
+
+class FoundSoFar(Protocol):
+    """Matches that were found and are not reported yet: `Expanded`, or `Scored`."""
+
+    def __len__(self) -> int: ...
+
+    def __add__(self, other: Self) -> Self: ...
+
+    def shifted(self, count: int) -> Self:
+        """The same matches once the first `count` events, none of which is theirs, are forgotten."""
+        ...
+
+    def to_tables(self) -> dict[str, pa.Table]: ...
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class StreamState:
+    """What every family remembers between two batches, as arrays that are changed in place."""
+
+    encoding: Encoding
+    events: EventStore
+    keys: KeyNumbers
+    """The partitions, numbered."""
+    nums: Integers
+    pending: Any
+    """Matches that wait until they are certain; `FoundSoFar`, of the kind that the family finds."""
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+    horizon: int = 0
+    """The first event that a match to come can still hold, or that can decide about one."""
+    broken: bool = False
+    """Whether an error interrupted a step halfway."""
+    memory: Account | None = None
+
+    @property
+    def counts(self) -> Integers:
+        """How many events each partition has had."""
+        return self.keys.counts
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        """The state as Arrow tables; a family adds what does not follow from the events."""
+        return {
+            "partitions": self.keys.to_table(),
+            **self.pending.to_tables(),
+            "ends": pa.table(
+                {
+                    "partition": pa.array(list(self.ends), pa.int64()),
+                    "rank": pa.array([r for r, _ in self.ends.values()], pa.int64()),
+                    "time": pa.array([t for _, t in self.ends.values()], pa.int64()),
+                }
+            ),
+            **{f"{ENCODING}{name}": table for name, table in self.encoding.to_tables().items()},
+            **self.events.to_tables(),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Renumbering:
+    """What has new numbers after events were forgotten: the first `count` events are gone.
+
+    `partitions` and `strings` are by old number the new one, -1 for one that is forgotten; None where all are as they
+    were. `kept` are the old numbers of the partitions that are left, in their order.
+    """
+
+    count: int
+    partitions: Integers | None = None
+    kept: Integers | None = None
+    strings: Integers | None = None
+
+
+S = TypeVar("S", bound=StreamState)
+
+
+class StreamKernel(ABC, Generic[S]):
+    """A plan over a stream; all that it remembers of the events is in the state, whose kind is `state_type`."""
+
+    family: ClassVar[str]
+    version: ClassVar[int]
+    """Of what it saves: a state of another version is refused."""
+    state_type: type[S]
+    counted: ClassVar[tuple[str, ...]] = ()
+    """What the cells of `nums` from `COUNTERS` on count."""
+    fewer_matches: ClassVar[str] = "ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
+    """What to do about too many matches."""
+
+    def __init__(self, query: BoundQuery, options: Options, keys: Sequence[str]) -> None:
+        """`keys` are the columns that partition the stream."""
+        options = options.with_budget()
+        assert options.budget is not None
+        self.query, self.options, self.budget = query, options, options.budget
+        self.memory = self.budget.account()
+        self.support = Tier(support_source(), options)
+        schema = query.schema
+        self.keys = tuple(ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c])) for k, c in enumerate(keys))
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether the window is a number of events."""
+        return isinstance(self.query.window, CountWindow)
+
+    # -- what a family supplies ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def new_state(self) -> S:
+        """The state before any event."""
+
+    @abstractmethod
+    def columns(self, live: S) -> tuple[ColumnSpec, ...]:
+        """The columns that are read of each event, without those of the key."""
+
+    @abstractmethod
+    def advance(self, live: S, first: int, watermark: int) -> Any:
+        """Consume the events from `first` on; the matches that they complete, as `FoundSoFar`."""
+
+    @abstractmethod
+    def report(self, live: S, found: Any, watermark: int) -> FoundMatches:
+        """The matches of `found` that are certain now; the others wait in the state."""
+
+    @abstractmethod
+    def find_horizon(self, live: S, watermark: int) -> int:
+        """The first event that a match to come can still hold, or that can decide about one."""
+
+    def expire(self, live: S) -> int:
+        """Let go of runs and partial matches that nothing can come of; how many events, the oldest, can go as well."""
+        return live.horizon
+
+    @abstractmethod
+    def renumbered(self, live: S, by: Renumbering) -> None:
+        """Events, and perhaps partitions and strings, have new numbers: bring what the family keeps in line."""
+
+    def strings_held(self, live: S) -> Sequence[Integers]:
+        """The codes of strings that the family keeps beside the events."""
+        return ()
+
+    @abstractmethod
+    def restore_pending(self, live: S, tables: Mapping[str, pa.Table]) -> Any:
+        """The matches that wait, as a saved state has them."""
+
+    @abstractmethod
+    def restore_family(self, live: S, tables: Mapping[str, pa.Table]) -> None:
+        """Take over, or build from the events, what the family keeps beside them."""
+
+    def taken_together(self, live: S, encoded: EncodedBatch, first: int) -> int:
+        """The end of the events that are taken together from `first` on: as a rule that of the batch."""
+        return encoded.length
+
+    def after_batch(self, live: S, encoded: EncodedBatch, watermark: int) -> None:
+        """What a family does between two batches."""
+
+    # -- the contract of a kernel -------------------------------------------------------------------------------------
+
+    def start(self) -> RunState:
+        return self._saved(self.new_state())
+
+    def restore(self, state: RunState) -> RunState:
+        return self._saved(self.live(state))
+
+    def step(self, state: RunState, batch: EventBatch, watermark: int) -> tuple[RunState, FoundMatches]:
+        live = self.live(state)
+        # The arrays are changed in place: after an error halfway through, there is no way back.
+        live.broken = True
+        self.budget.watch(live.nums)
+        encoded, encoding = encode(
+            batch,
+            self.query.schema,
+            (*self.columns(live), *self.keys),
+            live.encoding,
+            functions=self.options.callables,
+            standardise=standardising(self.support),
+        )
+        parts: list[MatchSet] = []
+        lo, hi = 0, self.taken_together(live, encoded, 0)
+        while hi < encoded.length:
+            live.encoding = replace(encoding, next_event=encoded.first + hi)
+            # Whatever is still to come is not before the next event.
+            mark = min(watermark, int(encoded.time[hi]))
+            some = self._take(live, encoded.part(lo, hi), mark)
+            assert isinstance(some, MatchSet), "a batch is cut only where matches are written out"
+            parts.append(some)
+            # The rest of the batch is coded already: no string may be coded anew before that has been taken.
+            self._forget(live, mark, strings=False)
+            if sum(map(len, parts)) > self.options.max_matches:
+                raise self.too_many()
+            lo, hi = hi, self.taken_together(live, encoded, hi)
+        live.encoding = encoding
+        matches = self._take(live, encoded.part(lo, hi) if lo else encoded, watermark)
+        if parts:
+            assert isinstance(matches, MatchSet)
+            matches = MatchSet.concat(matches.variables, [*parts, matches])
+            if len(matches) > self.options.max_matches:
+                raise self.too_many()
+        self._forget(live, watermark)
+        self.after_batch(live, encoded, watermark)
+        live.broken = False
+        return self._saved(live), matches
+
+    def counters(self, state: RunState) -> dict[str, int]:
+        """The measures of the papers, if the options asked for them."""
+        live = self.live(state)
+        return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)}
+
+    def remembered(self, state: RunState) -> dict[str, int]:
+        """How many events, keys and strings the state holds.
+
+        All three follow the window, not the length of the stream, where there is a window in time.
+        """
+        live = self.live(state)
+        return {"events": live.events.length, "keys": len(live.keys), "strings": len(live.encoding.dictionary)}
+
+    def live(self, state: RunState) -> S:
+        """The state behind `state`, restored if it was saved."""
+        live = in_use(state, self.state_type, self.family, self.version)
+        if live is not None:
+            return live
+        live = self.new_state()
+        literals = live.encoding.dictionary.strings
+        live.encoding = restore_stream(state.tables, self.support, literals, live.events, live.keys)
+        live.pending = self.restore_pending(live, state.tables)
+        live.ends = ends_of(state.tables, len(live.keys))
+        self.restore_family(live, state.tables)
+        return live
+
+    def too_many(self) -> TooManyMatches:
+        return too_many_matches(self.options.max_matches, self.fewer_matches)
+
+    # -- a step -------------------------------------------------------------------------------------------------------
+
+    def _take(self, live: S, encoded: EncodedBatch, watermark: int) -> FoundMatches:
+        """Consume events that follow all others; the matches that are certain with them."""
+        first = live.events.length
+        live.events.append(encoded)
+        self.memory.hold("events", live.events.nbytes)
+        self._number(live, first, encoded)
+        found = live.pending + self.advance(live, first, watermark)
+        return self.report(live, found, watermark)
+
+    def _number(self, live: S, first: int, encoded: EncodedBatch) -> None:
+        """Number the partitions of the events from `first` on, and their places in them."""
+        words, null = key_words(encoded.arrays, encoded.length, self.keys)
+        view = live.events.view
+        live.keys.number(
+            self.support, words, self.without_partition(encoded, null), view("partition")[first:], view("place")[first:]
+        )
+
+    def without_partition(self, encoded: EncodedBatch, null: Any) -> Any:
+        """Which events are in no partition: those that lack a value of the key, `null`."""
+        return null
+
+    def _saved(self, live: S) -> RunState:
+        rows = live.events.view("rows")[live.horizon :]
+        oldest = int(rows.min()) if len(rows) else live.encoding.next_event
+        return RunState(self.family, self.version, LiveTables(live, lambda: self.compact(live)), {}, oldest)
+
+    # -- forgetting ---------------------------------------------------------------------------------------------------
+
+    def _forget(self, live: S, watermark: int, *, strings: bool = True) -> None:
+        live.horizon = self.find_horizon(live, watermark)
+        # After the last events there is nothing to make room for.
+        if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > MIN_EVENTS_TO_DROP:
+            self.compact(live, strings=strings)
+
+    def compact(self, live: S, *, strings: bool = True) -> None:
+        """Throw away every event that nothing can come of, and the keys, and `strings`, that were theirs alone."""
+        count = self.expire(live)
+        if not count:
+            return
+        live.events.drop(count)
+        live.horizon -= count
+        live.pending = live.pending.shifted(count)
+        kept = self._partitions_in_use(live)
+        partitions = None
+        if kept is not None:
+            partitions = np.full(len(live.keys), -1, dtype=np.int64)
+            partitions[kept] = np.arange(len(kept))
+            part = live.events.view("partition")
+            part[part >= 0] = partitions[part[part >= 0]]
+            live.ends = {int(partitions[p]): end for p, end in live.ends.items() if partitions[p] >= 0}
+            live.keys = live.keys.take(self.support, kept)
+        codes = self._forget_strings(live) if strings else None
+        self.renumbered(live, Renumbering(count, partitions, kept, codes))
+
+    def _partitions_in_use(self, live: S) -> Integers | None:
+        """The partitions that an event or the end of a match is in, None if those are most or all of them."""
+        known = len(live.keys)
+        if not self.keys or known <= MIN_KEYS_TO_FORGET:
+            return None
+        used = np.zeros(known, dtype=bool)
+        part = live.events.view("partition")
+        used[part[part >= 0]] = True
+        # An end matters as long as an event may come that is not after it: one that is concurrent with the last.
+        latest = -1 if live.encoding.last is None else live.encoding.last[0]
+        used[[p for p, (rank, _) in live.ends.items() if rank >= latest]] = True
+        return np.flatnonzero(used) if 2 * np.count_nonzero(used) <= known else None
+
+    def _forget_strings(self, live: S) -> Integers | None:
+        """Code strings anew if most are of events that are gone; the new code of each old one, -1 for none."""
+        dictionary = live.encoding.dictionary
+        known = len(dictionary)
+        if known <= MIN_KEYS_TO_FORGET:
+            return None
+        # The literals of the query have the first codes; code -1, null, is marked at the end and not looked at.
+        used = np.zeros(known + 1, dtype=bool)
+        used[: len(self.literals(live))] = True
+        columns = [live.events.view(name) for name in live.events.coded]
+        coded = [k for k, spec in enumerate(self.keys) if spec.kind is Kind.STRING]
+        for codes in (*columns, *(live.keys.words(k) for k in coded), *self.strings_held(live)):
+            used[codes] = True
+        kept = np.flatnonzero(used[:known])
+        if 2 * len(kept) > known:
+            return None
+        codes = np.full(known + 1, -1, dtype=np.int64)
+        codes[kept] = np.arange(len(kept))
+        for column in columns:
+            column[:] = codes[column]
+        live.keys.recode(self.support, coded, codes)
+        strings = dictionary.strings
+        live.encoding = replace(live.encoding, dictionary=StringDictionary.of(strings[k] for k in kept.tolist()))
+        return codes
+
+    @abstractmethod
+    def literals(self, live: S) -> Sequence[str]:
+        """The strings whose codes are written into the kernel."""
