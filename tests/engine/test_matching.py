@@ -19,8 +19,7 @@ from augury.engine.matching import matches_of, shared_out
 from augury.engine.merging import by_time, in_steps, ticks_of
 from augury.options import make_options
 from augury.source import Source
-from tests.spark.comparing import local_rows, table_rows
-from tests.spark.test_batch import QUERIES, stream
+from tests.engine.streams import QUERIES, local_rows, stream, table_rows
 
 ORDER = ("ts", "seq")
 KEYED = [name for name, query in QUERIES.items() if "k]" in query or "a.k = b.k" in query]

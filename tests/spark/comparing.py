@@ -1,16 +1,15 @@
-"""Frames of matches beside the matches of the local engine."""
+"""Frames of Spark, made of tables and compared with them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-import augury
 from augury.hosts.spark.releases import RUNNING, collected
 from augury.hosts.spark.schemas import spark_schema
+from tests.engine.streams import table_rows
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -23,17 +22,3 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
 def rows_of(frame: DataFrame) -> Counter[str]:
     """What a frame holds, in no order."""
     return table_rows(collected(frame))
-
-
-def table_rows(table: pa.Table) -> Counter[str]:
-    """What a table holds, in no order."""
-    return Counter(_text(row) for row in table.to_pylist())
-
-
-def local_rows(events: pa.Table, query: str, **options: Any) -> Counter[str]:
-    """What the local engine finds, likewise."""
-    return table_rows(augury.match(events, query, **options).to_arrow())
-
-
-def _text(row: dict[str, Any]) -> str:
-    return repr(sorted(row.items()))

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 import augury.spark
 from augury.hosts.spark.releases import can, split_table
 from augury.hosts.spark.session import ROCKSDB
-from tests.spark.comparing import frame_of, local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import frame_of, rows_of
 from tests.spark.streaming import matches_of
 from tests.spark.test_stream import EVENTS, QUERIES, cut, with_end
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.streams import local_rows
 from tests.spark.cluster import Cluster, cluster
-from tests.spark.comparing import local_rows
 from tests.spark.on_cluster import PARTS, QUERIES, events
 from tests.spark.processes import environment, module, running, wait_until
 from tests.spark.streaming import write_files

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.comparing import local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import rows_of
 from tests.spark.processes import environment, module, running, wait_until
 from tests.spark.streaming import write_files
 

@@ -18,7 +18,8 @@ from augury.options import make_options
 from augury.runtime.batch import time_ticks
 from augury.schema import EventSchema
 from augury.source import Source
-from tests.spark.comparing import frame_of, local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import frame_of, rows_of
 
 NAN = float("nan")
 EVENTS = pa.table(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import random
 import warnings
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,42 +14,10 @@ from pyspark.sql import SparkSession
 
 import augury
 import augury.spark
-from augury.engine.cut.by_time import TimeChunk
-from augury.engine.group import Group, one_group
-from augury.engine.job import Roles
-from augury.engine.scan.arrow_filter import read_filter
-from augury.engine.scan.needed import Relevant
-from augury.engine.scan.parquet import CannotSplit, read_footers
-from augury.engine.scan.tasks import ScanPlan, plan_scan
-from augury.hosts.spark.jobs import spark_job
-from augury.options import make_options
-from augury.source import Source
-from tests.spark.comparing import local_rows, rows_of
-from tests.spark.test_batch import QUERIES, stream
-
-BY_TIME = ["by key", "by a derived key", "without a key", "leading and trailing NOT", "latest", "counted", "optional"]
-ORDER = ("ts", "seq")
-
-
-def write(events: pa.Table, folder: Path, files: int, row_group: int) -> Path:
-    """The events in so many files, each of a range of time and in no order of its own."""
-    folder.mkdir()
-    ordered = events.sort_by("ts")
-    cuts = np.linspace(0, len(ordered), files + 1).astype(int)
-    for k, (a, b) in enumerate(pairwise(cuts)):
-        part = ordered.slice(a, b - a)
-        pq.write_table(part, folder / f"part {k}.parquet", row_group_size=row_group)
-    return folder
-
-
-def group_of(query: str, events: pa.Table) -> Group:
-    return one_group(spark_job(Source(query), events.schema, Roles(order_by=ORDER), make_options(jit=False)))
-
-
-def plan_of(query: str, events: pa.Table, folder: Path, tasks: int) -> ScanPlan | CannotSplit:
-    footers = read_footers(sorted(map(str, folder.glob("*.parquet"))))
-    assert not isinstance(footers, CannotSplit)
-    return plan_scan(footers, group_of(query, events), tasks, tasks)
+from augury.engine.scan.tasks import ScanPlan
+from tests.engine.streams import QUERIES, local_rows, stream
+from tests.engine.test_scan import BY_TIME, ORDER, plan_of, write
+from tests.spark.comparing import rows_of
 
 
 @pytest.mark.parametrize("name", BY_TIME)
@@ -66,26 +32,6 @@ def test_ranges_of_time_have_all_matches_once(spark: SparkSession, name: str, tm
     assert isinstance(plan, ScanPlan)
     assert plan.tasks[0].chunk is not None
     assert len(plan.tasks) > 1
-
-
-def test_no_task_reads_everything(tmp_path: Path) -> None:
-    events = stream()
-    folder = write(events, tmp_path / "events", files=4, row_group=10)
-    plan = plan_of("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds", events, folder, 4)
-    assert isinstance(plan, ScanPlan)
-    assert len(plan.tasks) == 4
-    assert max(sum(g.rows for g in part.groups) for part in plan.tasks) < 0.5 * len(events)
-
-
-def test_a_cut_is_made_where_nothing_is_read_twice(tmp_path: Path) -> None:
-    days = pa.table({"ts": [*range(100), *range(1_000, 1_140)], "type": ["A", "B"] * 120, "seq": range(240)})
-    folder = tmp_path / "events"
-    folder.mkdir()
-    pq.write_table(days, folder / "days.parquet", row_group_size=20)
-    plan = plan_of("PATTERN SEQ(A a, B b) WITHIN 50 seconds", days, folder, 2)
-    assert isinstance(plan, ScanPlan)
-    assert [task.chunk for task in plan.tasks] == [TimeChunk(None, 1_000, 50), TimeChunk(1_000, None, 50)]
-    assert [sum(g.rows for g in part.groups) for part in plan.tasks] == [100, 140]
 
 
 def test_files_with_keys_of_their_own_are_matched_apart(spark: SparkSession, tmp_path: Path) -> None:
@@ -151,29 +97,6 @@ def test_timestamps_and_arrival(spark: SparkSession, tmp_path: Path) -> None:
     found = augury.spark.match_files(spark, tmp_path, query, tasks=3)
     with pytest.warns(augury.AuguryWarning, match="concurrent"):
         assert rows_of(found) == local_rows(events, query)
-
-
-@pytest.mark.parametrize(
-    "condition",
-    ["a.x > 4", "NOT (a.x > 4)", "a.x IN (1, 7)", "a.x IS NULL", "a.y < 0.5 OR a.k = 'k1'", "a.k != 'k1'", "a.y > a.x"],
-)
-def test_rows_that_a_condition_is_true_for_are_read(condition: str) -> None:
-    events = stream().set_column(5, "y", pa.array([float("nan"), 0.25, None, 0.75] * 75))
-    query = f"PATTERN SEQ(A a) WHERE {condition} WITHIN 1 second"
-    group = group_of(query, events)
-    assert group.relevant is not None
-    test = read_filter(group.relevant, group.schema)
-    assert test is not None
-    kept = events.filter(test)
-    assert len(kept) < len(events)
-    assert local_rows(kept, query) == local_rows(events, query)
-
-
-def test_what_arrow_cannot_tell_is_read() -> None:
-    group = group_of("PATTERN SEQ(a) WHERE a.x + 1 > 4 WITHIN 1 second", stream())
-    assert isinstance(group.relevant, tuple)
-    assert isinstance(group.relevant[0], Relevant)
-    assert read_filter(group.relevant, group.schema) is None
 
 
 def test_less_than_one_task_is_an_error(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import augury.spark
-from tests.spark.comparing import frame_of, local_rows, rows_of
+from tests.engine.streams import local_rows, stream
+from tests.spark.comparing import frame_of, rows_of
 from tests.spark.streaming import read_files, run_to_end, write_files
-from tests.spark.test_batch import stream
 from tests.spark.test_stream import EVENTS, cut, with_end
 
 QUERIES = {

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import augury.spark
 from augury.hosts.spark.options import FrameOptions, MatchOptions, RunOptions
-from tests.spark.comparing import frame_of, local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import frame_of, rows_of
 from tests.spark.test_stream import EVENTS, QUERIES
 
 

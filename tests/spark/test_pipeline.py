@@ -18,7 +18,8 @@ import augury
 import augury.spark
 from augury.cli import app
 from augury.errors import HostError
-from tests.spark.comparing import local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import rows_of
 from tests.spark.processes import environment, module, running, wait_until
 from tests.spark.streaming import write_files
 from tests.spark.test_stream import EVENTS, cut, with_end

@@ -14,7 +14,8 @@ import augury.spark
 from augury.cli import app
 from augury.hosts.spark.releases import can, split_table
 from augury.testing.tables import parse_stream
-from tests.spark.comparing import frame_of, local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import frame_of, rows_of
 from tests.spark.streaming import matches_of, read_files, write_files
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shoplifting" / "pipeline.toml"

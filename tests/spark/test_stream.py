@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury.testing.tables import parse_stream
-from tests.spark.comparing import local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import rows_of
 from tests.spark.streaming import matches_of, read_files, run_to_end, write_files
 
 pytestmark = pytest.mark.needs("streams")

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury.hosts.spark.releases import can, split_table
-from tests.spark.comparing import frame_of, local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import frame_of, rows_of
 
 CHANCE = random.Random(3)
 START = dt.datetime(2026, 3, 14, 9, tzinfo=dt.UTC)

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury.testing.ugly import RAN, UglyCase, literal, quoted, ugly_cases
-from tests.spark.comparing import frame_of, local_rows, rows_of
+from tests.engine.streams import local_rows
+from tests.spark.comparing import frame_of, rows_of
 
 COLUMNS = ("a.b", "low-speed", "`", "x'; DROP TABLE events --", "*", "{0}", "速度", "__init__")
 VALUE = f"bob\r                __builtins__.update({RAN}=True)#' OR 1=1 --"
