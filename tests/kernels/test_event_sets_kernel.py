@@ -57,6 +57,15 @@ def test_an_instance_of_exclusive_variables_never_branches() -> None:
     assert counters(k, table)["instances"] == sum(t in "AB" for t in "CABBACABCA")
 
 
+def test_predicates_on_negated_events_are_counted() -> None:
+    table = pa.table({"ts": range(5), "type": list("ANNBC"), "x": [5, 1, 2, 7, 9]})
+    text = "PATTERN SEQ(AND(A a, B b), NOT(N n), C c) WHERE skip_till_next_match { n.x > a.x }"
+    k = kernel(text, table, counters=True)
+    assert counters(k, table)["predicates"] == 0
+    between = table.set_column(0, "ts", pa.array([0, 4, 5, 3, 6])).sort_by("ts")
+    assert counters(k, between)["predicates"] == 2
+
+
 def test_conditions_tell_variables_of_one_type_apart() -> None:
     table = pa.table({"ts": [1], "type": ["A"], "x": [1], "s": ["u"]})
     text = "PATTERN AND(A a, A b) WHERE skip_till_next_match {{ {} }}"

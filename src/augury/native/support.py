@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib.resources import files
 
-from augury.runtime.kernel_source import KernelSource, kernel_source
+from augury.runtime.kernel_source import KernelSource, functions_as_kernels, kernel_source
 
 
 @cache
@@ -27,8 +26,5 @@ def support_source() -> KernelSource:
         "weighing.py",
     )
     texts = [files("augury.native").joinpath(name).read_text(encoding="utf-8") for name in names]
-    # Without their imports: what these name is in the prelude.
-    body = "\n\n".join(text[text.index("\ndef ") + 1 :] for text in texts)
-    return kernel_source(
-        re.sub(r"^def ", "@kernel\ndef ", body, flags=re.M), tuple(re.findall(r"^def (\w+)", body, re.M))
-    )
+    bodies, entries = zip(*map(functions_as_kernels, texts), strict=True)
+    return kernel_source("\n\n".join(bodies), tuple(name for some in entries for name in some))

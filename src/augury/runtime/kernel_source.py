@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -72,4 +72,24 @@ def prelude() -> Mapping[str, str]:
     """The Python source of the prelude by file, as the parts of one module: what they import is in the others."""
     folder = files("augury.native")
     texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in PRELUDE}
-    return {name: re.sub(r"^from augury\..*$", "", text, flags=re.M) for name, text in texts.items()}
+    return {name: "\n".join(map(_without_import, text.split("\n"))) for name, text in texts.items()}
+
+
+def _without_import(line: str) -> str:
+    return "" if line.startswith("from augury.") else line
+
+
+def functions_as_kernels(text: str) -> tuple[str, tuple[str, ...]]:
+    """The functions of a module of the library, each decorated to be compiled, and their names.
+
+    What stands before the first one, such as imports, is left out: what these name is in the prelude.
+
+    >>> functions_as_kernels("from augury.native.prelude import mix\\n\\n\\ndef twice(x):\\n    return mix(mix(x))\\n")
+    ('@kernel\\ndef twice(x):\\n    return mix(mix(x))\\n', ('twice',))
+    """
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    heads = {function.lineno for function in functions}
+    lines = text.split("\n")
+    numbered = enumerate(lines[min(heads) - 1 :], min(heads))
+    body = "\n".join(f"@kernel\n{line}" if number in heads else line for number, line in numbered)
+    return body, tuple(function.name for function in functions)

@@ -7,7 +7,6 @@ docs/decisions/0020 says where this departs from the paper.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +17,7 @@ from augury.codegen.lossy.conditions import COUNTERS, LossyConditions
 from augury.plan import Component, LossyEdge, LossyPlan
 from augury.plan.lossy import BUCKETS
 from augury.runtime.columns import ColumnSpec
-from augury.runtime.kernel_source import KernelSource, kernel_source
+from augury.runtime.kernel_source import KernelSource, functions_as_kernels, kernel_source
 
 QUEUES = ("QE", "QU", "QO", "QY", "QN", "MO", "MY", "FREE", "HEAD", "TAIL", "MF", "MB")
 TABLES = ("S_first", "S_start", "S_coef", "S_most", "S_edge", "S_lead", "S_tail", "S_end")
@@ -52,9 +51,7 @@ def emit_lossy(plan: LossyPlan, *, counters: bool = False) -> LossySource:
 @cache
 def queue_functions() -> str:
     """The functions of `augury.native.queues` as part of a kernel."""
-    text = files("augury.native").joinpath("queues.py").read_text(encoding="utf-8")
-    # Without its imports: what they name is in the prelude.
-    return re.sub(r"^def ", "@kernel\ndef ", text[text.index("\ndef ") + 1 :], flags=re.M)
+    return functions_as_kernels(files("augury.native").joinpath("queues.py").read_text(encoding="utf-8"))[0]
 
 
 class _Emitter(LossyConditions):

@@ -73,7 +73,9 @@ class _Emitter:
         self._clear()
         self.write()
         absent = [b.absent for b in self.plan.branches]
-        negated = emit_absences(self.out, self.query, absent, self.columns, self.constants, self.arguments)
+        negated = emit_absences(
+            self.out, self.query, absent, self.columns, self.constants, self.arguments, counters=self.counters
+        )
         entries = ("advance", "flush", *(("absent", "fits") if negated else ()))
         return EagerNfaSource(
             kernel_source(f"{self.out}\n", entries, self.constants.arrays, ranks_strings=self.constants.ranks_strings),

@@ -85,9 +85,10 @@ class Match:
 class Matches(Sequence[Match]):
     """The matches of one query, in the order they were reported; two are equal when they hold the same matches.
 
-    `warnings` are what the user should know of them; `late` counts the events that came too late to take part (a
-    `Matcher` keeps those). `counters` say what the kernel has done since it began, if that was asked for and it
-    counts; `compiled` is what ran. Nothing is copied out of the events until it is asked for.
+    `warnings` are what the user should know of them. `late_events` are the events fed with these matches that came too
+    late to take part, in the order they came: nobody else keeps them, a `Matcher` counts them. `counters` say what the
+    kernel has done since it began, if that was asked for and it counts; `compiled` is what ran. Nothing is copied out
+    of the events until it is asked for.
     """
 
     found: FoundMatches = field(repr=False)
@@ -95,7 +96,7 @@ class Matches(Sequence[Match]):
     query: BoundQuery | None = field(repr=False)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
-    late: int = 0
+    late_events: pa.Table = field(default_factory=lambda: pa.table({}), repr=False)
     counters: dict[str, int] | None = None
     compiled: CompiledQuery | None = field(default=None, repr=False)
 
@@ -114,6 +115,11 @@ class Matches(Sequence[Match]):
                 "ask for count(), which is exact whatever the number",
             )
         return found
+
+    @property
+    def late(self) -> int:
+        """How many events came too late to take part."""
+        return int(self.late_events.num_rows)
 
     def __bool__(self) -> bool:
         return self.count() > 0

@@ -47,15 +47,15 @@ class Setting:
 class Position:
     """How far the stream has come.
 
-    `held` wait for the watermark (with a delay only), `last` is the event consumed last (or none), `late` are those
-    that came too late, `highest` is the latest time seen. What an error `interrupted` cannot be continued.
+    `held` wait for the watermark (with a delay only), `last` is the event consumed last (or none), `late` counts
+    those that came too late, `highest` is the latest time seen. What an error `interrupted` cannot be continued.
     """
 
     stages: tuple[Stage, ...]
     held: Arrivals
     last: Arrivals
-    late: Arrivals
     types: frozenset[str]
+    late: int = 0
     next_row: int = 0
     next_derived: int = FIRST_DERIVED
     watermark: int = LONG_AGO
@@ -72,7 +72,7 @@ def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Opti
 def beginning(of: Setting) -> Position:
     """The stream before its first event."""
     nothing = Arrivals.none(of.arrow)
-    return Position(stages(of.program, of.arrow, of.options), nothing, nothing, nothing, frozenset())
+    return Position(stages(of.program, of.arrow, of.options), nothing, nothing, frozenset())
 
 
 class Matcher:
@@ -82,7 +82,8 @@ class Matcher:
 
     Without `delay` every event is consumed at once, and one that precedes what was consumed is late. With a delay ("10
     minutes", a timedelta, or ticks of the time column) events are held back until one has been seen that is later by
-    more than that. Late events take no part; all of them are kept in `late_events`.
+    more than that. Late events take no part: `late` counts them, and what `feed` returns hands them out
+    once, in `late_events`.
 
     Rows count the events fed. Those that an earlier query of a program derives are numbered from 2^62 on; a later query
     waits until the watermark says that no more of them can come, without a WITHIN until `finish`.
@@ -147,12 +148,7 @@ class Matcher:
     @property
     def late(self) -> int:
         """How many events came too late to take part."""
-        return len(self._position.late)
-
-    @property
-    def late_events(self) -> pa.Table:
-        """The events that came too late, in the order they came."""
-        return self._position.late.table
+        return self._position.late
 
     def feed(self, events: Events) -> Matches:
         """Push events, any input that `match` takes, and get the matches that have become certain.
@@ -178,13 +174,13 @@ class Matcher:
             at = replace(
                 at,
                 held=at.held + in_time,
-                late=at.late + late,
+                late=at.late + len(late),
                 types=at.types | types_of(arrived.table, given.schema),
                 next_row=at.next_row + len(arrived),
                 highest=highest,
                 watermark=max(at.watermark, highest - behind),
             )
-            return self._consume(at, everything=given.delay is None, late=len(late))
+            return self._consume(at, everything=given.delay is None, late=late.table)
 
     def advance(self, watermark: str | dt.datetime | dt.date | float) -> Matches:
         """Promise that no event earlier than `watermark`, a time of the stream or its ISO 8601 text, will come."""
@@ -250,7 +246,7 @@ class Matcher:
                 "restore an earlier snapshot and feed it what came since",
             )
 
-    def _consume(self, at: Position, *, everything: bool, late: int = 0) -> Matches:
+    def _consume(self, at: Position, *, everything: bool, late: pa.Table | None = None) -> Matches:
         """Hand on the events whose turn has come; the position changes only when all went well."""
         given = self._setting
         ready, held = release(at.held, FOREVER if everything else at.watermark)
@@ -273,7 +269,7 @@ class Matcher:
             final.query.bound,
             given.options.callables,
             notes,
-            late,
+            given.arrow.empty_table() if late is None else late,
             final.counters,
             final.query,
         )

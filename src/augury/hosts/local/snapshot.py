@@ -34,7 +34,7 @@ MAGIC = b"AUGURY02"
 EARLIER = (b"AUGURY01",)
 """What snapshots of earlier releases begin with."""
 
-VERSION = 2
+VERSION = 3
 PLAIN, KEYED = b"SHA256\0\0", b"HMAC256\0"
 """What follows the mark: whether the digest is a plain SHA-256 or, with a key, an HMAC."""
 
@@ -43,6 +43,7 @@ START = MARKED + hashlib.sha256().digest_size
 LAST_DERIVED = 2**63 - 2**32  # numbers of derived events: a batch never has so many that the last ones run out
 
 COUNTERS: dict[str, Counter] = {
+    "late": (int, 0, MOST),
     "next_row": (int, 0, MOST),
     "next_derived": (int, FIRST_DERIVED, LAST_DERIVED),
     "watermark": (int, LONG_AGO, FOREVER),
@@ -57,7 +58,7 @@ NESTED = 32  # levels of lists in a parameter or a type
 def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
     """One blob: a mark, a digest, and a state with JSON facts; with a key, only who knows it can make the digest."""
     tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
-    for name in ("held", "last", "late"):
+    for name in ("held", "last"):
         put_arrivals(tables, name, getattr(at, name))
     for k, stage in enumerate(at.stages):
         put_arrivals(tables, f"held{k}", stage.held)
@@ -117,14 +118,12 @@ def _position(tables: Mapping[str, pa.Table], facts: Facts, given: Setting) -> P
         )
         for k, stage in enumerate(beginning(given).stages)
     )
-    held, last, late = (
-        get_arrivals(tables, name, given.schema, exactly(given.arrow)) for name in ("held", "last", "late")
-    )
+    held, last = (get_arrivals(tables, name, given.schema, exactly(given.arrow)) for name in ("held", "last"))
     require(len(last) <= 1, "several events are the last one")
     counters = facts.part("counters")
     for name, (kind, low, high) in COUNTERS.items():
         require(low <= counters.one(name, kind) <= high, f"`{name}` cannot be {counters.one(name, kind)}")
-    return Position(chain, held, last, late, frozenset(facts.texts("types")), **dict(counters.stated))
+    return Position(chain, held, last, frozenset(facts.texts("types")), **dict(counters.stated))
 
 
 def _authentic(data: bytes, key: bytes | None) -> bytes:
