@@ -19,7 +19,7 @@ from rich.console import Console
 from augury.compiler import compile_program, load
 from augury.kernels import EventSetKernel
 from augury.options import Options
-from augury.plan import EventSetsPlan
+from augury.plan import EventSetsPlan, FamilyName
 from augury.runtime.shared import matches_in
 from augury.runtime.state import Kernel
 from augury.schema import EventSchema
@@ -151,7 +151,8 @@ def example_counts() -> tuple[tuple[int, int], tuple[int, int]]:
     """
     table = pa.table({"ts": range(8), "type": list("AABBABCC")})
     found = []
-    for plan, output, expected in (("linked", "COVER", 3), ("eager-nfa", "ALL", 14)):
+    cases: tuple[tuple[FamilyName, str, int], ...] = (("linked", "COVER", 3), ("eager-nfa", "ALL", 14))
+    for plan, output, expected in cases:
         text = f"PATTERN SEQ(A a, B b, C c) OUTPUT {output}"
         kernel = _kernel(text, table, Options(plan=plan, jit=False, merge=False, counters=True))
         [(batch, watermark)] = cut(table, 8).parts
@@ -226,7 +227,13 @@ def many_queries(quick: bool) -> Iterator[Figure]:
     """(003-3) Throughput of 50 to 250 queries at once: each the same pattern over other names for the types."""
     table = letters(2_000 if quick else 20_000)
     rng = np.random.default_rng(5)
-    for output, plan in (("ALL", "eager-nfa"), ("ALL", "linked"), ("COVER", "linked"), ("LATEST", "linked")):
+    ways: tuple[tuple[str, FamilyName], ...] = (
+        ("ALL", "eager-nfa"),
+        ("ALL", "linked"),
+        ("COVER", "linked"),
+        ("LATEST", "linked"),
+    )
+    for output, plan in ways:
         options = Options(jit=True, plan=plan, merge=False, max_matches=10**9)
         kernel = _kernel(_sequence("ABC", "", 50, output), table, options)
         for queries in (50,) if quick else (50, 150, 250):

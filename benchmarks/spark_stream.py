@@ -97,7 +97,7 @@ def stream(spark: SparkSession, workload: Workload, rows: int, batches: int) -> 
     events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", augury.AuguryWarning)
-        found = augury.spark.match(events, workload.query, watermark=f"{DELAY} microseconds", buckets=workload.buckets)
+        found = augury.spark.match(events, workload.query, lateness=f"{DELAY} microseconds", buckets=workload.buckets)
     query = (
         found.writeStream.option("checkpointLocation", str(out / "checkpoint"))
         .trigger(availableNow=True)

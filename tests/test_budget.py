@@ -24,6 +24,7 @@ from augury import Matcher
 from augury.budget import STOP, Budget, default_memory, memory_size, seconds, size_text, within
 from augury.errors import AuguryError, BudgetExceeded, HostError, TooManyMatches
 from augury.options import Options
+from augury.plan import FamilyName
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.int64())])
 
@@ -134,7 +135,7 @@ EXPLOSIONS = {
 
 
 @pytest.mark.parametrize("plan", EXPLOSIONS)
-def test_memory_ends_with_an_error_on_every_plan(plan: str) -> None:
+def test_memory_ends_with_an_error_on_every_plan(plan: FamilyName) -> None:
     types = MANY if plan != "event-sets" else "A" * 3000
     query = EXPLOSIONS[plan] if plan != "event-sets" else "AND(A a, A b, A c, A+ d[]) WHERE skip_till_next_match {}"
     limit = 300_000 if plan != "reference" else 20_000_000
@@ -204,7 +205,7 @@ def test_a_real_memory_error_has_a_code() -> None:
 
 
 @pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked", "reference"])
-def test_max_matches_on_every_plan(plan: str) -> None:
+def test_max_matches_on_every_plan(plan: FamilyName) -> None:
     with pytest.raises(TooManyMatches, match="max_matches=50 is reached: there are more than 50 matches") as raised:
         augury.match(events("A" * 10 + "B" * 10), "SEQ(A a, B b)", plan=plan, jit=False, max_matches=50)
     assert raised.value.code == "A567"
@@ -219,7 +220,7 @@ def test_max_matches_on_every_plan(plan: str) -> None:
         ("reference", "SEQ(A+ a[], B b)"),
     ],
 )
-def test_max_partial_matches_on_every_plan(plan: str, query: str) -> None:
+def test_max_partial_matches_on_every_plan(plan: FamilyName, query: str) -> None:
     order = ["a", "b", "c", "d"] if plan == "lazy-chain" else None
     matcher = Matcher(query, COLUMNS, plan=plan, order=order, jit=False, merge=False, max_partial_matches=20)
     with pytest.raises(TooManyMatches, match="max_partial_matches=20 is reached: more than 20 ") as raised:
@@ -272,7 +273,7 @@ FRUITLESS = {
 
 @pytest.mark.parametrize("plan", ["lazy-chain", "linked", "eager-nfa", "reference"])
 @pytest.mark.parametrize("jit", [False, True])
-def test_a_timeout_ends_a_query_on_every_plan(plan: str, jit: bool) -> None:
+def test_a_timeout_ends_a_query_on_every_plan(plan: FamilyName, jit: bool) -> None:
     limits: dict[str, Any] = {"max_matches": 10**9, "max_partial_matches": 10**9, "max_memory": "4 GB"}
     types = "A" * 300 + "B" if plan == "eager-nfa" else "A" * 45
     with pytest.raises(BudgetExceeded, match=r"timeout=0\.7 s is over") as raised:
@@ -390,7 +391,7 @@ INTERRUPTED = """
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C there")
 @pytest.mark.parametrize("plan", ["lazy-chain", "linked"])
-def test_ctrl_c_in_a_kernel(plan: str, tmp_path: Path) -> None:
+def test_ctrl_c_in_a_kernel(plan: FamilyName, tmp_path: Path) -> None:
     """A real signal, to a real process, in a kernel that has been compiled and that would run for hours."""
     query = FRUITLESS[plan]
     code = INTERRUPTED.format(query=query, plan=plan, warm=True, small="A", large="A" * 45, delay=1.0)

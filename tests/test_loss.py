@@ -12,6 +12,7 @@ import pytest
 import augury
 from augury import Empirical, Exponential, Gamma, HostError, LossModel, Normal, Uniform
 from augury.loss import Delay
+from augury.plan import FamilyName
 
 DELAYS: dict[str, Delay] = {
     "a": Exponential(3600.0),
@@ -73,7 +74,7 @@ def without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, None)
 
 
-def scored(delay: Delay, plan: str) -> float | None:
+def scored(delay: Delay, plan: FamilyName) -> float | None:
     """The probability of a match that lacks its middle event."""
     events = [{"ts": 0, "type": "X"}, {"ts": 5, "type": "Z"}, {"ts": 30, "type": "Y"}]
     query = "SEQ(X x, Y y, Z z) WITHIN 20 seconds THRESHOLD 0.0001"
@@ -85,7 +86,7 @@ def scored(delay: Delay, plan: str) -> float | None:
 @pytest.mark.parametrize(
     "delay, plan", [(Gamma(2.0, 3.0), "lossy"), (Normal(4.0, 1.0), "lossy"), (Uniform(0, 9), "reference")]
 )
-def test_what_needs_scipy_says_how_to_install_it(delay: Delay, plan: str) -> None:
+def test_what_needs_scipy_says_how_to_install_it(delay: Delay, plan: FamilyName) -> None:
     with pytest.raises(HostError, match=r"A518.*SciPy(?s:.*)augury\[lossy\]"):
         scored(delay, plan)
 

@@ -11,15 +11,14 @@ start  end  a            b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from augury.arguments import text as _text
-from augury.budget import within
-from augury.compiler import CompiledProgram, compile_program
 from augury.engine.loss.calibration import Calibration, Decile, calibration
 from augury.engine.results.matches import Match, Matches
+from augury.engine.sources.events import Events
 from augury.engine.sources.query_text import query_source
-from augury.engine.sources.schemas import Schema, known_columns
+from augury.engine.sources.schemas import Schema
 from augury.errors import (
     AuguryError,
     AuguryWarning,
@@ -30,26 +29,22 @@ from augury.errors import (
     UnsupportedPlan,
 )
 from augury.explain.text import STAGES as _STAGES
-from augury.explain.text import explain_program, explain_text, unknown_stage
+from augury.explain.text import explain_text, unknown_stage
 from augury.hosts.local.match import match, match_all
 from augury.hosts.local.matcher import Matcher
+from augury.hosts.local.query import Query, QueryText, compile
 from augury.hosts.local.sql import SqlResult, sql
-from augury.ir import syntax
+from augury.ir.syntax import Program
 from augury.lang import parse as _parse
 from augury.loss import Empirical, Exponential, Gamma, LossModel, Normal, Uniform
-from augury.options import make_options
+from augury.options import Lateness, MatchOptions, NegationName, StageName, TimeUnit
+from augury.plan import FamilyName, StreamStatistics
 from augury.printable import printable
 from augury.schema import EventSchema
+from augury.view.page import Page
 
 if TYPE_CHECKING:
-    import datetime as dt
-    import os
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
     from IPython.core.interactiveshell import InteractiveShell
-
-    from augury.plan import StreamStatistics
 
 __version__ = "0.1.0"
 
@@ -61,16 +56,29 @@ __all__ = [
     "Decile",
     "Empirical",
     "EventSchema",
+    "Events",
     "Exponential",
+    "FamilyName",
     "Gamma",
     "HostError",
+    "Lateness",
     "LossModel",
     "Match",
+    "MatchOptions",
     "Matcher",
     "Matches",
+    "NegationName",
     "Normal",
+    "Page",
+    "Program",
+    "Query",
     "QueryError",
+    "QueryText",
+    "Schema",
     "SqlResult",
+    "StageName",
+    "StreamStatistics",
+    "TimeUnit",
     "TooManyMatches",
     "Uniform",
     "UnsupportedPlan",
@@ -85,94 +93,22 @@ __all__ = [
 ]
 
 
-def parse(text: str | os.PathLike[str]) -> syntax.Program:
+def parse(text: QueryText) -> Program:
     """The queries of a text, or of a file given as a `Path`, as a tree; only syntax is checked."""
     return _parse(query_source(text))
 
 
-def compile(
-    query: str | os.PathLike[str],
-    schema: Schema,
-    *,
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    plan: str | None = None,
-    order: Iterable[str] | None = None,
-    negation: str | None = None,
-    statistics: Mapping[str, Any] | StreamStatistics | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    loss: LossModel | None = None,
-    max_matches: int = 1_000_000,
-    max_partial_matches: int = 5_000_000,
-    max_memory: int | str | None = None,
-    timeout: float | str | dt.timedelta | None = None,
-    jit: bool | None = None,
-    merge: bool = True,
-    counters: bool = False,
-    cache_dir: str | os.PathLike[str] | None = None,
-) -> CompiledProgram:
-    """Take a query through every stage, for events of these columns.
-
-    `schema` is an Arrow schema, an `EventSchema`, or events as `match` takes them: then the plan is the one that
-    it would choose for them.
-    """
-    known = known_columns(schema, time, type, order_by, time_unit)
-    options = make_options(
-        plan=plan,
-        order=order,
-        negation=negation,
-        statistics=statistics,
-        parameters=parameters,
-        functions=functions,
-        loss=loss,
-        max_matches=max_matches,
-        max_partial_matches=max_partial_matches,
-        max_memory=max_memory,
-        timeout=timeout,
-        jit=jit,
-        merge=merge,
-        counters=counters,
-        cache_dir=cache_dir,
-    )
-    options = options.watched()
-    assert options.budget is not None
-    with within(options.budget):
-        return compile_program(query_source(query), known.schema, options, measure=known.measure())
-
-
 def explain(
-    query: str | os.PathLike[str] | Matches,
+    query: QueryText | Matches,
     schema: Schema | None = None,
     *,
-    stage: str = "plan",
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    plan: str | None = None,
-    order: Iterable[str] | None = None,
-    negation: str | None = None,
-    statistics: Mapping[str, Any] | StreamStatistics | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    loss: LossModel | None = None,
-    max_matches: int = 1_000_000,
-    max_partial_matches: int = 5_000_000,
-    max_memory: int | str | None = None,
-    timeout: float | str | dt.timedelta | None = None,
-    jit: bool | None = None,
-    merge: bool = True,
-    counters: bool = False,
-    cache_dir: str | os.PathLike[str] | None = None,
+    stage: StageName = "plan",
+    **options: Unpack[MatchOptions],
 ) -> str:
     """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
 
-    Only the first can be told without a schema, which is what `compile` takes: Arrow's, an `EventSchema`, or events.
-    The other arguments are those of `match`. Of matches it tells how they were found: by which plan, and with
-    `counters` how many partial matches there were beside those that were expected.
+    The arguments are those of `compile`; only the syntax can be told without a schema. Of matches it tells how they
+    were found: by which plan, and with `counters` how many partial matches there were beside those that were expected.
 
     >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
     PATTERN   SEQ(A a, B b)
@@ -186,30 +122,7 @@ def explain(
         return printable(str(parse(query)))
     if schema is None or isinstance(query, Matches):
         raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema, or the events")
-    compiled = compile(
-        query,
-        schema,
-        time=time,
-        type=type,
-        order_by=order_by,
-        time_unit=time_unit,
-        plan=plan,
-        order=order,
-        negation=negation,
-        statistics=statistics,
-        parameters=parameters,
-        functions=functions,
-        loss=loss,
-        max_matches=max_matches,
-        max_partial_matches=max_partial_matches,
-        max_memory=max_memory,
-        timeout=timeout,
-        jit=jit,
-        merge=merge,
-        counters=counters,
-        cache_dir=cache_dir,
-    )
-    return explain_program(compiled, stage)
+    return compile(query, schema, **options).explain(stage)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

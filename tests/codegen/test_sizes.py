@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.plan import FamilyName
 
 COLUMNS = pa.schema(
     [("ts", pa.int64()), ("type", pa.string()), ("name", pa.string()), ("x", pa.float64()), ("k", pa.int64())]
@@ -122,7 +123,7 @@ def test_values_of_a_long_list_are_no_text() -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_what_is_promised_compiles(shape: Callable[[int], str]) -> None:
     _, n = SHAPES[shape]
-    compiled = augury.compile(shape(n), COLUMNS)
+    compiled = augury.compile(shape(n), COLUMNS).program
     assert all(query.kernel is not None for query in compiled.queries)
 
 
@@ -142,7 +143,7 @@ LISTS = (
 @pytest.mark.parametrize("word", ["IN", "NOT IN"])
 @pytest.mark.parametrize("condition", LISTS)
 @pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain"])
-def test_sets_agree_with_the_reference(plan: str, condition: str, word: str) -> None:
+def test_sets_agree_with_the_reference(plan: FamilyName, condition: str, word: str) -> None:
     n = 40
     events = pa.table(
         {

@@ -14,6 +14,7 @@ from augury import Exponential, LossModel
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import constant, heading, origin, remark
 from augury.ir.predicate import Compare, Literal, Ref, conjunct
+from augury.plan import FamilyName
 from augury.runtime.identifiers import identifier
 from augury.schema import STRING
 from augury.source import Source, Span
@@ -48,7 +49,7 @@ def events(**names: str) -> pa.Table:
     return pa.table({names.get(name, name): values for name, values in rows.items()})
 
 
-def agrees(query: str, table: pa.Table, plan: str, **options: Any) -> int:
+def agrees(query: str, table: pa.Table, plan: FamilyName, **options: Any) -> int:
     """The number of matches, which are those of the reference."""
     found = augury.match(table, query, time="ts", plan=plan, jit=False, **options).to_arrow()
     assert found.equals(augury.match(table, query, time="ts", plan="reference", **options).to_arrow())
@@ -70,7 +71,7 @@ def test_a_parameter_is_not_run(indent: int) -> None:
 
 @pytest.mark.parametrize("line_break", BREAKS)
 @pytest.mark.parametrize("plan", PLANS)
-def test_a_literal_is_not_run(plan: str, line_break: str) -> None:
+def test_a_literal_is_not_run(plan: FamilyName, line_break: str) -> None:
     strategy = "skip_till_next_match" if plan == "eager-nfa" else "skip_till_any_match"
     for indent in INDENTS:
         text = payload(indent, line_break)
@@ -82,7 +83,7 @@ def test_a_literal_is_not_run(plan: str, line_break: str) -> None:
 
 @pytest.mark.parametrize("plan", [*PLANS, "event-sets"])
 @pytest.mark.parametrize("indent", INDENTS)
-def test_the_name_of_a_column_is_not_run(plan: str, indent: int) -> None:
+def test_the_name_of_a_column_is_not_run(plan: FamilyName, indent: int) -> None:
     # It stands in no query, but `[name]` and RETURN may be about a column beside it.
     column = f"n ' \" {CODE}"
     table = events(name=column).append_column(payload(indent), pa.array(range(8)))
@@ -94,7 +95,7 @@ def test_the_name_of_a_column_is_not_run(plan: str, indent: int) -> None:
 
 
 @pytest.mark.parametrize("plan", [*PLANS, "event-sets"])
-def test_a_type_is_not_run(plan: str) -> None:
+def test_a_type_is_not_run(plan: FamilyName) -> None:
     name = f'"""{CODE}'
     table = events()
     types = pa.array([name if t == "A" else t for t in table["type"].to_pylist()])
@@ -118,7 +119,7 @@ def test_a_key_of_a_lossy_query_is_not_run() -> None:
 @pytest.mark.parametrize(
     "name", ["low-speed", "a.b", "é", "def", "i", "nums", "e_a", "v1_b", "q", "P0", "c0", "'", "#", "\\"]
 )
-def test_variables_of_any_name(plan: str, name: str) -> None:
+def test_variables_of_any_name(plan: FamilyName, name: str) -> None:
     strategy = "skip_till_any_match" if plan in ("lazy-chain", "lazy-tree", "linked") else "skip_till_next_match"
     output = "COVER" if plan == "linked" else "ALL"
     v, other = f"`{name}`", f"`{name}2`"

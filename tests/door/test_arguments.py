@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import augury
-from augury import AuguryError, EventSchema, HostError, LossModel, Matcher
+from augury import AuguryError, EventSchema, HostError, LossModel, Matcher, MatchOptions
 
 EVENTS = [{"ts": i, "type": "AB"[i % 2], "x": i} for i in range(6)]
 COLUMNS = pa.Table.from_pylist(EVENTS).schema
@@ -64,7 +64,7 @@ VALUES: dict[str, Callable[[], Any]] = {
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "match": (augury.match, {"events": EVENTS, "query": QUERY}),
-    "match_all": (augury.match_all, {"events": EVENTS, "query": QUERY}),
+    "match_all": (augury.match_all, {"events": EVENTS, "queries": {"q": QUERY}}),
     "compile": (augury.compile, {"query": QUERY, "schema": COLUMNS}),
     "explain": (augury.explain, {"query": QUERY, "schema": COLUMNS}),
     "parse": (augury.parse, {"text": QUERY}),
@@ -82,9 +82,16 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "rate": (lambda rate: augury.match(EVENTS, QUERY, statistics={"rates": {"A": rate}}), {}),
 }
 
-ARGUMENTS = [
-    (name, argument) for name, (function, _) in FUNCTIONS.items() for argument in inspect.signature(function).parameters
-]
+
+def arguments_of(function: Callable[..., Any]) -> list[str]:
+    """The names of all arguments, every option among them."""
+    found: list[str] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        found += MatchOptions.__annotations__ if parameter.kind is inspect.Parameter.VAR_KEYWORD else [name]
+    return found
+
+
+ARGUMENTS = [(name, argument) for name, (function, _) in FUNCTIONS.items() for argument in arguments_of(function)]
 
 
 @pytest.mark.parametrize("name, argument", ARGUMENTS)
@@ -94,7 +101,7 @@ def test_a_value_of_any_kind_works_or_is_an_error_with_a_code(
     # A relative path that happens to be a good cache is made here.
     monkeypatch.chdir(tmp_path)
     function, given = FUNCTIONS[name]
-    plain = {"jit": False} if "jit" in inspect.signature(function).parameters and argument != "jit" else {}
+    plain = {"jit": False} if "jit" in arguments_of(function) and argument != "jit" else {}
     for kind, value in VALUES.items():
         raised = error_of(lambda: function(**{**plain, **given, argument: value()}))  # noqa: B023
         if raised is not None:

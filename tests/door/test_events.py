@@ -85,7 +85,7 @@ def test_whatever_has_columns_serves_as_a_schema(tmp_path: Path) -> None:
     for given in schemas(tmp_path):
         assert "plan" in augury.explain(QUERY, given)
     for given in schemas(tmp_path):
-        assert augury.compile(QUERY, given).last.bound.schema.names == ("ts", "type", "x")
+        assert augury.compile(QUERY, given).program.last.bound.schema.names == ("ts", "type", "x")
     for given in schemas(tmp_path):
         assert len(Matcher(QUERY, given, jit=False).feed(ROWS)) == 1
 
@@ -101,12 +101,12 @@ def test_the_plan_for_events_is_the_one_that_match_chooses() -> None:
     query = "SEQ(A a, B b) WHERE a.x < b.x WITHIN 1 minute"
     matches = augury.match(events, query, jit=False)
     assert matches.compiled is not None
-    assert augury.compile(query, events).last.choice.plan == matches.compiled.choice.plan
+    assert augury.compile(query, events).program.last.choice.plan == matches.compiled.choice.plan
 
 
 def test_times_as_text_are_parsed_in_a_frame_that_serves_as_a_schema() -> None:
     frame = pd.DataFrame({"ts": ["2026-01-01T10:00:00"], "type": ["A"]})
-    assert augury.compile(QUERY, frame).last.bound.schema.time_unit == "us"
+    assert augury.compile(QUERY, frame).program.last.bound.schema.time_unit == "us"
 
 
 # -- pandas ------------------------------------------------------------------------------------------------------------
@@ -202,27 +202,27 @@ def test_unusual_events_are_read(name: str) -> None:
 # -- times and durations -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delay", ["10 minutes", "600 s", dt.timedelta(minutes=10), np.timedelta64(10, "m"), 600])
-def test_a_delay_in_every_form(delay: Any) -> None:
-    stream = Matcher(QUERY, pa.schema([("ts", pa.int64()), ("type", pa.string())]), delay=delay, jit=False)
+@pytest.mark.parametrize("lateness", ["10 minutes", "600 s", dt.timedelta(minutes=10), np.timedelta64(10, "m"), 600])
+def test_a_delay_in_every_form(lateness: Any) -> None:
+    stream = Matcher(QUERY, pa.schema([("ts", pa.int64()), ("type", pa.string())]), lateness=lateness, jit=False)
     assert len(stream.feed([{"ts": 0, "type": "A"}, {"ts": 1, "type": "B"}])) == 0
     assert len(stream.feed([{"ts": 601, "type": "C"}])) == 0
     assert len(stream.feed([{"ts": 602, "type": "C"}])) == 1
 
 
 @pytest.mark.parametrize(
-    "delay", ["soon", "-1 second", "", "10 moons", dt.timedelta(-1), -1, 1.5, np.timedelta64("NaT")]
+    "lateness", ["soon", "-1 second", "", "10 moons", dt.timedelta(-1), -1, 1.5, np.timedelta64("NaT")]
 )
-def test_what_is_no_delay_is_refused(delay: Any) -> None:
-    with pytest.raises(HostError, match=r"^error\[A525\]: delay is a duration or a whole number of ticks"):
-        Matcher(QUERY, pa.schema([("ts", pa.int64())]), type=None, delay=delay)
+def test_what_is_no_delay_is_refused(lateness: Any) -> None:
+    with pytest.raises(HostError, match=r"^error\[A525\]: lateness is a duration or a whole number of ticks"):
+        Matcher(QUERY, pa.schema([("ts", pa.int64())]), type=None, lateness=lateness)
 
 
 @pytest.mark.parametrize(
     "watermark", ["2026-01-01T12:00:00", dt.datetime(2026, 1, 1, 12), np.datetime64("2026-01-01T12:00"), TIMES[0]]
 )
 def test_a_watermark_in_every_form(watermark: Any) -> None:
-    stream = Matcher(QUERY, pa.schema([("ts", pa.timestamp("us")), ("type", pa.string())]), delay="1 day", jit=False)
+    stream = Matcher(QUERY, pa.schema([("ts", pa.timestamp("us")), ("type", pa.string())]), lateness="1 day", jit=False)
     stream.feed([{"ts": "2026-01-01T09:00:00", "type": "A"}, {"ts": "2026-01-01T09:30:00", "type": "B"}])
     assert len(stream.advance(watermark)) == 1
 

@@ -9,6 +9,7 @@ import pytest
 
 import augury
 from augury import HostError, Matcher
+from augury.plan import FamilyName
 
 EVENTS: list[dict[str, Any]] = [
     {"ts": 1, "type": "A", "x": 2, "name": "p"},
@@ -46,7 +47,7 @@ PLANS = ["reference", "eager-nfa", "lazy-chain", "linked"]
         ("ratio(a.x, b.x) > 0", ["`ratio` raised ValueError: no ratio", "ratio(2, 0)"]),
     ],
 )
-def test_every_plan_tells(plan: str, condition: str, words: list[str]) -> None:
+def test_every_plan_tells(plan: FamilyName, condition: str, words: list[str]) -> None:
     query = f"SEQ(A a, B b) WHERE {condition} WITHIN 1 minute"
     stream = Matcher(query, EVENTS, plan=plan, functions=FUNCTIONS, jit=False)
     calls: list[Callable[[], object]] = [

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import augury
 from augury.engine.cut.by_key import shared_key
-from augury.engine.job import Job, Roles, job_of
+from augury.engine.job import Job, job_of
 from augury.engine.state import bucket as buckets
 from augury.engine.state import event_segments as segments
 from augury.engine.state.bucket import Bucket, advance, new_bucket
 from augury.engine.state.bucket_cache import put, take
 from augury.engine.state.checkpoint import load_bucket, read_head, save_bucket
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.runtime.state import FOREVER, LONG_AGO
 from augury.source import Source
 from augury.testing.queries import queries

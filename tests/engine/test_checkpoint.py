@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import augury
-from augury.engine.job import Job, Roles, job_of
+from augury.engine.job import Job, job_of
 from augury.engine.state.bucket import Bucket, advance, new_bucket
 from augury.engine.state.checkpoint import check_header, header, load_bucket, read_head, save_bucket
 from augury.errors import HostError
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.runtime.shared import enumerated
 from augury.source import Source
 from augury.testing.tables import parse_stream

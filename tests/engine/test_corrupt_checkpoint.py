@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from augury.engine.exchange.blobs import from_blob, to_blob
-from augury.engine.job import Job, Roles, job_of
+from augury.engine.job import Job, job_of
 from augury.engine.state.bucket import advance, new_bucket
 from augury.engine.state.checkpoint import FAMILY, SavedBucket, header, load_bucket, read_head, save_bucket
 from augury.engine.state.compression import compress, decompress
 from augury.errors import AuguryError, HostError
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.runtime.state import RunState
 from augury.source import Source
 from augury.testing.tables import parse_stream

@@ -12,11 +12,12 @@ import pytest
 import augury
 from augury import Empirical, Exponential, HostError, LossModel, Uniform
 from augury.engine.loss.fitting import histogram
+from augury.plan import FamilyName
 from benchmarks.supply_chain import QUERY, supply_chain
 
 XYZ = "SEQ(X x, Y y, Z z) WITHIN 20 seconds THRESHOLD 0.2"
 EVEN = LossModel(0.5, {"x": 0}, {"y": Uniform(0, 10)})
-PLANS = ("reference", "lossy")
+PLANS: tuple[FamilyName, ...] = ("reference", "lossy")
 
 # Streams with a type missing are what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore:no event is of type")
@@ -27,7 +28,7 @@ def events(*rows: tuple[int, str]) -> pa.Table:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_a_match_tells_what_is_missing(plan: str) -> None:
+def test_a_match_tells_what_is_missing(plan: FamilyName) -> None:
     found = augury.match(events((0, "X"), (5, "Z")), XYZ, loss=EVEN, plan=plan)
     (match,) = found
     assert (match.missing, match.rows, match.events["y"]) == (["y"], {"x": 0, "y": None, "z": 1}, None)
@@ -118,20 +119,20 @@ class Early:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_a_delay_that_can_be_negative(plan: str) -> None:
+def test_a_delay_that_can_be_negative(plan: FamilyName) -> None:
     model = LossModel(0.5, {"x": 0}, {"y": Early()})
     with pytest.raises(HostError, match="A555"):
         augury.match(events((0, "X"), (5, "Z")), XYZ, loss=model, plan=plan)
 
 
 @pytest.mark.parametrize("plan", [None, "reference", "lossy"])
-def test_no_delay_at_all(plan: str | None) -> None:
+def test_no_delay_at_all(plan: FamilyName | None) -> None:
     with pytest.raises(HostError, match="A551"):
         augury.match(events((0, "X"), (5, "Z")), XYZ, loss=LossModel(0.5), plan=plan)
 
 
 @pytest.mark.parametrize("plan", [None, "reference"])
-def test_no_model_at_all(plan: str | None) -> None:
+def test_no_model_at_all(plan: FamilyName | None) -> None:
     with pytest.raises(HostError, match="A550"):
         augury.match(events((0, "X"), (5, "Z")), XYZ, plan=plan)
 

@@ -13,6 +13,7 @@ import pytest
 
 import augury
 from augury import Match, Matches
+from augury.plan import FamilyName
 
 EVENTS = pa.table(
     {
@@ -218,7 +219,7 @@ def test_some_of_the_matches(compressed: bool) -> None:
 
 
 @pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked"])
-def test_every_match_is_as_likely_as_any_other(plan: str) -> None:
+def test_every_match_is_as_likely_as_any_other(plan: FamilyName) -> None:
     events = [{"ts": k, "type": t} for k, t in enumerate("AABACBC")]
     matches = augury.match(events, "SEQ(A a, B b, C c)", compressed=True, plan=plan, jit=False)
     everything = [tuple(m.rows.values()) for m in matches]

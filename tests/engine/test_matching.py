@@ -14,10 +14,10 @@ from augury.engine import matching
 from augury.engine.exchange.blobs import ARRIVAL
 from augury.engine.exchange.codes import with_codes
 from augury.engine.group import Group, groups, one_group
-from augury.engine.job import Job, Roles, job_of
+from augury.engine.job import Job, job_of
 from augury.engine.matching import matches_of, shared_out
 from augury.engine.merging import by_time, in_steps, ticks_of
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 from tests.engine.streams import QUERIES, local_rows, stream, table_rows
 

@@ -12,12 +12,12 @@ import pytest
 
 from augury.engine.cut.by_time import TimeChunk
 from augury.engine.group import Group, one_group
-from augury.engine.job import Roles, job_of
+from augury.engine.job import job_of
 from augury.engine.scan.arrow_filter import read_filter
 from augury.engine.scan.needed import Relevant
 from augury.engine.scan.parquet import CannotSplit, read_footers
 from augury.engine.scan.tasks import ScanAndMatch, ScanPlan, plan_scan
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 from tests.engine.streams import QUERIES, local_rows, stream, table_rows
 

@@ -16,9 +16,9 @@ from augury.engine.exchange.blobs import from_blob
 from augury.engine.exchange.shuffle import MatchTask, PackTask
 from augury.engine.group import one_group
 from augury.engine.host import THIS_PROCESS
-from augury.engine.job import Roles, job_of
+from augury.engine.job import job_of
 from augury.engine.merging import in_steps, ticks_of
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.schema import EventSchema
 from augury.source import Source
 from tests.engine.streams import BY_SKEWED_KEY, local_rows, skewed, stream, table_rows

@@ -14,9 +14,9 @@ import augury
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.codes import with_codes
 from augury.engine.group import Group, one_group
-from augury.engine.job import Roles, job_of
+from augury.engine.job import job_of
 from augury.engine.skipping import possible
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 
 SKIPPED = [

@@ -22,7 +22,7 @@ def sorted_events(table: pa.Table) -> Arrivals:
 
 
 def bound(text: str, table: pa.Table, **functions: object) -> BoundQuery:
-    return augury.compile(f"PATTERN {text}", table.schema, functions=functions).last.rewritten  # type: ignore[arg-type]
+    return augury.compile(f"PATTERN {text}", table.schema, functions=functions).program.last.rewritten  # type: ignore[arg-type]
 
 
 def measured(text: str, table: pa.Table) -> StreamStatistics:
@@ -182,13 +182,13 @@ def test_streams_without_anything_to_measure() -> None:
     assert absent.rates["z"] == pytest.approx(0.5 / 4999)
     assert absent.selectivities == {}
     untyped = TABLE.drop_columns(["type"])
-    query = augury.compile("PATTERN SEQ(a, b) WHERE a.x < b.x", untyped.schema).last.rewritten
+    query = augury.compile("PATTERN SEQ(a, b) WHERE a.x < b.x", untyped.schema).program.last.rewritten
     assert measure(sorted_events(untyped), query).selectivities["a.x < b.x"] == pytest.approx(0.5, abs=0.1)
 
 
 def test_columns_that_only_derived_events_have_are_left_to_assumptions() -> None:
     program = "PATTERN SEQ(A a, B b) RETURN a.x AS top INTO T; PATTERN SEQ(T t, A c) WHERE t.top < c.x WITHIN 1 minute"
-    last = augury.compile(program, TABLE.schema).last.rewritten
+    last = augury.compile(program, TABLE.schema).program.last.rewritten
     assert measure(sorted_events(TABLE), last).selectivities == {}
 
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import augury
 from augury.engine.cut.by_time import CutEvery, copies
 from augury.engine.group import Group, groups, one_group
-from augury.engine.job import Roles, job_of
+from augury.engine.job import job_of
 from augury.engine.state import bucket_cache
 from augury.engine.state.checkpoint import SavedBucket
 from augury.engine.stream import BucketedStream, LateEvents, MatchedRows
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams

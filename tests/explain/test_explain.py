@@ -13,7 +13,8 @@ from augury import HostError
 from augury.compiler import load
 from augury.explain.text import STAGES, explain_text
 from augury.kernels import EagerKernel
-from augury.options import Options
+from augury.options import Options, StageName
+from augury.plan import FamilyName
 
 COLUMNS = pa.schema([("ts", pa.timestamp("ms")), ("type", pa.string()), ("tag", pa.string()), ("price", pa.float64())])
 QUERY = """
@@ -160,9 +161,9 @@ KERNEL = "The reference evaluator interprets the query: there is no generated co
     "stage, golden",
     [("syntax", SYNTAX), ("bound", BOUND), ("plan", PLAN)],
 )
-def test_golden(stage: str, golden: str) -> None:
+def test_golden(stage: StageName, golden: str) -> None:
     assert augury.explain(QUERY, COLUMNS, stage=stage) == golden
-    (compiled,) = augury.compile(QUERY, COLUMNS).queries
+    (compiled,) = augury.compile(QUERY, COLUMNS).program.queries
     assert explain_text(compiled, stage) == golden
 
 
@@ -197,7 +198,7 @@ def test_lines_of_an_automaton(query: str, line: str) -> None:
 
 
 @pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain"])
-def test_registered_functions_over_several_events_are_part_of_the_kernel(plan: str) -> None:
+def test_registered_functions_over_several_events_are_part_of_the_kernel(plan: FamilyName) -> None:
     def closer(x: float, y: float) -> bool:
         return abs(x - y) < 1
 
@@ -215,7 +216,7 @@ def test_interpreted_queries_have_no_kernel() -> None:
 
 
 def test_the_kernel_is_the_code_that_runs() -> None:
-    (compiled,) = augury.compile(QUERY, COLUMNS, counters=True).queries
+    (compiled,) = augury.compile(QUERY, COLUMNS, counters=True).program.queries
     text = augury.explain(QUERY, COLUMNS, stage="kernel", counters=True)
     kernel = load(compiled, Options(counters=True))
     assert isinstance(kernel, EagerKernel)
@@ -232,8 +233,8 @@ def test_the_text_of_every_stage_can_be_read_again() -> None:
     for stage in ("bound", "rewritten"):
         text = augury.explain(QUERY, COLUMNS, stage=stage).split("\n\n")[0]
         assert (
-            augury.compile(text, COLUMNS).last.rewritten.variables
-            == augury.compile(QUERY, COLUMNS).last.bound.variables
+            augury.compile(text, COLUMNS).program.last.rewritten.variables
+            == augury.compile(QUERY, COLUMNS).program.last.bound.variables
         )
 
 
@@ -257,9 +258,9 @@ def test_default_stage_and_errors() -> None:
     with pytest.raises(HostError, match="depends on the columns of the events"):
         augury.explain(QUERY)
     with pytest.raises(HostError, match="there is no stage `fast`") as raised:
-        augury.explain(QUERY, stage="fast")
+        augury.explain(QUERY, stage="fast")  # type: ignore[arg-type]
     assert all(f"`{stage}`" in raised.value.help for stage in STAGES)
-    (compiled,) = augury.compile(QUERY, COLUMNS).queries
+    (compiled,) = augury.compile(QUERY, COLUMNS).program.queries
     with pytest.raises(HostError, match="there is no stage"):
         explain_text(compiled, "fast")
 

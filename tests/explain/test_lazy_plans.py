@@ -32,7 +32,7 @@ GIVEN = StreamStatistics(
 
 def planned(text: str, hints: Hints, *, family: str | None = None, live: bool = False) -> CompiledQuery:
     """The query with the plan that is chosen for it, or that of one family."""
-    c = augury.compile(f"PATTERN {text}", COLUMNS, plan="reference").last
+    c = augury.compile(f"PATTERN {text}", COLUMNS, plan="reference").program.last
     choice = choose(c.rewritten, FAMILIES, family, replace(hints, live=live))
     return replace(c, choice=choice, kernel=emit(choice.plan, Options()))
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from augury import Exponential, LossModel, Matcher
 from augury.errors import AuguryWarning
+from augury.plan import FamilyName
 
 SCHEMA = pa.schema(
     [
@@ -48,14 +49,14 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(f"PATTERN SEQ(A a, B b, C c) WHERE {NEXT} {{ [k] AND a.k <= c.k }} WITHIN 9 events"),
         Case(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {ANY} {{ sum(b[].v) < 200 AND a.v != c.v }} OUTPUT COUNT", {}, 24),
         Case("PATTERN SEQ(A a, B b) WHERE strict_contiguity { [k] } WITHIN 5 events"),
-        Case(f"PATTERN SEQ(A a, B b, C c) WHERE {ANY} {{ corr(a.h, c.h) > 0.1 }} WITHIN 12 seconds", {"delay": 2}),
+        Case(f"PATTERN SEQ(A a, B b, C c) WHERE {ANY} {{ corr(a.h, c.h) > 0.1 }} WITHIN 12 seconds", {"lateness": 2}),
     ),
     "lazy-chain": (
         Case(f"PATTERN SEQ(A a, B b, C c) WHERE {ANY} {{ [k] AND a.v < c.v }} WITHIN 16 seconds"),
         Case(f"PATTERN SEQ(A a, B b, NOT(D d)) WHERE {ANY} {{ a.k < b.k }} WITHIN 8 seconds OUTPUT NONOVERLAP"),
         Case(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {ANY} {{ [k] }} WITHIN 12 seconds"),
         Case(f"PATTERN SEQ(A a, B b) WHERE {ANY} {{ [k] }} WITHIN 9 events OUTPUT LATEST"),
-        Case(f"PATTERN SEQ(A a, C c) WHERE {ANY} {{ corr(a.h, c.h) > 0.1 }} WITHIN 12 seconds", {"delay": 2}),
+        Case(f"PATTERN SEQ(A a, C c) WHERE {ANY} {{ corr(a.h, c.h) > 0.1 }} WITHIN 12 seconds", {"lateness": 2}),
     ),
     "lazy-tree": (
         Case(f"PATTERN SEQ(A a, B b, C c) WHERE {ANY} {{ a.v < c.v AND b.x > 0.2 }} WITHIN 16 seconds"),
@@ -83,7 +84,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "reference": (
         Case(f"PATTERN SEQ(A a, B b) WHERE {ANY} {{ [k] }} WITHIN 8 seconds OUTPUT NONOVERLAP", {}, 16, 8),
-        Case(f"PATTERN SEQ(A a, B+ b[]) WHERE {NEXT} {{ a.v < b[i].v }} WITHIN 8 seconds", {"delay": 2}, 16, 8),
+        Case(f"PATTERN SEQ(A a, B+ b[]) WHERE {NEXT} {{ a.v < b[i].v }} WITHIN 8 seconds", {"lateness": 2}, 16, 8),
     ),
 }
 """Plans with their cases; a case is saved in the middle of its stream, where there is most to save."""
@@ -108,7 +109,7 @@ def events(first: int, count: int) -> list[dict[str, Any]]:
 
 
 @cache
-def saved(plan: str, number: int, jit: bool = False) -> bytes:
+def saved(plan: FamilyName, number: int, jit: bool = False) -> bytes:
     """The snapshot of a case."""
     case = CASES[plan][number]
     stream = Matcher(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import augury
+from augury.plan import FamilyName
 from augury.runtime.dictionary import distinct
 
 EVENTS = pa.table(
@@ -52,7 +53,7 @@ FORMS: dict[str, Callable[[pa.ChunkedArray], pa.ChunkedArray]] = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("plan", [None, "reference"])
 @pytest.mark.parametrize("query", QUERIES)
-def test_encoded_strings_have_the_same_matches(query: str, plan: str | None, form: str) -> None:
+def test_encoded_strings_have_the_same_matches(query: str, plan: FamilyName | None, form: str) -> None:
     encoded = EVENTS
     for name in ("type", "k", "s"):
         encoded = encoded.set_column(EVENTS.column_names.index(name), name, FORMS[form](EVENTS[name]))

@@ -13,8 +13,10 @@ import pytest
 
 import augury
 from augury import AuguryWarning, Exponential, HostError, LossModel, QueryError, TooManyMatches, UnsupportedPlan
-from augury.hosts.local import match as local
-from augury.options import make_options
+from augury.engine.sources.schemas import event_schema, table_columns
+from augury.hosts.local.query import run
+from augury.options import Roles, make_options
+from augury.plan import FamilyName
 from augury.source import Source
 
 
@@ -89,7 +91,8 @@ def test_no_events_at_all_only_check_the_syntax() -> None:
     matches = augury.match([], "PATTERN SEQ(A a, B b) WHERE a.whatever > 3")
     assert (len(matches), list(matches), matches.to_pylist(), repr(matches)) == (0, [], [], "0 matches")
     assert matches.to_arrow().column_names == ["start", "end"]
-    assert len(augury.match_all([], "PATTERN A a; PATTERN B b")) == 2
+    found = augury.match_all([], {"a": "PATTERN A a", "b": "PATTERN B b"})
+    assert {name: len(matches) for name, matches in found.items()} == {"a": 0, "b": 0}
     with pytest.raises(QueryError):
         augury.match([], "PATTERN SEQ(")
 
@@ -142,7 +145,7 @@ def test_plans_by_name() -> None:
     with pytest.raises(UnsupportedPlan, match="plan `lazy-chain` cannot run this query: strict_contiguity selects"):
         augury.match(stream("a1"), "PATTERN A a WHERE strict_contiguity {}", plan="lazy-chain")
     with pytest.raises(UnsupportedPlan, match="there is no plan `fast`"):
-        augury.match(stream("a1"), "PATTERN A a", plan="fast")
+        augury.match(stream("a1"), "PATTERN A a", plan="fast")  # type: ignore[arg-type]
 
 
 def test_parameters_and_functions() -> None:
@@ -202,7 +205,7 @@ def test_a_function_that_breaks_its_annotation(query: str, annotation: Any, valu
 
 
 @pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked", "reference"])
-def test_a_registered_function_is_called_for_events_of_the_types_that_are_asked_for_it(plan: str) -> None:
+def test_a_registered_function_is_called_for_events_of_the_types_that_are_asked_for_it(plan: FamilyName) -> None:
     def inverse(x: float) -> float:
         return 1 / x
 
@@ -264,9 +267,9 @@ def test_a_reader_that_fails() -> None:
 def test_parse_and_compile() -> None:
     assert str(augury.parse("pattern a; pattern b")) == "PATTERN   a;\n\nPATTERN   b"
     compiled = augury.compile("PATTERN A a", pa.schema([("at", pa.int64()), ("type", pa.string())]), time="at")
-    assert compiled.last.bound.schema.time == "at"
-    again = augury.compile("PATTERN A a", compiled.last.bound.schema)
-    assert again.last.bound.pattern == compiled.last.bound.pattern
+    assert compiled.program.last.bound.schema.time == "at"
+    again = augury.compile("PATTERN A a", compiled.program.last.bound.schema)
+    assert again.program.last.bound.pattern == compiled.program.last.bound.pattern
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
@@ -278,7 +281,8 @@ PATTERN SEQ(Rise r, C c) WHERE c.x > r.gain WITHIN 1 minute RETURN r.gain AS gai
 
 
 def test_matches_of_one_query_are_events_of_the_next() -> None:
-    rises, falls = augury.match_all(stream("a1 b2 b4 c5 c30"), RISE_THEN_FALL)
+    events = stream("a1 b2 b4 c5 c30")
+    rises, falls = augury.compile(RISE_THEN_FALL, events).match_each(events)
     assert rises.to_pylist() == [
         {"start": 1, "end": 2, "first": 10, "gain": 10},
         {"start": 1, "end": 4, "first": 10, "gain": 30},
@@ -304,7 +308,7 @@ def test_derived_types_may_be_chained() -> None:
         "PATTERN SEQ(D d, C c) WITHIN 9 seconds RETURN d.v AS w INTO E; "
         "PATTERN SEQ(E e, A a) WITHIN 9 seconds RETURN e.w AS w, a.x AS x"
     )
-    last = augury.match_all(stream("a1 b2 c3 a4"), program)[-1]
+    last = augury.match(stream("a1 b2 c3 a4"), program)
     assert last.to_pylist() == [{"start": 3, "end": 4, "w": 10, "x": 40}]
 
 
@@ -344,9 +348,10 @@ def test_into_needs_a_type_column() -> None:
 def test_slices_for_the_progress_bar_change_nothing(query: str) -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"{'abacab'[i % 6]}{i}" for i in range(60))))
     options = make_options(max_matches=1000)
-    whole = local.run(table, Source(query), options)
+    known = table_columns(table, event_schema(table.schema, Roles()))
+    whole = run(known, Source(query), options)
     told: list[tuple[int, int]] = []
-    sliced = local.run(table, Source(query), options, progress=lambda done, total: told.append((done, total)), every=7)
+    sliced = run(known, Source(query), options, progress=lambda done, total: told.append((done, total)), every=7)
     assert told[0] == (7, 60)
     assert told[-1] == (60, 60)
     assert [len(m) for m in sliced] == [len(m) for m in whole]
@@ -383,5 +388,6 @@ def test_start_and_end_are_values_of_the_time_column(times: pa.Array, expected: 
 def test_slices_together_respect_max_matches() -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"a{i}" for i in range(20))))
     options = make_options(max_matches=12)
+    known = table_columns(table, event_schema(table.schema, Roles()))
     with pytest.raises(TooManyMatches, match="more than 12 matches"):
-        local.run(table, Source("PATTERN A a WITHIN 1 second"), options, progress=lambda done, total: None, every=5)
+        run(known, Source("PATTERN A a WITHIN 1 second"), options, progress=lambda done, total: None, every=5)

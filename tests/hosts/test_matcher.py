@@ -164,9 +164,9 @@ def test_events_earlier_than_an_advanced_watermark_are_late() -> None:
     assert rows(matcher.feed(stream("b10"))) == [{"a": 0, "b": 2}]
 
 
-@pytest.mark.parametrize("delay", [3, dt.timedelta(seconds=3), dt.timedelta(seconds=2, milliseconds=1)])
-def test_a_delay_holds_events_back_and_puts_them_in_order(delay: dt.timedelta | int) -> None:
-    matcher = Matcher(PAIR, COLUMNS, delay=delay)
+@pytest.mark.parametrize("lateness", [3, dt.timedelta(seconds=3), dt.timedelta(seconds=2, milliseconds=1)])
+def test_a_delay_holds_events_back_and_puts_them_in_order(lateness: dt.timedelta | int) -> None:
+    matcher = Matcher(PAIR, COLUMNS, lateness=lateness)
     assert rows(matcher.feed(stream("b5"))) == []
     assert rows(matcher.feed(stream("a4"))) == []
     assert rows(matcher.feed(stream("c8"))) == []
@@ -179,7 +179,7 @@ def test_a_delay_holds_events_back_and_puts_them_in_order(delay: dt.timedelta | 
 
 
 def test_finish_releases_what_is_held() -> None:
-    matcher = Matcher(PAIR, COLUMNS, delay=100)
+    matcher = Matcher(PAIR, COLUMNS, lateness=100)
     matcher.feed(stream("b2 a1"))
     assert rows(matcher.finish()) == [{"a": 1, "b": 0}]
     with pytest.raises(HostError, match="A541"):
@@ -190,10 +190,10 @@ def test_finish_releases_what_is_held() -> None:
         matcher.finish()
 
 
-@pytest.mark.parametrize("delay", [-1, dt.timedelta(seconds=-1), 1.5, True])
-def test_bad_delays(delay: Any) -> None:
+@pytest.mark.parametrize("lateness", [-1, dt.timedelta(seconds=-1), 1.5, True])
+def test_bad_delays(lateness: Any) -> None:
     with pytest.raises(HostError, match="A525"):
-        Matcher(PAIR, COLUMNS, delay=delay)
+        Matcher(PAIR, COLUMNS, lateness=lateness)
 
 
 def test_watermarks_are_values_of_the_time_column() -> None:
@@ -325,7 +325,7 @@ def test_a_sufficient_delay_makes_disorder_invisible(steps: list[tuple[str, int]
     whole = sorted(map(str, augury.match(pa.Table.from_pylist(events, COLUMNS), PROGRAM).to_pylist()))
     shuffled = list(events)
     order.shuffle(shuffled)
-    matcher = Matcher(PROGRAM, COLUMNS, delay=100)
+    matcher = Matcher(PROGRAM, COLUMNS, lateness=100)
     assert everything(matcher, [[e] for e in shuffled], saved=saved) == whole
 
 
@@ -354,7 +354,7 @@ def test_a_snapshot_holds_everything_but_the_functions() -> None:
 
     functions = {"twice": twice}
     matcher = Matcher(
-        query, COLUMNS, order_by=("ts", "x"), plan="reference", parameters=parameters, functions=functions, delay=2
+        query, COLUMNS, order_by=("ts", "x"), plan="reference", parameters=parameters, functions=functions, lateness=2
     )
     matcher.feed(stream("b3 a1 a9 b2"))
     data = matcher.snapshot()

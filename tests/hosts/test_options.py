@@ -33,7 +33,8 @@ def test_the_matches_are_the_same(jit: bool | None, merge: bool, counters: bool)
     found = augury.match(EVENTS, RISING, jit=jit, merge=merge, counters=counters)
     assert found == augury.match(EVENTS, RISING, plan="reference")
     assert (found.counters is not None) == counters
-    assert augury.match_all(EVENTS, RISING, jit=jit, merge=merge, counters=counters)[0].counters == found.counters
+    again = augury.match_all(EVENTS, {"q": RISING}, jit=jit, merge=merge, counters=counters)["q"]
+    assert again.counters == found.counters
 
 
 def test_counters_tell_what_the_kernel_did() -> None:
@@ -130,7 +131,7 @@ def test_a_snapshot_keeps_what_the_planner_was_told(statistics: dict[str, Any] |
 
 @pytest.mark.parametrize("option", [{"merge": False}, {"counters": True}])
 def test_compile_and_explain_take_the_options_too(option: dict[str, bool]) -> None:
-    kernel = augury.compile(RISING, COLUMNS, jit=False, max_partial_matches=10, **option).last.kernel  # type: ignore[arg-type]
+    kernel = augury.compile(RISING, COLUMNS, jit=False, max_partial_matches=10, **option).program.last.kernel  # type: ignore[arg-type]
     assert kernel is not None
     text = augury.explain(RISING, COLUMNS, stage="kernel", **option)  # type: ignore[arg-type]
     assert kernel.source.text == text + "\n"

@@ -92,8 +92,8 @@ def changed_facts(**changed: Any) -> bytes:
     [
         {"source": ["PATTERN A a"]},
         {"source": None},
-        {"delay": -1},
-        {"delay": True},
+        {"lateness": -1},
+        {"lateness": True},
         {"types": [1]},
         {"counters": {}},
         {"counters": {"next_row": 2**63}},

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import augury
 from augury.errors import HostError
 from augury.native.counting import MANY, plus, times
+from augury.plan import FamilyName
 
 INT_MAX = 2**63 - 1
 
@@ -108,7 +109,7 @@ def test_matches_of_one_event_are_added_up_over_branches() -> None:
 
 
 @pytest.mark.parametrize("plan", ["reference", "eager-nfa", "lazy-chain"])
-def test_sums_over_matches_fit_or_are_an_error(plan: str) -> None:
+def test_sums_over_matches_fit_or_are_an_error(plan: FamilyName) -> None:
     query = "SEQ(A a, B b) OUTPUT COUNT RETURN sum(a.x) AS s"
     table = pa.table({"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [2**62, 2**62 - 1, 0]})
     assert augury.match(table, query, plan=plan, jit=False).to_pylist()[0]["s"] == INT_MAX
@@ -145,7 +146,7 @@ SEQUENCE_OF_NINE = f"SEQ({', '.join(f'{t} {t.lower()}' for t in 'ABCDEFGHI')})"
     ],
 )
 def test_compressed_matches_are_counted_whatever_their_number(
-    types: str, query: str, plan: str, expected: int, jit: bool
+    types: str, query: str, plan: FamilyName, expected: int, jit: bool
 ) -> None:
     matches = augury.match(events(types), query, plan=plan, compressed=True, jit=jit)
     assert matches.count() == expected

@@ -10,6 +10,7 @@ import augury
 from augury import Exponential, LossModel
 from augury.kernels.stream import MIN_KEYS_TO_FORGET, StreamKernel
 from augury.options import Options
+from augury.plan import FamilyName
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, RunState
@@ -45,7 +46,7 @@ CASES = {
 ENDS = {"eager nonoverlap": " OUTPUT NONOVERLAP", "latest": " OUTPUT LATEST", "cover": " OUTPUT COVER"}
 
 
-def options_of(plan: str) -> Options:
+def options_of(plan: FamilyName) -> Options:
     model = LossModel(0.1, {}, {v: Exponential(30.0) for v in "ab"}) if plan == "lossy" else None
     return Options(plan=plan, jit=False, loss=model)
 

@@ -17,6 +17,7 @@ from augury.errors import HostError
 from augury.jit.tier import Tier
 from augury.native.support import support_source
 from augury.options import Options
+from augury.plan import FamilyName
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.state import FOREVER, Kernel
 from augury.schema import EventSchema
@@ -38,13 +39,13 @@ def blocks(types: str, size: int) -> pa.Table:
     )
 
 
-def kernel_of(text: str, events: pa.Table, plan: str) -> tuple[Kernel, EventSchema]:
+def kernel_of(text: str, events: pa.Table, plan: FamilyName) -> tuple[Kernel, EventSchema]:
     schema = EventSchema.from_arrow(events.schema)
     options = Options(jit=False, counters=True, plan=plan)
     return load(compile_program(Source(text), schema, options).last, options), schema
 
 
-def work(text: str, events: pa.Table, plan: str) -> tuple[tuple[object, ...], int]:
+def work(text: str, events: pa.Table, plan: FamilyName) -> tuple[tuple[object, ...], int]:
     """The totals of the one completing event, and the steps that they took."""
     kernel, schema = kernel_of(text, events, plan)
     batch = EventBatch(events, np.arange(events.num_rows), time_ticks(events, schema))

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import augury
 from augury.families import FAMILIES
 from augury.loss import LossModel
+from augury.plan import FamilyName
 from augury.testing.support import read_matrix, support_matrix, to_json, to_markdown
 from augury.testing.tables import Case, cases, describe, loss_model, parse_stream
 
@@ -30,14 +32,18 @@ def refusals(case: Case) -> Mapping[str, str]:
     return REFUSED.get(case.file, {}).get(case.query, {})
 
 
-Host = Callable[[str, pa.Table, str, LossModel | None, bool], Iterator[augury.Match]]
+Host = Callable[[str, pa.Table, FamilyName, LossModel | None, bool], Iterator[augury.Match]]
 
 
-def at_once(query: str, stream: pa.Table, plan: str, loss: LossModel | None, jit: bool) -> Iterator[augury.Match]:
+def at_once(
+    query: str, stream: pa.Table, plan: FamilyName, loss: LossModel | None, jit: bool
+) -> Iterator[augury.Match]:
     yield from augury.match(stream, query, plan=plan, loss=loss, jit=jit)
 
 
-def one_by_one(query: str, stream: pa.Table, plan: str, loss: LossModel | None, jit: bool) -> Iterator[augury.Match]:
+def one_by_one(
+    query: str, stream: pa.Table, plan: FamilyName, loss: LossModel | None, jit: bool
+) -> Iterator[augury.Match]:
     matcher = augury.Matcher(query, stream.schema, plan=plan, loss=loss, jit=jit)
     ordered = stream.sort_by("ts")
     for row in range(len(ordered)):
@@ -46,7 +52,7 @@ def one_by_one(query: str, stream: pa.Table, plan: str, loss: LossModel | None, 
 
 
 def saved_half_way(
-    query: str, stream: pa.Table, plan: str, loss: LossModel | None, jit: bool
+    query: str, stream: pa.Table, plan: FamilyName, loss: LossModel | None, jit: bool
 ) -> Iterator[augury.Match]:
     matcher = augury.Matcher(query, stream.schema, plan=plan, loss=loss, jit=jit)
     ordered = stream.sort_by("ts")
@@ -91,7 +97,7 @@ def test_the_support_matrix(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize(
     "case, plan", [(case, plan) for case in CASES for plan in FAMILIES if plan not in refusals(case)], ids=str
 )
-def test_row(case: Case, plan: str, host: str) -> None:
+def test_row(case: Case, plan: FamilyName, host: str) -> None:
     check(case, plan, host, jit=False)
 
 
@@ -100,11 +106,11 @@ def test_families_that_cannot_run_a_row_say_why(case: Case) -> None:
     schema = parse_stream(case.stream).schema
     for plan, reason in refusals(case).items():
         with pytest.raises(augury.UnsupportedPlan) as refused:
-            augury.compile(case.query, schema, plan=plan, loss=LOSS[case.file])
+            augury.compile(case.query, schema, plan=cast("FamilyName", plan), loss=LOSS[case.file])
         assert str(refused.value) == f"error[A612]: plan `{plan}` cannot run this query: {reason}"
 
 
-def sample(plan: str, size: int) -> list[Case]:
+def sample(plan: FamilyName, size: int) -> list[Case]:
     """Rows that the plan can run, chosen without regard to what they are about: compiling one takes a second."""
     shuffled = sorted(CASES, key=lambda case: hashlib.sha256(f"{case.query} {case.stream}".encode()).digest())
     return list(islice((case for case in shuffled if plan not in refusals(case)), size))
@@ -121,11 +127,11 @@ def sample(plan: str, size: int) -> list[Case]:
     ],
     ids=str,
 )
-def test_row_compiled(plan: str, case: Case, host: str) -> None:
+def test_row_compiled(plan: FamilyName, case: Case, host: str) -> None:
     check(case, plan, host, jit=True)
 
 
-def check(case: Case, plan: str, host: str, *, jit: bool) -> None:
+def check(case: Case, plan: FamilyName, host: str, *, jit: bool) -> None:
     stream = parse_stream(case.stream)
     found = describe(HOSTS[host](case.query, stream, plan, LOSS[case.file], jit), stream, case.decimals)
     if found != case.expected:

@@ -29,7 +29,7 @@ RARE_LAST = StreamStatistics({"a": 5.0, "b": 0.5, "c": 1 / 60}, source="given")
 
 
 def bound(text: str) -> BoundQuery:
-    return augury.compile(f"PATTERN {text}", COLUMNS).last.rewritten
+    return augury.compile(f"PATTERN {text}", COLUMNS).program.last.rewritten
 
 
 def chosen(

@@ -41,7 +41,7 @@ COLUMNS = pa.schema(
 
 
 def bound(text: str) -> BoundQuery:
-    return augury.compile(f"PATTERN {text}", COLUMNS).last.rewritten
+    return augury.compile(f"PATTERN {text}", COLUMNS).program.last.rewritten
 
 
 def chain(text: str, statistics: StreamStatistics | None = None) -> LazyChainPlan:

@@ -39,7 +39,7 @@ RUNS = {
 
 def query_for(family: str) -> BoundQuery:
     text = f"PATTERN {RUNS[family]}".replace("WITHIN 60", "WITHIN 60 seconds")
-    return augury.compile(text, COLUMNS, loss=LOSS).last.rewritten
+    return augury.compile(text, COLUMNS, loss=LOSS).program.last.rewritten
 
 
 def test_every_name_has_a_record_in_the_order_of_the_names() -> None:
@@ -149,5 +149,5 @@ def test_members_are_listed_one_by_one() -> None:
 
 def test_clauses_are_the_optional_fields_of_a_query() -> None:
     text = "PATTERN SEQ(A a, B b) WITHIN 60 seconds THRESHOLD 0.5 RETURN b.x AS x INTO T"
-    assert clauses_of(augury.compile(text, COLUMNS, loss=LOSS).last.bound) == ["threshold", "returns", "into"]
+    assert clauses_of(augury.compile(text, COLUMNS, loss=LOSS).program.last.bound) == ["threshold", "returns", "into"]
     assert clauses_of(query_for("eager-nfa")) == []

@@ -21,7 +21,7 @@ COLUMNS = pa.schema(
 
 
 def both(text: str) -> tuple[BoundQuery, BoundQuery]:
-    compiled = augury.compile(f"PATTERN {text}", COLUMNS).last
+    compiled = augury.compile(f"PATTERN {text}", COLUMNS).program.last
     return compiled.bound, compiled.rewritten
 
 
@@ -65,7 +65,7 @@ def test_orders_that_cannot_be_followed(order: tuple[str, ...], message: str, he
 
 def test_a_program_takes_one_order_for_all_its_queries() -> None:
     program = "PATTERN SEQ(A a, B b) RETURN a.x AS x INTO T; PATTERN SEQ(T t, C c)"
-    queries = [q.rewritten for q in augury.compile(program, COLUMNS).queries]
+    queries = [q.rewritten for q in augury.compile(program, COLUMNS).program.queries]
     check_order(("b", "a", "c", "t"), queries)
     with pytest.raises(HostError, match="order leaves out `t`, `c`"):
         check_order(("b", "a"), queries)
@@ -184,7 +184,7 @@ def test_options_are_checked_wherever_they_are_given() -> None:
     query = "PATTERN SEQ(A a, B b)"
     for call in (
         lambda **o: augury.match(events, query, **o),
-        lambda **o: augury.match_all(events, query, **o),
+        lambda **o: augury.match_all(events, {"q": query}, **o),
         lambda **o: augury.compile(query, events.schema, **o),
         lambda **o: augury.explain(query, events.schema, **o),
         lambda **o: augury.Matcher(query, events.schema, **o),

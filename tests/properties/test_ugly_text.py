@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 import augury
 from augury.families import FAMILIES
+from augury.plan import FamilyName
 from augury.testing.ugly import RAN, UglyCase, quoted, refused_names, ugly_cases
 
 FEW = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -24,7 +25,7 @@ def nothing_runs() -> Iterator[None]:
     assert not vars(builtins).pop(RAN, False), "text of a user was run"
 
 
-def agrees(case: UglyCase, plan: str, jit: bool) -> None:
+def agrees(case: UglyCase, plan: FamilyName, jit: bool) -> None:
     found = augury.match(case.events, case.query, plan=plan, jit=jit, **case.options)
     expected = augury.match(case.events, case.query, plan="reference", **case.options)
     assert found.to_arrow().equals(expected.to_arrow())
@@ -32,7 +33,7 @@ def agrees(case: UglyCase, plan: str, jit: bool) -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_plan_agrees_with_the_reference(plan: str) -> None:
+def test_every_plan_agrees_with_the_reference(plan: FamilyName) -> None:
     @FEW
     @given(ugly_cases([plan]))
     def test(case: UglyCase) -> None:
@@ -43,7 +44,7 @@ def test_every_plan_agrees_with_the_reference(plan: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_compiled_plan_agrees_with_the_reference(plan: str) -> None:
+def test_every_compiled_plan_agrees_with_the_reference(plan: FamilyName) -> None:
     @COMPILED
     @given(ugly_cases([plan]))
     def test(case: UglyCase) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from augury.errors import HostError, TooManyMatches
 from augury.options import Options
+from augury.plan import FamilyName
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.state import FOREVER, Kernel, RunState
 from augury.schema import EventSchema
 from augury.testing.evaluate import kernel_of
 
-PLANS = ("reference", "eager-nfa")
+PLANS: tuple[FamilyName, ...] = ("reference", "eager-nfa")
 
 
 @pytest.fixture(params=PLANS)

@@ -39,7 +39,7 @@ if __name__ == "__main__":
     augury.spark.install()
     with_methods: Any = frame
     assert rows_of(with_methods.augury.match(keyless, chunks=2)) == local_rows(EVENTS, keyless)
-    assert "by time" in augury.spark.explain(frame, keyless)
+    assert "by time" in augury.spark.explain(keyless, frame)
     frame.createOrReplaceTempView("events")
     augury.spark.register(spark, "rise", QUERIES["by key"], frame)
     assert rows_of(spark.sql(f"SELECT * FROM rise({split_table('events', ['k'])})")) == local_rows(
@@ -50,6 +50,6 @@ if __name__ == "__main__":
         sys.exit()
     with tempfile.TemporaryDirectory() as folder:
         text = QUERIES["trailing NOT"]
-        found = matches_of(spark, cut(with_end(EVENTS), 7), text, Path(folder), watermark="10 seconds", buckets=2)
+        found = matches_of(spark, cut(with_end(EVENTS), 7), text, Path(folder), lateness="10 seconds", buckets=2)
         assert rows_of(found) == local_rows(EVENTS, text)
     print("connected")

@@ -79,7 +79,7 @@ def found_in(spark: SparkSession, folder: Path, job: str) -> DataFrame:
         return augury.spark.match(frame, query, order_by=("ts", "n"), partitions=PARTS, jit=True)
     if job == "stream":
         frame = read_files(spark, files, events(0).schema)
-        run_to_end(augury.spark.match(frame, query, order_by=("ts", "n"), watermark="5 seconds", buckets=4), folder)
+        run_to_end(augury.spark.match(frame, query, order_by=("ts", "n"), lateness="5 seconds", buckets=4), folder)
         return spark.read.parquet(str(folder / "matches"))
     split = {"by key": {"partitions": PARTS}, "by time": {"chunks": PARTS}}[job]
     found = augury.spark.match(spark.read.parquet(str(files)), query, order_by=("ts", "n"), **split)  # type: ignore[arg-type]

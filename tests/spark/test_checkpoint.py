@@ -18,7 +18,7 @@ from tests.spark.streaming import read_files, run_to_end, write_files
 def test_spark_refuses_and_continues_likewise(spark: SparkSession, tmp_path: Path) -> None:
     def found(query: str, **options: Any) -> DataFrame:
         events = read_files(spark, tmp_path / "events", BEFORE.schema)
-        return augury.spark.match(events, query, watermark="1 second", buckets=2, **options)
+        return augury.spark.match(events, query, lateness="1 second", buckets=2, **options)
 
     write_files([BEFORE], tmp_path / "events")
     run_to_end(found(PATTERN + RETURN), tmp_path)

@@ -22,7 +22,7 @@ from tests.spark.processes import environment, module, running, wait_until
 from tests.spark.streaming import write_files
 
 QUERY = "PATTERN SEQ(A a, B b, NOT(C c)) WHERE [k] AND a.x < b.x WITHIN 20 seconds RETURN a.n AS a, b.n AS b, a.k AS k"
-OPTIONS: dict[str, Any] = {"watermark": "5 seconds", "buckets": 3}
+OPTIONS: dict[str, Any] = {"lateness": "5 seconds", "buckets": 3}
 FILES = 5
 
 

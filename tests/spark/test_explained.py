@@ -20,7 +20,7 @@ ANY = "the row path, 5 to 6 times as expensive; it finds its partitions by itsel
 
 
 def told(spark: SparkSession, query: str) -> dict[str, str]:
-    text = augury.spark.explain(frame_of(spark, EVENTS), query)
+    text = augury.spark.explain(query, frame_of(spark, EVENTS))
     return dict(line.split(maxsplit=1) for line in text.splitlines())
 
 
@@ -55,6 +55,6 @@ def test_other_queries(spark: SparkSession, query: str, part: str, text: str) ->
 
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     frame = read_files(spark, write_files([EVENTS], tmp_path / "events"), EVENTS.schema)
-    lines = augury.spark.explain(frame, "PATTERN SEQ(A a, B b) WITHIN 5 seconds").splitlines()
+    lines = augury.spark.explain("PATTERN SEQ(A a, B b) WITHIN 5 seconds", frame).splitlines()
     assert [line.split()[0] for line in lines] == ["plan", "columns", "rows", "split"]
     assert lines[-1].endswith("not at all: there is no key; buckets=8 would split it by time")

@@ -8,13 +8,12 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury.engine.group import one_group
-from augury.engine.job import Roles
 from augury.engine.sources.events import engine_schema, engine_table
 from augury.hosts.spark.batch.match import prepared
 from augury.hosts.spark.expressions import ticks
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.runtime.batch import time_ticks
 from augury.schema import EventSchema
 from augury.source import Source

@@ -35,7 +35,7 @@ columns = "{columns}"
 {source}
 
 [events]
-watermark = "60 seconds"
+lateness = "60 seconds"
 
 [streaming]
 checkpoint = "checkpoint"

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from augury.engine.exchange.kernels import CompiledFile, compiled_kernels, light_enough
 from augury.engine.exchange.shuffle import MatchTask, PackTask
 from augury.engine.group import one_group
-from augury.engine.job import Job, Roles
+from augury.engine.job import Job
 from augury.hosts.spark.jobs import SparkHost, spark_job
 from augury.hosts.spark.stream.match import match_stream
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 from augury.testing.tables import parse_stream
 from tests.spark.streaming import read_files, run_to_end, write_files

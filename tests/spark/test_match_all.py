@@ -44,7 +44,7 @@ def test_a_frame_is_read_and_shuffled_once_for_a_key(spark: SparkSession) -> Non
 def test_a_stream_is_shuffled_once_for_a_key(spark: SparkSession, tmp_path: Path) -> None:
     tables = cut(with_end(EVENTS), 7)
     files = write_files(tables, tmp_path / "events")
-    found = augury.spark.match_all(read_files(spark, files, EVENTS.schema), QUERIES, watermark="10 seconds", buckets=2)
+    found = augury.spark.match_all(read_files(spark, files, EVENTS.schema), QUERIES, lateness="10 seconds", buckets=2)
     run_to_end(found, tmp_path)
     written = spark.read.schema(found.schema).parquet(str(tmp_path / "matches"))
     for name, query in QUERIES.items():
@@ -60,7 +60,7 @@ def test_queries_without_a_key_are_cut_by_time_together(spark: SparkSession, tmp
     frame = read_files(spark, write_files(cut(with_end(EVENTS), 5), tmp_path / "events"), EVENTS.schema)
     with warnings.catch_warnings():
         warnings.simplefilter("error", augury.AuguryWarning)
-        found = augury.spark.match_all(frame, queries, watermark="10 seconds", buckets=2)
+        found = augury.spark.match_all(frame, queries, lateness="10 seconds", buckets=2)
     run_to_end(found, tmp_path)
     written = spark.read.schema(found.schema).parquet(str(tmp_path / "matches"))
     for name, query in queries.items():
@@ -74,7 +74,7 @@ def test_queries_that_time_does_not_cut_keep_their_bucket(spark: SparkSession, t
     queries = {"apart": "PATTERN SEQ(A a, B b) WITHIN 4 seconds OUTPUT NONOVERLAP RETURN a.id AS a, b.id AS b"}
     frame = read_files(spark, write_files(cut(with_end(EVENTS), 5), tmp_path / "events"), EVENTS.schema)
     with pytest.warns(augury.AuguryWarning, match="no key"):
-        found = augury.spark.match_all(frame, queries, watermark="10 seconds", buckets=2)
+        found = augury.spark.match_all(frame, queries, lateness="10 seconds", buckets=2)
     run_to_end(found, tmp_path)
     written = spark.read.schema(found.schema).parquet(str(tmp_path / "matches"))
     assert rows_of(own(written, "apart")) == local_rows(EVENTS, queries["apart"])

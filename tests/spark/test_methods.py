@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from typing import Any, get_type_hints
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import augury.spark
-from augury.hosts.spark.options import FrameOptions, MatchOptions, RunOptions
+from augury import HostError
+from augury.hosts.spark.options import SparkOptions, Splitting
+from augury.options import Options, Roles, option_names
 from tests.engine.streams import local_rows
 from tests.spark.comparing import frame_of, rows_of
 from tests.spark.test_stream import EVENTS, QUERIES
@@ -24,7 +24,7 @@ def test_frames_have_methods(spark: SparkSession) -> None:
     assert rows_of(frame.augury.match(query, partitions=3)) == local_rows(EVENTS, query)
     every = frame.augury.match_all({"rise": query}, chunks=2)
     assert every.where("query = 'rise'").count() == sum(local_rows(EVENTS, query).values())
-    with pytest.raises(TypeError, match="partition"):
+    with pytest.raises(HostError, match="there is no option `partition`"):
         frame.augury.match(query, partition=3)
 
 
@@ -34,9 +34,6 @@ def test_a_column_of_that_name_is_still_there(spark: SparkSession) -> None:
     assert rows_of(frame.select(frame["augury"])).total() == 2
 
 
-@pytest.mark.parametrize(
-    "function, options", [(augury.spark.match, MatchOptions), (augury.spark.match_all, FrameOptions)]
-)
-def test_methods_take_what_functions_take(function: Callable[..., DataFrame], options: type) -> None:
-    named = {name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY}
-    assert get_type_hints(options).keys() == named | get_type_hints(RunOptions).keys()
+def test_the_typed_dict_has_the_fields_of_the_frozen_forms() -> None:
+    forms = (Roles, Options, Splitting)
+    assert get_type_hints(SparkOptions).keys() == {name for form in forms for name in option_names(form)}

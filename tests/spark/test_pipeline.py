@@ -34,7 +34,7 @@ columns = "ts LONG, type STRING, id STRING, k STRING, x LONG"
 options = { maxFilesPerTrigger = "1" }
 
 [events]
-watermark = "10 seconds"
+lateness = "10 seconds"
 
 [streaming]
 checkpoint = "checkpoint"
@@ -194,7 +194,7 @@ def batches(checkpoint: Path, what: str) -> set[str]:
     [
         (("[source]", "[sauce]"), "source: Field required"),
         (('format = "parquet"\npath', 'fromat = "parquet"\npath'), "source.fromat: unknown key"),
-        (('watermark = "10 seconds"', ""), "a stream needs `watermark`"),
+        (('lateness = "10 seconds"', ""), "a stream needs `lateness`"),
         (('name = "quiet"', 'name = "rises"'), "two queries are named rises"),
         (('file = "quiet.augury"', ""), r"query\[2\]: give the query in `text` or in a `file`"),
         (('sink = { format = "json", path = "quiet" }', ""), r"query\[2\].sink: Field required"),

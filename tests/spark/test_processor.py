@@ -14,14 +14,13 @@ import augury
 from augury.engine.cut.by_time import CutEvery
 from augury.engine.exchange.blobs import BLOB, from_blob
 from augury.engine.group import Group, one_group
-from augury.engine.job import Roles
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.releases import RUNNING
 from augury.hosts.spark.stream.packing import BUCKET, KIND, PackBucketsTask
 from augury.hosts.spark.stream.processor import MATCHES, BucketProcessor, state_name
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams

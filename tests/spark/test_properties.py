@@ -17,12 +17,11 @@ from pyspark.sql import functions as F
 import augury.spark
 from augury.engine.cut.by_time import CutAt
 from augury.engine.group import Group, one_group
-from augury.engine.job import Roles
 from augury.hosts.spark.batch.match import match_batch, match_split, prepared
 from augury.hosts.spark.batch.sample import SampledFrame
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import streams

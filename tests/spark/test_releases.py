@@ -37,7 +37,7 @@ PAGE = ROOT / "docs" / "spark-releases.md"
 
 STREAM = """
 source = { format = "parquet", path = "events", columns = "ts LONG, type STRING, id STRING, k STRING, x LONG" }
-events = { watermark = "10 seconds" }
+events = { lateness = "10 seconds" }
 streaming = { checkpoint = "checkpoint" }
 [[query]]
 name = "rises"
@@ -48,12 +48,12 @@ sink = { format = "parquet", path = "rises" }
 
 def match_a_stream(spark: SparkSession, folder: Path) -> None:
     events = read_files(spark, write_files([EVENTS], folder / "events"), EVENTS.schema)
-    augury.spark.match(events, QUERIES["by key"], watermark="10 seconds")
+    augury.spark.match(events, QUERIES["by key"], lateness="10 seconds")
 
 
 def match_all_of_a_stream(spark: SparkSession, folder: Path) -> None:
     events = read_files(spark, write_files([EVENTS], folder / "events"), EVENTS.schema)
-    augury.spark.match_all(events, {"rise": QUERIES["by key"]}, watermark="10 seconds")
+    augury.spark.match_all(events, {"rise": QUERIES["by key"]}, lateness="10 seconds")
 
 
 def run_a_streaming_pipeline(spark: SparkSession, folder: Path) -> None:

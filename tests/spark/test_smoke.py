@@ -63,12 +63,12 @@ def test_sql_functions(spark: SparkSession) -> None:
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     tables = [EVENTS.slice(0, 4), EVENTS.slice(4)]
     if can("streams"):
-        found = matches_of(spark, tables, KEYED, tmp_path, watermark="10 seconds", buckets=2)
+        found = matches_of(spark, tables, KEYED, tmp_path, lateness="10 seconds", buckets=2)
         assert rows_of(found) == local_rows(EVENTS, KEYED)
     else:
         events = read_files(spark, write_files(tables, tmp_path / "events"), EVENTS.schema)
         with pytest.raises(augury.HostError, match=r"A599.*streams on Spark 4\.0"):
-            augury.spark.match(events, KEYED, watermark="10 seconds")
+            augury.spark.match(events, KEYED, lateness="10 seconds")
 
 
 def test_the_pipeline_of_the_demo(spark: SparkSession) -> None:

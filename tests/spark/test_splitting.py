@@ -13,12 +13,11 @@ from pyspark.sql import SparkSession
 
 import augury
 import augury.spark
-from augury.engine.job import Roles
 from augury.hosts.spark.batch import match as batch
 from augury.hosts.spark.batch.sample import SAMPLE_EVENTS, SampledFrame
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema
-from augury.options import make_options
+from augury.options import Roles, make_options
 from augury.source import Source
 from tests.engine.streams import BY_SKEWED_KEY, local_rows, skewed
 from tests.spark.comparing import frame_of, rows_of

@@ -44,7 +44,7 @@ QUERIES = {
 @pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))
 def test_a_stream_has_the_matches_of_the_table(spark: SparkSession, tmp_path: Path, query: str) -> None:
     tables = cut(with_end(EVENTS), 4)
-    found = matches_of(spark, tables, query, tmp_path, watermark="10 seconds", buckets=3)
+    found = matches_of(spark, tables, query, tmp_path, lateness="10 seconds", buckets=3)
     expected = local_rows(EVENTS, query)
     assert rows_of(found) == expected
     assert sum(expected.values()) > 1
@@ -54,7 +54,7 @@ def test_a_stream_has_the_matches_of_the_table(spark: SparkSession, tmp_path: Pa
 def test_without_a_key_there_is_one_bucket_and_a_notice(spark: SparkSession, tmp_path: Path) -> None:
     query = "PATTERN SEQ(A a, NOT(C c), B b) WITHIN 6 seconds"
     with pytest.warns(augury.AuguryWarning, match="has no key"):
-        found = matches_of(spark, cut(with_end(EVENTS), 7), query, tmp_path, watermark="10 seconds")
+        found = matches_of(spark, cut(with_end(EVENTS), 7), query, tmp_path, lateness="10 seconds")
     assert rows_of(found) == local_rows(EVENTS, query)
 
 
@@ -68,7 +68,7 @@ BY_TIME = {
 
 @pytest.mark.parametrize("query", BY_TIME.values(), ids=list(BY_TIME))
 def test_without_a_key_a_stream_is_cut_by_time(spark: SparkSession, tmp_path: Path, query: str) -> None:
-    found = matches_of(spark, cut(with_end(EVENTS), 4), query, tmp_path, watermark="10 seconds", buckets=2)
+    found = matches_of(spark, cut(with_end(EVENTS), 4), query, tmp_path, lateness="10 seconds", buckets=2)
     expected = local_rows(EVENTS, query)
     assert rows_of(found) == expected
     assert sum(expected.values()) > 1
@@ -78,7 +78,7 @@ def test_what_cannot_be_cut_by_time_is_refused(spark: SparkSession, tmp_path: Pa
     events = read_files(spark, write_files([EVENTS], tmp_path / "events"), EVENTS.schema)
     query = "PATTERN SEQ(A a, B b) WITHIN 4 seconds OUTPUT NONOVERLAP"
     with pytest.raises(augury.HostError, match=r"A575.*OUTPUT NONOVERLAP"):
-        augury.spark.match(events, query, watermark="1 second", buckets=2)
+        augury.spark.match(events, query, lateness="1 second", buckets=2)
 
 
 def test_a_late_event_of_several_ranges_is_shown_once(spark: SparkSession, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_late_event_of_several_ranges_is_shown_once(spark: SparkSession, tmp_p
     found = augury.spark.match(
         read_files(spark, files, tables[0].schema),
         "PATTERN SEQ(A a, B b) WITHIN 1 minute RETURN a.id AS a, b.id AS b",
-        watermark="5 seconds",
+        lateness="5 seconds",
         late="late",
         buckets=2,
     )
@@ -105,7 +105,7 @@ def test_late_events_are_counted_and_shown(spark: SparkSession, tmp_path: Path) 
     found = augury.spark.match(
         read_files(spark, files, tables[0].schema),
         "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 1 minute RETURN a.id AS a, b.id AS b",
-        watermark="5 seconds",
+        lateness="5 seconds",
         late="late",
     )
     progress = run_to_end(found, tmp_path)

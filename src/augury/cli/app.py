@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import pyarrow as pa
 import typer
@@ -18,7 +18,6 @@ from rich.progress import Progress
 
 import augury
 from augury.cli.arguments import (
-    Roles,
     named_files,
     not_both_stdin,
     order_columns,
@@ -26,20 +25,22 @@ from augury.cli.arguments import (
     read_input,
     read_loss,
     read_query,
+    read_roles,
     read_statistics,
 )
 from augury.cli.output import Format, print_query, write_file, write_text
-from augury.compiler import CompiledProgram, compile_program
+from augury.compiler import CompiledProgram
 from augury.engine.results.matches import Matches
-from augury.engine.sources.schemas import KnownColumns, event_schema
+from augury.engine.sources.schemas import event_schema, table_columns
 from augury.engine.warnings import type_warnings, types_of
 from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
-from augury.hosts.local.match import run
+from augury.hosts.local.query import compiled, run
 from augury.hosts.local.sql import run_sql
 from augury.ir import syntax
 from augury.lang import parse
-from augury.options import Options, make_options
+from augury.options import NegationName, Options, Roles, make_options
+from augury.plan import FamilyName
 from augury.printable import printable
 from augury.source import Source
 
@@ -154,13 +155,13 @@ def match_command(
     if format is Format.PARQUET and out is None:
         raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
     parameters = parameter_values(param or [])
-    roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
+    roles = read_roles(time, None if no_type else type, order_by, time_unit)
     with _reporting():
         model = None if loss is None else read_loss(loss)
         options = make_options(
-            plan=plan,
+            plan=cast("FamilyName | None", plan),
             order=order_columns(order or []),
-            negation=negation,
+            negation=cast("NegationName | None", negation),
             statistics=None if statistics is None else read_statistics(statistics),
             parameters=parameters,
             loss=model,
@@ -202,10 +203,12 @@ def view_command(
     """Draw the matches of a query over their events: one HTML page to look at, without network."""
     not_both_stdin(query, events)
     parameters = parameter_values(param or [])
-    roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
+    roles = read_roles(time, None if no_type else type, order_by, time_unit)
     with _reporting():
         model = None if loss is None else read_loss(loss)
-        options = make_options(plan=plan, parameters=parameters, loss=model, max_matches=max_matches, jit=jit)
+        options = make_options(
+            plan=cast("FamilyName | None", plan), parameters=parameters, loss=model, max_matches=max_matches, jit=jit
+        )
         matches = _run(read_query(query), read_input(events, time), options, roles)
         _warn(matches.warnings)
         shown = matches.show()
@@ -233,7 +236,7 @@ def check_command(
             _summary([_written(q) for q in parse(source).queries])
             return
         table = read_input(schema, time)
-        roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
+        roles = read_roles(time, None if no_type else type, order_by, time_unit)
         program = _compile(source, table, make_options(parameters=parameters), roles)
         _warn(type_warnings(program, types_of(table, program.queries[0].bound.schema)))
         _summary(
@@ -272,11 +275,11 @@ def explain_command(
             print_query(printable(str(parse(source))))
             return
         table = read_input(schema, time)
-        roles = Roles(time, None if no_type else type, order_columns(order_by or []), time_unit)
+        roles = read_roles(time, None if no_type else type, order_by, time_unit)
         options = make_options(
-            plan=plan,
+            plan=cast("FamilyName | None", plan),
             order=order_columns(order or []),
-            negation=negation,
+            negation=cast("NegationName | None", negation),
             statistics=None if statistics is None else read_statistics(statistics),
             parameters=parameters,
         )
@@ -376,19 +379,26 @@ def _default_format(out: Path | None) -> Format:
 
 def _run(source: Source, table: pa.Table, options: Options, roles: Roles) -> Matches:
     if table.num_rows <= LONG_INPUT or not sys.stderr.isatty():
-        return run(table, source, options, **roles._asdict())[-1]
+        return _matches(source, table, options, roles)[-1]
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("matching", total=None)
 
         def progress(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        return run(table, source, options, **roles._asdict(), progress=progress)[-1]
+        return _matches(source, table, options, roles, progress)[-1]
+
+
+def _matches(
+    source: Source, table: pa.Table, options: Options, roles: Roles, progress: Callable[[int, int], None] | None = None
+) -> list[Matches]:
+    if not table.num_columns:
+        return [Matches.nothing() for _ in parse(source).queries]
+    return run(table_columns(table, event_schema(table.schema, roles)), source, options, progress=progress)
 
 
 def _compile(source: Source, table: pa.Table, options: Options, roles: Roles) -> CompiledProgram:
-    known = KnownColumns(table.schema, event_schema(table.schema, *roles), table)
-    return compile_program(source, known.schema, options, measure=known.measure())
+    return compiled(source, table_columns(table, event_schema(table.schema, roles)), options)
 
 
 def _summary(queries: list[str]) -> None:

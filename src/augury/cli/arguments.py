@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import typer
@@ -17,19 +17,11 @@ from augury.engine.sources.files import read_csv, read_json
 from augury.engine.sources.query_text import query_source
 from augury.errors import HostError
 from augury.loss import LossModel
+from augury.options import Roles, read_form
 from augury.plan.statistics import unusable_statistics
 from augury.source import Source
 
 STDIN = "-"
-
-
-class Roles(NamedTuple):
-    """Which columns hold time, type and order."""
-
-    time: str
-    type: str | None
-    order_by: list[str] | None
-    time_unit: str
 
 
 def read_query(query: str) -> Source:
@@ -44,6 +36,12 @@ def read_query(query: str) -> Source:
     if "(" not in query and not re.search(r"\bpattern\b", query, re.IGNORECASE) and re.search(r"\.\w{1,10}$", query):
         raise HostError("A560", f"there is no query file `{query}`")
     return Source(query)
+
+
+def read_roles(time: str, type: str | None, order_by: list[str] | None, time_unit: str) -> Roles:
+    """Which columns hold time, type and order, as the options of a command say."""
+    stated = {"time": time, "type": type, "order_by": order_columns(order_by or []), "time_unit": time_unit}
+    return read_form(Roles, stated)
 
 
 def read_input(events: str, time: str) -> pa.Table:

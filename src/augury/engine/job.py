@@ -24,7 +24,7 @@ from augury.engine.stages import Found, Stage, stages
 from augury.engine.statistics.measure import measure
 from augury.engine.statistics.sampling import scaled
 from augury.ir.query import BoundQuery
-from augury.options import Options
+from augury.options import Options, Roles
 from augury.plan import StreamStatistics
 from augury.runtime.matches import MatchSet
 from augury.schema import EventSchema
@@ -34,16 +34,6 @@ MAX_STARTED_PROGRAMS = 64  # whose live kernels a worker process keeps for later
 
 _started: dict[str, tuple[Stage, ...]] = {}
 _starting = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """Which columns of the events hold time, type and order."""
-
-    time: str = "ts"
-    type: str | None = "type"
-    order_by: str | Iterable[str] | None = None
-    time_unit: str = "s"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +102,7 @@ def job_of(
 
     The planner looks into the finite `stream` if it has to choose; a `live` one has no events yet.
     """
-    whole = event_schema(events, roles.time, roles.type, roles.order_by, roles.time_unit)
+    whole = event_schema(events, roles)
     program = compile_program(source, whole, options)
     names = needed_columns(program)
     arrow = pa.schema([field for field in events if field.name in names])

@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import pyarrow as pa
 
-from augury.arguments import shown, unusable, whole
+from augury.arguments import shown, whole
 from augury.engine.sources.events import parse_times
 from augury.errors import HostError
 from augury.ir.durations import duration_nanoseconds, numpy_nanoseconds
@@ -36,31 +36,41 @@ def length_nanoseconds(given: object) -> int | None:
             return None
 
 
-def delay_ticks(delay: object, schema: EventSchema) -> int | None:
+def lateness_ticks(lateness: object, schema: EventSchema) -> int | None:
     """How long events are held back, in ticks of time, rounded up: waiting longer loses nothing."""
-    if delay is None:
+    if lateness is None:
         return None
-    number = whole(delay) if not isinstance(delay, np.timedelta64) else None
+    number = _ticks(lateness)
     if number is None:
-        length = length_nanoseconds(delay)
+        length = length_nanoseconds(lateness)
         number = None if length is None else -(-length // UNITS[schema.time_unit])
     if number is None or not 0 <= number < 2**63:
-        raise HostError(
-            "A525",
-            f"delay is a duration or a whole number of ticks, neither of them negative, not {shown(delay)}",
-            'write it as "10 minutes", as timedelta(minutes=10), or as a number of ticks of the time column',
-        )
+        raise _no_lateness(lateness)
     return number
 
 
-def watermark_text(name: str, given: object) -> str | None:
-    """A duration as Spark reads it; None stays None."""
-    if given is None:
+def lateness_milliseconds(lateness: object, schema: EventSchema) -> int | None:
+    """How late events may come, in whole milliseconds, rounded up."""
+    if lateness is None:
         return None
-    length = length_nanoseconds(given)
-    if length is None or length < 0:
-        raise unusable(name, 'a duration such as "10 minutes" or timedelta(minutes=10)', given)
-    return f"{-(-length // UNITS['ms'])} milliseconds"
+    number = _ticks(lateness)
+    length = length_nanoseconds(lateness) if number is None else number * UNITS[schema.time_unit]
+    if length is None or not 0 <= length < 2**63:
+        raise _no_lateness(lateness)
+    return -(-length // UNITS["ms"])
+
+
+def _ticks(lateness: object) -> int | None:
+    """A whole number of ticks, or None for a duration and everything else."""
+    return None if isinstance(lateness, np.timedelta64) else whole(lateness)
+
+
+def _no_lateness(given: object) -> HostError:
+    return HostError(
+        "A525",
+        f"lateness is a duration or a whole number of ticks, neither of them negative, not {shown(given)}",
+        'write it as "10 minutes", as timedelta(minutes=10), or as a number of ticks of the time column',
+    )
 
 
 def moment_ticks(given: object, arrow: pa.DataType, schema: EventSchema) -> int:

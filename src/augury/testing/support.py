@@ -11,7 +11,7 @@ from augury.compiler import compile_program
 from augury.engine.sources.schemas import event_schema
 from augury.families import FAMILIES
 from augury.loss import LossModel
-from augury.options import Options
+from augury.options import Options, Roles
 from augury.plan import Unsupported
 from augury.source import Source
 from augury.testing.tables import Case, parse_stream
@@ -32,7 +32,7 @@ def support_matrix(cases: Iterable[Case], loss: Mapping[str, LossModel | None]) 
 
 def _refusals(case: Case, loss: LossModel | None) -> dict[str, str]:
     """The families that cannot run the query: in a program, some query of it."""
-    schema = event_schema(parse_stream(case.stream).schema, "ts", "type", None, "s")
+    schema = event_schema(parse_stream(case.stream).schema, Roles())
     program = compile_program(Source(case.query), schema, Options(loss=loss))
     refused = {
         rival.family: rival.reason

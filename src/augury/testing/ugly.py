@@ -10,6 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from augury.loss import Exponential, LossModel
+from augury.plan import FamilyName
 from augury.printable import is_dangerous
 
 RAN = "AUGURY_RAN_THIS"
@@ -78,7 +79,7 @@ class UglyCase:
     type: str
     parameters: Mapping[str, Any]
     functions: Mapping[str, Any]
-    plans: tuple[str, ...]
+    plans: tuple[FamilyName, ...]
     loss: LossModel | None = None
 
     @property
@@ -143,10 +144,10 @@ class Shape:
     """A query with places for names, and the families that can run it."""
 
     text: str
-    plans: tuple[str, ...]
+    plans: tuple[FamilyName, ...]
 
 
-_ANY = ("lazy-chain", "lazy-tree", "eager-nfa")
+_ANY: tuple[FamilyName, ...] = ("lazy-chain", "lazy-tree", "eager-nfa")
 
 SHAPES = (
     Shape(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from augury.errors import HostError
 from augury.ir.lossy import check_model, sequence
 from augury.ir.query import BoundQuery
 from augury.loss import LossModel
-from augury.options import Options, make_options
+from augury.options import MatchOptions, Options, read_options
 from augury.runtime.batch import Integers
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
@@ -120,19 +119,15 @@ def calibration(
     model: LossModel,
     *,
     seed: int = 0,
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    parameters: Mapping[str, Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    max_matches: int = 1_000_000,
-    jit: bool | None = None,
+    **given: Unpack[MatchOptions],
 ) -> Calibration:
-    """Drop events from a complete stream at the rates of the model, and see which matches of the query were real."""
-    options = make_options(parameters=parameters, functions=functions, loss=model, max_matches=max_matches, jit=jit)
-    table = read_events(stream, time)
-    schema = event_schema(table.schema, time, type, order_by, time_unit)
+    """Drop events from a complete stream at the rates of the model, and see which matches of the query were real.
+
+    The options are those of `match`; the loss is that of the model.
+    """
+    roles, options = read_options({**given, "loss": model})
+    table = read_events(stream, roles.time, roles.required)
+    schema = event_schema(table.schema, roles)
     compiled = compile_program(query_source(query), schema, options).last
     if compiled.bound.threshold is None:
         raise HostError("A559", "without THRESHOLD a query has no probabilities to calibrate", "add a THRESHOLD")

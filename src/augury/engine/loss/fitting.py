@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from augury.errors import HostError
 from augury.ir.lossy import Step, last_positive, sequence
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.loss import Delay, Empirical, LossModel
-from augury.options import Options, make_options
+from augury.options import MatchOptions, Options, read_options
 from augury.plan.lossy import Floats
 from augury.runtime.batch import Integers
 from augury.runtime.shared import enumerated
@@ -34,12 +33,7 @@ def fit_loss(
     last: bool = False,
     bins: int = 32,
     scoring: str = "paper",
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    parameters: Mapping[str, Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    **given: Unpack[MatchOptions],
 ) -> LossModel:
     """Histograms of the delays, and the loss rate of each component, for the last query of a text.
 
@@ -48,13 +42,13 @@ def fit_loss(
     be lost at that rate from now on: how often a component is missing is then how often it does not happen, which the
     histogram holds as a delay beyond the window. `last` lets the last component be missing too.
 
-    Of the first component the delay counts backwards, from the next component on.
+    Of the first component the delay counts backwards, from the next component on. The options are those of `match`.
     """
     if isinstance(history, Matches):
         return _model(_from_matches(history), rate, last, bins, scoring)
-    options = make_options(parameters=parameters, functions=functions)
-    table = read_events(history, time)
-    schema = event_schema(table.schema, time, type, order_by, time_unit)
+    roles, options = read_options(given)
+    table = read_events(history, roles.time, roles.required)
+    schema = event_schema(table.schema, roles)
     compiled = compile_program(query_source(query), schema, options).last
     events = in_order(arrive(table, schema, 0), schema)
     return _model(_from_events(compiled, events, options), rate, last, bins, scoring)

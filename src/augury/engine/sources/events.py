@@ -19,7 +19,7 @@ from augury.errors import HostError, names
 from augury.runtime.dictionary import codable
 
 Events: TypeAlias = (
-    "pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any"
+    pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any
 )
 """An Arrow table, batch or reader, a pandas or polars frame, a path, or an iterable of dicts."""
 

@@ -5,27 +5,25 @@ from __future__ import annotations
 import datetime as dt
 import os
 import warnings as python_warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from augury import arguments
-from augury.budget import Budget, within
+from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
 from augury.engine.arrivals import Arrivals, arrive, in_order, release, split_late
 from augury.engine.results.matches import Matches
 from augury.engine.sources.events import Events, conform, is_rows, read_events
 from augury.engine.sources.query_text import query_source
-from augury.engine.sources.schemas import Schema, known_columns
+from augury.engine.sources.schemas import KnownColumns, Schema, known_columns
 from augury.engine.stages import FIRST_DERIVED, Stage, stages, step
-from augury.engine.times import delay_ticks, moment_ticks
+from augury.engine.times import lateness_ticks, moment_ticks
 from augury.engine.warnings import tie_warnings, type_warnings, types_of
 from augury.errors import AuguryWarning, HostError
-from augury.loss import LossModel
-from augury.options import Options, make_options
-from augury.plan import StreamStatistics
+from augury.options import Lateness, MatchOptions, Options, read_options
 from augury.runtime.state import FOREVER, LONG_AGO
 from augury.schema import EventSchema
 from augury.source import Source
@@ -39,7 +37,7 @@ class Setting:
     arrow: pa.Schema
     schema: EventSchema
     options: Options
-    delay: int | None
+    lateness: int | None
     program: CompiledProgram
 
 
@@ -47,7 +45,7 @@ class Setting:
 class Position:
     """How far the stream has come.
 
-    `held` wait for the watermark (with a delay only), `last` is the event consumed last (or none), `late` counts
+    `held` wait for the watermark (with a lateness only), `last` is the event consumed last (or none), `late` counts
     those that came too late, `highest` is the latest time seen. What an error `interrupted` cannot be continued.
     """
 
@@ -64,9 +62,9 @@ class Position:
     interrupted: bool = False
 
 
-def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, delay: int | None) -> Setting:
+def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, lateness: int | None) -> Setting:
     """Compile the query for a stream."""
-    return Setting(source, arrow, schema, options, delay, compile_program(source, schema, options, live=True))
+    return Setting(source, arrow, schema, options, lateness, compile_program(source, schema, options, live=True))
 
 
 def beginning(of: Setting) -> Position:
@@ -79,11 +77,12 @@ class Matcher:
     """A query over a stream that is pushed in batches; the matches come out as soon as they are certain.
 
     `schema` is an Arrow schema, an `EventSchema` or an example of the events (of which only the columns count).
+    The options are those of `MatchOptions`.
 
-    Without `delay` every event is consumed at once, and one that precedes what was consumed is late. With a delay ("10
-    minutes", a timedelta, or ticks of the time column) events are held back until one has been seen that is later by
-    more than that. Late events take no part: `late` counts them, and what `feed` returns hands them out
-    once, in `late_events`.
+    Without `lateness` every event is consumed at once, and one that precedes what was consumed is late. With a lateness
+    ("10 minutes", a timedelta, or ticks of the time column) events are held back until one has been seen that is later
+    by more than that. Late events take no part: `late` counts them, and what `feed` returns hands them out once, in
+    `late_events`.
 
     Rows count the events fed. Those that an earlier query of a program derives are numbered from 2^62 on; a later query
     waits until the watermark says that no more of them can come, without a WITHIN until `finish`.
@@ -99,51 +98,18 @@ class Matcher:
         query: str | os.PathLike[str],
         schema: Schema,
         *,
-        time: str = "ts",
-        type: str | None = "type",
-        order_by: str | Iterable[str] | None = None,
-        time_unit: str = "s",
-        plan: str | None = None,
-        order: Iterable[str] | None = None,
-        negation: str | None = None,
-        statistics: Mapping[str, Any] | StreamStatistics | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
-        loss: LossModel | None = None,
-        max_matches: int = 1_000_000,
-        max_partial_matches: int = 5_000_000,
-        max_memory: int | str | None = None,
-        timeout: float | str | dt.timedelta | None = None,
-        jit: bool | None = None,
-        merge: bool = True,
-        counters: bool = False,
-        compressed: bool = False,
-        cache_dir: str | os.PathLike[str] | None = None,
-        delay: str | dt.timedelta | int | None = None,
+        lateness: Lateness | None = None,
+        **options: Unpack[MatchOptions],
     ) -> None:
-        options = make_options(
-            plan=plan,
-            order=order,
-            negation=negation,
-            statistics=statistics,
-            parameters=parameters,
-            functions=functions,
-            loss=loss,
-            max_matches=max_matches,
-            max_partial_matches=max_partial_matches,
-            max_memory=max_memory,
-            timeout=timeout,
-            jit=jit,
-            merge=merge,
-            counters=counters,
-            compressed=compressed,
-            cache_dir=cache_dir,
-        )
-        with within(_budget(options := options.watched())):
-            known = known_columns(schema, time, type, order_by, time_unit)
-            ticks = delay_ticks(delay, known.schema)
-            self._setting = setting(query_source(query), known.arrow, known.schema, options, ticks)
-            self._position = beginning(self._setting)
+        roles, chosen = read_options(options)
+        chosen = chosen.watched()
+        with within(chosen.watching):
+            self._begin(query_source(query), known_columns(schema, roles), chosen, lateness)
+
+    def _begin(self, source: Source, known: KnownColumns, options: Options, lateness: Lateness | None) -> None:
+        ticks = lateness_ticks(lateness, known.schema)
+        self._setting = setting(source, known.arrow, known.schema, options, ticks)
+        self._position = beginning(self._setting)
 
     @property
     def late(self) -> int:
@@ -159,7 +125,7 @@ class Matcher:
         only `restore` goes on after it.
         """
         self._refuse_to_go_on()
-        with within(_budget(self._setting.options)):
+        with within(self._setting.options.watching):
             at, given = self._position, self._setting
             required = (given.schema.type, *given.schema.order_by)
             table = read_events(events, given.schema.time, required)
@@ -168,9 +134,9 @@ class Matcher:
                 table = given.arrow.empty_table()
             table = conform(table, given.arrow, fill=is_rows(events), required=required)
             arrived = arrive(table, given.schema, at.next_row)
-            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.delay is None)
+            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.lateness is None)
             highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
-            behind = 0 if given.delay is None else given.delay
+            behind = 0 if given.lateness is None else given.lateness
             at = replace(
                 at,
                 held=at.held + in_time,
@@ -180,7 +146,7 @@ class Matcher:
                 highest=highest,
                 watermark=max(at.watermark, highest - behind),
             )
-            return self._consume(at, everything=given.delay is None, late=late.table)
+            return self._consume(at, everything=given.lateness is None, late=late.table)
 
     def advance(self, watermark: str | dt.datetime | dt.date | float) -> Matches:
         """Promise that no event earlier than `watermark`, a time of the stream or its ISO 8601 text, will come."""
@@ -188,14 +154,14 @@ class Matcher:
         given = self._setting
         ticks = moment_ticks(watermark, given.arrow.field(given.schema.time).type, given.schema)
         at = replace(self._position, watermark=max(self._position.watermark, ticks))
-        with within(_budget(self._setting.options)):
+        with within(self._setting.options.watching):
             return self._consume(at, everything=False)
 
     def finish(self) -> Matches:
         """End the stream and get the remaining matches; nothing can be fed afterwards."""
         self._refuse_to_go_on()
         at = replace(self._position, watermark=FOREVER, finished=True)
-        with within(_budget(self._setting.options)):
+        with within(self._setting.options.watching):
             return self._consume(at, everything=True)
 
     def snapshot(self, *, key: bytes | None = None) -> bytes:
@@ -275,6 +241,10 @@ class Matcher:
         )
 
 
-def _budget(options: Options) -> Budget:
-    assert options.budget is not None
-    return options.budget
+def matcher_of(source: Source, columns: KnownColumns, options: Options, lateness: Lateness | None) -> Matcher:
+    """A matcher for events whose columns are known."""
+    matcher = Matcher.__new__(Matcher)
+    options = options.watched()
+    with within(options.watching):
+        matcher._begin(source, columns, options, lateness)
+    return matcher

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import hmac
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from augury.engine.sources.events import engine_schema
 from augury.engine.stages import FIRST_DERIVED
 from augury.engine.state.facts import Facts
+from augury.engine.state.saved_options import option_facts, restored_options
 from augury.engine.state.tables import exactly, get_arrivals, get_state, put_arrivals, put_state
 from augury.errors import HostError
 from augury.hosts.local.matcher import Position, Setting, beginning, setting
-from augury.loss import LossModel
-from augury.options import Options
-from augury.plan import GivenStatistics, Statistics, StreamStatistics
 from augury.runtime.checks import MOST, inconsistent, require
 from augury.runtime.state import FOREVER, LONG_AGO, RunState
 from augury.runtime.values import arrow_type
@@ -52,7 +48,7 @@ COUNTERS: dict[str, Counter] = {
 }
 """How far a stream has come: what kind each number is, and between which it lies."""
 
-NESTED = 32  # levels of lists in a parameter or a type
+NESTED = 32  # levels of lists in a type
 
 
 def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
@@ -67,8 +63,8 @@ def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
     facts = {
         "source": [given.source.text, given.source.name],
         "schema": _schema_facts(given.schema),
-        "options": _option_facts(given.options),
-        "delay": given.delay,
+        "options": option_facts(given.options),
+        "lateness": given.lateness,
         "types": sorted(at.types),
         "counters": {name: getattr(at, name) for name in COUNTERS},
     }
@@ -89,7 +85,7 @@ def load_snapshot(
     if (saved.family, saved.version) != ("matcher", VERSION):
         raise HostError("A544", f"a snapshot of version {saved.version} cannot be read by this release")
     facts = Facts(saved.facts, "the snapshot")
-    options = _options(facts.part("options"))
+    options = restored_options(facts.part("options"))
     missing = sorted(set(facts.part("options").texts("functions")) - {name.lower() for name in functions})
     if missing:
         raise HostError(
@@ -102,9 +98,9 @@ def load_snapshot(
     if "schema" not in saved.tables:
         raise inconsistent("it does not say what the events are")
     arrow = saved.tables["schema"].schema
-    delay = facts.optional("delay", int)
-    require(delay is None or 0 <= delay < MOST, "there is no such delay")
-    given = compiled(Source(text, name), arrow, _schema(facts.part("schema"), arrow), options, delay)
+    lateness = facts.optional("lateness", int)
+    require(lateness is None or 0 <= lateness < MOST, "there is no such lateness")
+    given = compiled(Source(text, name), arrow, _schema(facts.part("schema"), arrow), options, lateness)
     return given, _position(saved.tables, facts, given)
 
 
@@ -215,102 +211,3 @@ def _type(facts: Any, depth: int = 0) -> ColumnType:
             return ColumnType(Kind(kind), unit, None if item is None else _type(item, depth + 1))
         case _:
             raise inconsistent("a column is of a type that there is not")
-
-
-def _option_facts(options: Options) -> dict[str, Any]:
-    return {
-        "plan": options.plan,
-        "order": options.order,
-        "negation": options.negation,
-        "statistics": _statistics_facts(options.statistics),
-        "parameters": {name: _parameter_facts(name, v) for name, v in options.parameters.items()},
-        "functions": sorted(options.callables),
-        "loss": None if options.loss is None else options.loss.to_json(),
-        "max_matches": options.max_matches,
-        "max_partial_matches": options.max_partial_matches,
-        "max_memory": options.max_memory,
-        "timeout": options.timeout,
-        "jit": options.jit,
-        "merge": options.merge,
-        "counters": options.counters,
-        "compressed": options.compressed,
-    }
-
-
-def _options(facts: Facts) -> Options:
-    order, loss = facts.optional("order", list), facts.optional("loss", dict)
-    limits = [facts.one(name, int) for name in ("max_matches", "max_partial_matches")]
-    memory, timeout = facts.optional("max_memory", int), facts.optional("timeout", float)
-    require(all(1 <= limit < MOST for limit in limits), "a limit is a positive number")
-    require(memory is None or memory >= 1, "there is no such max_memory")
-    require(timeout is None or 0 < timeout < math.inf, "there is no such timeout")
-    return Options(
-        plan=facts.optional("plan", str),
-        order=None if order is None else facts.texts("order"),
-        negation=facts.optional("negation", str),
-        statistics=_statistics(facts.optional("statistics", list)),
-        parameters={name: _parameter(v) for name, v in facts.one("parameters", dict).items()},
-        loss=None if loss is None else LossModel.from_json(loss),
-        jit=facts.optional("jit", bool),
-        merge=facts.one("merge", bool),
-        counters=facts.one("counters", bool),
-        compressed=facts.one("compressed", bool),
-        max_matches=limits[0],
-        max_partial_matches=limits[1],
-        max_memory=memory,
-        timeout=timeout,
-    )
-
-
-def _statistics_facts(statistics: Statistics | None) -> list[Any] | None:
-    match statistics:
-        case None:
-            return None
-        case GivenStatistics():
-            return ["given", statistics.to_json()]
-        case StreamStatistics():
-            return ["stream", statistics.to_json()]
-        case _:
-            assert_never(statistics)
-
-
-def _statistics(facts: list[Any] | None) -> Statistics | None:
-    match facts:
-        case None:
-            return None
-        case ["given", stated]:
-            return GivenStatistics.of(stated)
-        case ["stream", stated]:
-            return StreamStatistics.from_json(stated)
-        case _:
-            raise inconsistent("it does not say where its statistics are from")
-
-
-def _parameter_facts(name: str, value: Any) -> list[Any]:
-    match value:
-        case dt.datetime():
-            return ["datetime", value.isoformat()]
-        case dt.timedelta():
-            return ["timedelta", [value.days, value.seconds, value.microseconds]]
-        case list() | tuple():
-            return ["list", [_parameter_facts(name, v) for v in value]]
-        case None | bool() | int() | float() | str():
-            return ["plain", value]
-        case _:
-            raise HostError("A546", f"the parameter `{name}` of type {type(value).__name__} cannot be saved")
-
-
-def _parameter(facts: Any, depth: int = 0) -> Any:
-    try:
-        match facts:
-            case ["datetime", str(text)]:
-                return dt.datetime.fromisoformat(text)
-            case ["timedelta", [int(days), int(seconds), int(microseconds)]]:
-                return dt.timedelta(days, seconds, microseconds)
-            case ["list", list(items)] if depth < NESTED:
-                return [_parameter(item, depth + 1) for item in items]
-            case ["plain", None | bool() | int() | float() | str() as value]:
-                return value
-    except (ValueError, OverflowError) as e:
-        raise inconsistent(f"a parameter has a value that there is not: {e}") from e
-    raise inconsistent("a parameter has a value that there is not")

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Unpack
 
 from pyspark.sql import DataFrame
 
 from augury.engine.group import Group, one_group
-from augury.engine.job import Roles
 from augury.hosts.spark.batch.sample import SampledFrame
 from augury.hosts.spark.expressions import expression, row_filter
-from augury.hosts.spark.match import job_for
-from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.match import check_frame, job_for
 from augury.hosts.spark.releases import can, split_table
 from augury.hosts.spark.sql.tables import ANY_QUERY
-from augury.options import make_options
+from augury.options import MatchOptions, read_options
 
 
-def explain(
-    events: DataFrame,
-    query: str | os.PathLike[str],
-    *,
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    **options: Unpack[RunOptions],
-) -> str:
+def explain(query: str | os.PathLike[str], events: DataFrame, **options: Unpack[MatchOptions]) -> str:
     """Which columns and rows of a frame reach Python for a query, how they are split, and what it costs in SQL.
 
-    The arguments are those of `match`. What the plan does is told by `augury.explain`.
+    The arguments are those of `augury.explain`, which tells what the plan does, with a frame of Spark as the events.
     """
-    job = job_for(SampledFrame(events), query, Roles(time, type, order_by, time_unit), make_options(**options))
+    check_frame(events)
+    job = job_for(SampledFrame(events), query, *read_options(options))
     group = one_group(job)
     parts = {
         "plan": ", then ".join(compiled.choice.plan.family for compiled in job.program.queries),

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from augury.engine.host import FiniteStream
-from augury.engine.job import Job, Roles, job_of
+from augury.engine.job import Job, job_of
 from augury.hosts.spark.schemas import result_schema
-from augury.options import Options
+from augury.options import Options, Roles
 from augury.source import Source
 
 

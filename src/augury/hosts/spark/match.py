@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
-from augury.arguments import mapping, optional_text, unusable, whole
+from augury.arguments import mapping, optional_text, unusable
 from augury.engine.exchange.kernels import compiled_kernels
 from augury.engine.group import QUERY, groups, one_group
-from augury.engine.job import Job, Roles
+from augury.engine.job import Job
 from augury.engine.sources.query_text import query_source
-from augury.engine.times import watermark_text
+from augury.engine.times import lateness_milliseconds
 from augury.errors import HostError
 from augury.hosts.spark.batch.match import match_batch
 from augury.hosts.spark.batch.sample import SampledFrame
 from augury.hosts.spark.jobs import spark_job
-from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.options import SparkOptions, Splitting, read_spark_options
 from augury.hosts.spark.schemas import arrow_schema, is_frame
 from augury.hosts.spark.stream.match import match_stream
-from augury.options import Options, make_options
+from augury.options import Options, Roles
 
 
 def match(
-    events: DataFrame,
-    query: str | os.PathLike[str],
-    *,
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    watermark: str | dt.timedelta | None = None,
-    late: str | None = None,
-    buckets: int | None = None,
-    partitions: int | None = None,
-    chunks: int | None = None,
-    **options: Unpack[RunOptions],
+    events: DataFrame, query: str | os.PathLike[str], *, late: str | None = None, **options: Unpack[SparkOptions]
 ) -> DataFrame:
     """The matches of a query, of the last one when the text holds several: a frame in, a frame out.
 
     The columns are those of `Matches.to_arrow`: `start`, `end`, and a struct, or an array of structs, for each
-    variable, or the items of RETURN. `time`, `type`, `order_by`, `time_unit` and the further options are those of
-    `augury.match`. Its limits hold for each step of each task.
+    variable, or the items of RETURN. The options are those of `augury.match` and `SparkOptions`. Limits hold for each
+    step of each task.
 
     A finite frame is split by the key of the query, if it has one, into `partitions`; or else by time into `chunks`,
     where a match depends on no event farther away than WITHIN. Where one key has most of the events, they are split by
@@ -56,7 +43,7 @@ def match(
 
     To choose the plan, and where to cut, a few of its events and the distribution of their times are looked at now.
 
-    A stream needs a watermark: `watermark="10 minutes"` says how late an event may come, or else the frame has one of
+    A stream needs a watermark: `lateness="10 minutes"` says how late an event may come, or else the frame has one of
     its own. Its state is kept in `buckets` of keys; without a key in one, or in ranges of time as long as so many
     windows. Events that come later take no part; they are counted in the progress of the streaming query and, with
     `late`, appear in a column of that name, in rows without a match.
@@ -64,61 +51,56 @@ def match(
     What is said about the other kind of frame is not looked at: one call serves both.
     """
     check_frame(events)
-    check_parts(partitions=partitions, chunks=chunks, buckets=buckets)
-    watermark, late = watermark_text("watermark", watermark), optional_text("late", late, wanted="the name of a column")
+    roles, chosen, split = read_spark_options(options)
+    late = optional_text("late", late, wanted="the name of a column")
     sampled = SampledFrame(events)
-    job = job_for(sampled, query, Roles(time, type, order_by, time_unit), make_options(**options))
+    job = job_for(sampled, query, roles, chosen)
+    watermark = watermark_text(split, job)
     if events.isStreaming:
-        return match_stream(events, one_group(job), watermark=watermark, buckets=buckets, late=late)
-    return match_batch(sampled, one_group(job), partitions=partitions, chunks=chunks)
+        return match_stream(events, one_group(job), watermark=watermark, buckets=split.buckets, late=late)
+    return match_batch(sampled, one_group(job), partitions=split.partitions, chunks=split.chunks)
 
 
 def match_all(
-    events: DataFrame,
-    queries: Mapping[str, str | os.PathLike[str]],
-    *,
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
-    watermark: str | dt.timedelta | None = None,
-    buckets: int | None = None,
-    partitions: int | None = None,
-    chunks: int | None = None,
-    **options: Unpack[RunOptions],
+    events: DataFrame, queries: Mapping[str, str | os.PathLike[str]], **options: Unpack[SparkOptions]
 ) -> DataFrame:
     """The matches of many queries, by name, in one frame: `query`, `start`, `end`, and a struct for each query.
 
     Queries with the same key read, shuffle and sort the events once. The struct named like a query holds the columns of
     its matches, and is null in the rows of the others: `found.where("query = 'rally'").select("start", "rally.*")`.
-    The arguments are those of `match`.
+    The options are those of `match`.
     """
     check_frame(events)
     queries = mapping("queries", queries, "a dict of queries by name")
-    watermark = watermark_text("watermark", watermark)
     if not queries:
         raise HostError("A580", "there is no query to match", "give queries={name: text, ...}")
     taken = sorted({QUERY, "start", "end"} & queries.keys())
     if taken:
         raise HostError("A581", f"a query cannot be named `{taken[0]}`, like a column of the result")
-    check_parts(partitions=partitions, chunks=chunks, buckets=buckets)
-    roles, given = Roles(time, type, order_by, time_unit), make_options(**options)
+    roles, chosen, split = read_spark_options(options)
     sampled = SampledFrame(events, everything=len(queries) > 1)
-    jobs = [(name, job_for(sampled, query, roles, given)) for name, query in queries.items()]
+    jobs = [(name, job_for(sampled, query, roles, chosen)) for name, query in queries.items()]
+    watermark = watermark_text(split, jobs[0][1])
     found = [
         match_stream(
             events,
             group,
             watermark=watermark,
             # Queries without a key that time does not cut have one bucket, whatever the others have.
-            buckets=buckets if group.key or group.why_not_by_time is None else None,
+            buckets=split.buckets if group.key or group.why_not_by_time is None else None,
             late=None,
         )
         if events.isStreaming
-        else match_batch(sampled, group, partitions=partitions, chunks=chunks)
+        else match_batch(sampled, group, partitions=split.partitions, chunks=split.chunks)
         for group in groups(jobs, arrow_schema(events.schema))
     ]
     return reduce(lambda one, other: one.unionAll(other), found)
+
+
+def watermark_text(split: Splitting, job: Job) -> str | None:
+    """How late events may come, as Spark reads it; None where nothing is said."""
+    milliseconds = lateness_milliseconds(split.lateness, job.schema)
+    return None if milliseconds is None else f"{milliseconds} milliseconds"
 
 
 def check_frame(events: object) -> None:
@@ -126,18 +108,6 @@ def check_frame(events: object) -> None:
     if not is_frame(events):
         help = "use augury.match for it, or make it a frame of Spark with spark.createDataFrame"
         raise unusable("events", "a DataFrame of Spark", events, help)
-
-
-def check_parts(**parts: int | None) -> None:
-    """A frame is split into one part at least."""
-    for name, number in parts.items():
-        if number is None:
-            continue
-        count = whole(number)
-        if count is None:
-            raise unusable(name, "a number of parts", number)
-        if count < 1:
-            raise HostError("A589", f"a frame cannot be split into {count} parts: {name}={count}", "give 1 or more")
 
 
 def job_for(sampled: SampledFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:

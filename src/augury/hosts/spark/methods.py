@@ -10,7 +10,7 @@ from typing import Unpack
 from pyspark.sql import DataFrame
 
 from augury.hosts.spark.match import match, match_all
-from augury.hosts.spark.options import FrameOptions, MatchOptions
+from augury.hosts.spark.options import SparkOptions
 from augury.hosts.spark.releases import frame_classes
 
 
@@ -20,11 +20,13 @@ class FrameMethods:
 
     events: DataFrame
 
-    def match(self, query: str | os.PathLike[str], **options: Unpack[MatchOptions]) -> DataFrame:
+    def match(
+        self, query: str | os.PathLike[str], *, late: str | None = None, **options: Unpack[SparkOptions]
+    ) -> DataFrame:
         """`augury.spark.match` of this frame."""
-        return match(self.events, query, **options)
+        return match(self.events, query, late=late, **options)
 
-    def match_all(self, queries: Mapping[str, str | os.PathLike[str]], **options: Unpack[FrameOptions]) -> DataFrame:
+    def match_all(self, queries: Mapping[str, str | os.PathLike[str]], **options: Unpack[SparkOptions]) -> DataFrame:
         """`augury.spark.match_all` of this frame."""
         return match_all(self.events, queries, **options)
 

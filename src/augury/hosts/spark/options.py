@@ -1,51 +1,53 @@
-"""The options of `augury.match` that say how a query is run, as they are passed on."""
+"""What the functions of `augury.spark` take beside the options of `augury.match`."""
 
 from __future__ import annotations
 
-import datetime as dt
-import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Any
 
-from augury.loss import LossModel
-from augury.plan import StreamStatistics
-
-
-class RunOptions(TypedDict, total=False):
-    """What `options.make_options` takes; this host looks at none of it."""
-
-    plan: str | None
-    order: Iterable[str] | None
-    negation: str | None
-    statistics: Mapping[str, Any] | StreamStatistics | None
-    parameters: Mapping[str, Any] | None
-    functions: Mapping[str, Callable[..., Any]] | None
-    loss: LossModel | None
-    max_matches: int
-    max_partial_matches: int
-    max_memory: int | str | None
-    timeout: float | str | dt.timedelta | None
-    jit: bool | None
-    merge: bool
-    counters: bool
-    compressed: bool
-    cache_dir: str | os.PathLike[str] | None
+from augury.arguments import unusable, whole
+from augury.errors import HostError
+from augury.options import Lateness, MatchOptions, Options, Roles, option, read_form, refuse_others
 
 
-class FrameOptions(RunOptions, total=False):
-    """What `match_all` takes beside the events and the queries."""
+class SparkOptions(MatchOptions, total=False):
+    """`MatchOptions`, and how a frame is split.
 
-    time: str
-    type: str | None
-    order_by: str | Iterable[str] | None
-    time_unit: str
-    watermark: str | dt.timedelta | None
+    - `lateness` says how late an event of a stream may come: such as "10 minutes", a timedelta, or ticks of the time
+      column; without it the frame needs a watermark of its own;
+    - `buckets` of keys hold the state of a stream; without a key it is ranges of time as long as so many windows;
+    - `partitions` of keys, or `chunks` of time, are what a finite frame is split into.
+    """
+
+    lateness: Lateness | None
     buckets: int | None
     partitions: int | None
     chunks: int | None
 
 
-class MatchOptions(FrameOptions, total=False):
-    """What `match` takes beside the events and the query."""
+def parts(name: str, given: Any) -> int | None:
+    """A number of parts to split a frame into, one at least; None leaves it open."""
+    if given is None:
+        return None
+    count = whole(given)
+    if count is None:
+        raise unusable(name, "a number of parts", given)
+    if count < 1:
+        raise HostError("A589", f"a frame cannot be split into {count} parts: {name}={count}", "give 1 or more")
+    return count
 
-    late: str | None
+
+@dataclass(frozen=True, slots=True)
+class Splitting:
+    """How a frame is split, and how late its events may come."""
+
+    lateness: Lateness | None = option(None, lambda name, given: given)
+    buckets: int | None = option(None, parts)
+    partitions: int | None = option(None, parts)
+    chunks: int | None = option(None, parts)
+
+
+def read_spark_options(given: SparkOptions) -> tuple[Roles, Options, Splitting]:
+    """The options of a call, checked; one that there is not is an error."""
+    refuse_others(given, Roles, Options, Splitting)
+    return read_form(Roles, given), read_form(Options, given), read_form(Splitting, given)

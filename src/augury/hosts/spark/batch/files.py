@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Unpack
 
 import pyarrow as pa
@@ -12,17 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from augury.engine.group import one_group
 from augury.engine.host import Totals
-from augury.engine.job import Roles
 from augury.engine.scan.parquet import CannotSplit, Footers, first_rows, read_footers, row_groups, why_other_columns
 from augury.engine.scan.tasks import ScanAndMatch, plan_scan
 from augury.engine.sources.events import conform
 from augury.errors import AuguryWarning
 from augury.hosts.spark.batch.match import match_batch, shuffle_partitions
 from augury.hosts.spark.batch.sample import SAMPLE_EVENTS, SampledFrame
-from augury.hosts.spark.match import check_parts, job_for
-from augury.hosts.spark.options import RunOptions
+from augury.hosts.spark.match import job_for
+from augury.hosts.spark.options import parts
 from augury.hosts.spark.schemas import arrow_schema, spark_schema
-from augury.options import make_options
+from augury.options import MatchOptions, read_options
 from augury.schema import EventSchema
 
 SAMPLED_ROW_GROUPS = 16  # whose first events are sampled
@@ -33,12 +32,8 @@ def match_files(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     query: str | os.PathLike[str],
     *,
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
     tasks: int | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[MatchOptions],
 ) -> DataFrame:
     """The matches of a query in Parquet files, with the columns of `match`, for a fraction of what a shuffle costs.
 
@@ -47,14 +42,14 @@ def match_files(
     which row groups hold it; else some of the files, if their statistics show that no key is in two tasks' files.
 
     Where neither is possible a warning says why, and the files are read and shuffled as by `match`. The tasks must be
-    able to open the files, under the names that Spark has for them. The other arguments are those of `match`.
+    able to open the files, under the names that Spark has for them. The options are those of `augury.match`.
     """
-    check_parts(tasks=tasks)
+    tasks = parts("tasks", tasks)
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     frame = spark.read.parquet(*[os.fspath(name) for name in names])
     footers = read_footers(sorted(frame.inputFiles()))
     sampled = SampledFrame(frame) if isinstance(footers, CannotSplit) else SampledFiles(frame, footers)
-    group = one_group(job_for(sampled, query, Roles(time, type, order_by, time_unit), make_options(**options)))
+    group = one_group(job_for(sampled, query, *read_options(options)))
     plan = footers if isinstance(footers, CannotSplit) else plan_scan(footers, group, tasks, shuffle_partitions(frame))
     if isinstance(plan, CannotSplit):
         warnings.warn(f"the files are shuffled: {plan.reason}", AuguryWarning, stacklevel=2)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from augury.errors import HostError
+from augury.loss import LossModel
+from augury.options import Options, Roles, option_names, read_form
 
 
 class _Section(BaseModel):
@@ -46,14 +48,35 @@ class SourceSection(Place):
         return self
 
 
-class EventsSection(_Section):
-    """`[events]`: the roles of the columns."""
+class _WithOptions(_Section):
+    """A table of the file that also holds options of `augury.spark.match`, by their names."""
 
-    time: str = "ts"
-    type: str | None = "type"
-    order_by: list[str] | None = None
-    time_unit: str = "s"
-    watermark: str | None = None
+    model_config = ConfigDict(extra="allow", frozen=True)
+    form: ClassVar[type[Any]]
+    refused: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="after")
+    def _known_options(self) -> Self:
+        for name in self.options_given:
+            if name not in option_names(self.form) or name in self.refused:
+                raise ValueError(f"unknown key `{name}`")
+        try:
+            read_form(self.form, self.options_given)
+        except HostError as e:
+            raise ValueError(e.message) from e
+        return self
+
+    @property
+    def options_given(self) -> dict[str, Any]:
+        """The options as `augury.spark.match` takes them."""
+        return dict(self.model_extra or {})
+
+
+class EventsSection(_WithOptions):
+    """`[events]`: `time`, `type`, `order_by` and `time_unit` as `augury.match` takes them; how late events may come."""
+
+    form = Roles
+    lateness: str | int | None = None
 
 
 class SinkSection(Place):
@@ -62,19 +85,25 @@ class SinkSection(Place):
     mode: Literal["append", "overwrite"] = "append"
 
 
-class QuerySection(_Section):
-    """`[[query]]`: a query, or a program of several, in the text or in a file."""
+class QuerySection(_WithOptions):
+    """`[[query]]`: a query, or a program of several, in the text or in a file, and how it is evaluated.
+
+    Every option of `augury.match` that TOML can state: all but functions. A `loss` model is a table, as in JSON.
+    """
+
+    form = Options
+    refused = frozenset({"functions"})
 
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     file: str | None = None
     text: str | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    plan: str | None = None
-    max_matches: int = Field(default=1_000_000, ge=1)
-    max_partial_matches: int = Field(default=5_000_000, ge=1)
-    max_memory: int | str | None = None
-    timeout: float | str | None = None
     sink: SinkSection
+
+    @property
+    def options_given(self) -> dict[str, Any]:
+        """The options as `augury.spark.match` takes them."""
+        stated = dict(self.model_extra or {})
+        return {**stated, "loss": LossModel.from_json(stated["loss"])} if "loss" in stated else stated
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
@@ -107,8 +136,8 @@ class Pipeline(_Section):
         repeated = sorted({n for n in names if names.count(n) > 1})
         if repeated:
             raise ValueError(f"two queries are named {repeated[0]}")
-        if self.streaming is not None and self.events.watermark is None:
-            raise ValueError('a stream needs `watermark` in [events], such as "10 minutes": how late events may come')
+        if self.streaming is not None and self.events.lateness is None:
+            raise ValueError('a stream needs `lateness` in [events], such as "10 minutes": how late events may come')
         return self
 
     def at(self, path: str) -> str:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -22,6 +23,7 @@ from augury.hosts.spark.pipeline.connectors import read_source, start_stream, wr
 from augury.hosts.spark.pipeline.progress import ProgressLine
 from augury.hosts.spark.releases import require
 from augury.hosts.spark.session import embedded_session
+from augury.options import MatchOptions
 
 PATIENCE = 60.0
 """Seconds that a micro-batch may take to end after the user asked to stop."""
@@ -126,23 +128,14 @@ def _last_done(query: StreamingQuery) -> tuple[int, str] | None:
 
 
 def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFrame:
-    roles, streaming = pipeline.events, pipeline.streaming
+    streaming = pipeline.streaming
     source = query.text if query.text is not None else query_source(pipeline.folder / (query.file or "")).text
     return match(
         events,
         source,
-        time=roles.time,
-        type=roles.type,
-        order_by=roles.order_by,
-        time_unit=roles.time_unit,
-        watermark=roles.watermark if streaming is not None else None,
+        lateness=None if streaming is None else pipeline.events.lateness,
         buckets=None if streaming is None else streaming.buckets,
-        plan=query.plan,
-        max_matches=query.max_matches,
-        max_partial_matches=query.max_partial_matches,
-        max_memory=query.max_memory,
-        timeout=query.timeout,
-        parameters=query.parameters,
+        **cast("MatchOptions", pipeline.events.options_given | query.options_given),
     )
 
 

@@ -11,14 +11,14 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
 from augury.engine.cut.by_key import shared_key
-from augury.engine.job import Job, Roles
+from augury.engine.job import Job
 from augury.engine.matching import matches_in
-from augury.errors import HostError
+from augury.errors import HostError, names
 from augury.hosts.spark.expressions import quoted
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.schemas import arrow_schema, spark_schema
 from augury.hosts.spark.sql.tables import ANY_QUERY, table_of
-from augury.options import Options
+from augury.options import Options, Roles, option_names, read_form
 from augury.source import Source
 
 
@@ -63,11 +63,10 @@ class AnyQuery:
 
 
 def _job(text: str, columns: StructType, roles: dict[str, Any]) -> Job:
-    unknown = sorted(set(roles) - {"time", "type", "order_by", "time_unit"})
+    known = option_names(Roles)
+    unknown = sorted(set(roles) - set(known))
     if unknown:
-        raise HostError(
-            "A579", f"{ANY_QUERY} has no argument `{unknown[0]}`", "it takes time, type, order_by and time_unit"
-        )
+        raise HostError("A579", f"{ANY_QUERY} has no argument `{unknown[0]}`", f"it takes {names(known)}")
     order = roles.get("order_by")
     given = {**roles, "order_by": None if order is None else [name.strip() for name in order.split(",")]}
-    return spark_job(Source(text), arrow_schema(columns), Roles(**given), Options())
+    return spark_job(Source(text), arrow_schema(columns), read_form(Roles, given), Options())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Unpack, cast
 
 import pyarrow as pa
@@ -16,15 +16,14 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 
 from augury.arguments import flag, text
 from augury.engine.cut.by_key import shared_key
-from augury.engine.job import Job, Roles
+from augury.engine.job import Job
 from augury.engine.matching import matches_in
 from augury.engine.sources.query_text import query_source
 from augury.errors import HostError, names
 from augury.hosts.spark.jobs import spark_job
-from augury.hosts.spark.options import RunOptions
 from augury.hosts.spark.releases import can, require, table_function
 from augury.hosts.spark.schemas import arrow_schema, is_frame, spark_schema
-from augury.options import make_options
+from augury.options import MatchOptions, read_options
 
 ANY_QUERY = "augury_match"
 """The table function that takes the text of a query."""
@@ -36,12 +35,8 @@ def register(
     query: str | os.PathLike[str],
     schema: StructType | DataFrame,
     *,
-    time: str = "ts",
-    type: str | None = "type",
-    order_by: str | Iterable[str] | None = None,
-    time_unit: str = "s",
     several_keys: bool = False,
-    **options: Unpack[RunOptions],
+    **options: Unpack[MatchOptions],
 ) -> None:
     """Make a query a table function of SQL, for events of these columns.
 
@@ -54,8 +49,7 @@ def register(
     # A call that cannot split its table is handed what happens to lie together.
     several = flag("several_keys", several_keys) or not can("PARTITION BY in a call")
     columns = cast("DataFrame", schema).schema if is_frame(schema) else cast("StructType", schema)
-    roles = Roles(time, type, order_by, time_unit)
-    job = spark_job(query_source(query), arrow_schema(columns), roles, make_options(**options))
+    job = spark_job(query_source(query), arrow_schema(columns), *read_options(options))
     handlers = _on_arrow(job, several), _on_rows(job, several)
     spark.udtf.register(name, table_function(*handlers, spark_schema(job.result)))
 
