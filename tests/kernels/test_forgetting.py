@@ -30,7 +30,7 @@ def ever_new(items: int = ITEMS) -> pa.Table:
 
 STREAM = ever_new()
 
-CASES = {
+CASES: dict[str, tuple[str, FamilyName]] = {
     "eager": ("SEQ(A a, B b, C c) WHERE skip_till_any_match { [k] AND a.name = c.name }", "eager-nfa"),
     "eager merged": ("SEQ(A a, B+ b[], C c) WHERE skip_till_any_match { a.name = c.name }", "eager-nfa"),
     "eager strict": ("SEQ(C a, D b) WHERE strict_contiguity { [k] AND a.name = b.name }", "eager-nfa"),
