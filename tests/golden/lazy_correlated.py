@@ -11,7 +11,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH, N2, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, B2_e, B2_t, B3_e, B3_t, D0, D1, D2, SORTED, WIDTH):
     n0 = FILL[0]  # of c
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of a

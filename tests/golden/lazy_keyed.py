@@ -9,7 +9,7 @@
 
 
 @kernel
-def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):
+def store(i0, n, k0, K0, K1, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH):
     n0 = FILL[0]  # of a
     n1 = FILL[1]  # of b
     n2 = FILL[2]  # of c
@@ -74,7 +74,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c1_
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_at, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_at, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take A a
     m = nums[0]
     w = nums[1]
     f0 = PF[0, 0]
@@ -104,7 +104,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 PF[1, 0] = f1_0
                 nums[2] = 2
                 return j_v0_a
-            P0_v0_a[f0] = j_v0_a
+            P0_at[f0, 0] = j_v0_a
             P0__t[f0] = t_v0_a
             g = B0_k0[j_v0_a]
             P0_id1[f0] = g
@@ -151,8 +151,8 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     PF[1, 0] = f1_0
                     nums[2] = 3
                     return j_v0_a
-                P1_v0_a[f1] = j_v0_a
-                P1_v1_b[f1] = j_v1_b
+                P1_at[f1, 0] = j_v0_a
+                P1_at[f1, 1] = j_v1_b
                 P1__t[f1] = min(t_v0_a, t_v1_b)
                 g = B1_k1[j_v1_b]
                 P1_id2[f1] = g
@@ -212,7 +212,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
 
 
 @kernel
-def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
+def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_at, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_at, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take B b from the stream
     m = nums[0]
     w = nums[1]
     f1 = PF[1, 0]
@@ -236,7 +236,7 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
             at_q = P0_next1[q]
             if q >= PF[0, 1]:
                 continue  # made in this step
-            j_v0_a = P0_v0_a[q]
+            j_v0_a = P0_at[q, 0]
             e_v0_a = B0_e[j_v0_a]
             t_v0_a = B0_t[j_v0_a]
             v0_a__c1_symbol = B0__c1_symbol[j_v0_a]
@@ -261,8 +261,8 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
                     PF[1, 0] = f1_0
                     nums[2] = 3
                     return j_v1_b
-                P1_v0_a[f1] = j_v0_a
-                P1_v1_b[f1] = j_v1_b
+                P1_at[f1, 0] = j_v0_a
+                P1_at[f1, 1] = j_v1_b
                 P1__t[f1] = min(t_v0_a, t_v1_b)
                 g = B1_k1[j_v1_b]
                 P1_id2[f1] = g
@@ -320,7 +320,7 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
 
 
 @kernel
-def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P0_v0_a, P0__t, P0__p, P0_id1, P0_next1, P0_head1, P1_v0_a, P1_v1_b, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
+def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_symbol, c2_volume, c2_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c1_symbol, B0__c0_price, B0_k0, B1_e, B1_t, B1__c1_symbol, B1__c2_volume, B1__c2_volume_null, B1_k1, B1_k0, B2_e, B2_t, B2__c2_volume, B2__c2_volume_null, B2__c0_price, B2_k1, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH, PF, COUNT, SEEN, P1_at, P1__t, P1__p, P1_id2, P1_next2, P1_head2, O_offsets, O_events, O_codes):  # take C c from the stream
     m = nums[0]
     w = nums[1]
     for j_v2_c in range(r0, r1):
@@ -341,8 +341,8 @@ def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
             at_q = P1_next2[q]
             if q >= PF[1, 1]:
                 continue  # made in this step
-            j_v0_a = P1_v0_a[q]
-            j_v1_b = P1_v1_b[q]
+            j_v0_a = P1_at[q, 0]
+            j_v1_b = P1_at[q, 1]
             e_v0_a = B0_e[j_v0_a]
             t_v0_a = B0_t[j_v0_a]
             v0_a__c0_price = B0__c0_price[j_v0_a]

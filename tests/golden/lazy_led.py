@@ -8,7 +8,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH, PF, COUNT, SEEN, O_offsets, O_events, O_codes):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, FILL, MASK, B0_e, B0_t, B1_e, B1_t, D0, C0, LED, SORTED, WIDTH):
     n0 = FILL[0]  # of b
     n1 = FILL[1]  # of a
     for i1 in range(natural(i0), n, 4096):

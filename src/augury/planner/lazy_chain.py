@@ -12,12 +12,13 @@ from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
 from augury.planner.bids import Bid, Rank
-from augury.planner.components import Cannot, absence, check_nesting, compiled_conjuncts, component
+from augury.planner.components import Cannot, absence, compiled_conjuncts, component
 from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
 from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports, each
+from augury.source import Span
 
 FAMILY = LazyChainPlan.family
 
@@ -42,6 +43,9 @@ TREE_SUPPORTS = replace(SUPPORTS, hints=frozenset({"negation", "statistics"}))
 
 MOST_BRANCHES = 64
 """Alternatives that have chains: their functions take the buffers of all, so that code grows with the square."""
+
+MAX_NESTED_LISTS = 10
+"""Loops over lists, and over their elements, that stand inside one another: CPython nests 20 loops at most."""
 
 
 def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsupported:
@@ -109,7 +113,7 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
             f"{len(found)} alternatives, and chains are for {MOST_BRANCHES}", query.pattern.span, too_large=True
         )
     for b in found:
-        check_nesting(b, conjuncts, query.pattern.span, keyed=bool(query.partition_by))
+        _check_lists(b, conjuncts, query.pattern.span)
     plans = tuple(_branch(b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
@@ -123,6 +127,14 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
         _check(j, lists)
     negation = hints.negation or Negation.POST_PROCESSING
     return LazyChainPlan(query, plans, several, computed, negation, hints.statistics)
+
+
+def _check_lists(branch: Branch, conjuncts: Sequence[Conjunct], span: Span) -> None:
+    """Refuse more lists than a kernel can grow, each inside the one before: of single events it takes any number."""
+    lists = sum(isinstance(c, Repeat) for c in branch.components)
+    most = MAX_NESTED_LISTS - max((len(j.each) for j in conjuncts), default=0)
+    if lists > most:
+        raise Cannot(f"{lists} repeated components, and a chain can nest the loops of {most}", span, too_large=True)
 
 
 def _unary(j: Conjunct) -> bool:

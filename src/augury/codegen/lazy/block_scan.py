@@ -6,6 +6,7 @@ Those that are near a list of the first event are noted once for each of these, 
 from __future__ import annotations
 
 from augury.codegen.common.naming import constant, remark
+from augury.codegen.lazy.arrays import Extent
 from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import condition
 from augury.codegen.lazy.context import Context, Scope
@@ -75,7 +76,7 @@ def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
             out.add(f"bits_{v} = rest_{v}")
         out.add(f"N{n}[at_{v}] = near_{v}")
     out.add(f"noted{n}_{v} = True")
-    ctx.found[f"N{n}"] = n
+    ctx.candidates(node, f"N{n}", extent=Extent.BITS)
 
 
 def _set_limit(ctx: Context, out: Body, node: Node, near: Near) -> None:

@@ -53,8 +53,14 @@ class Body:
     """Local variables that say whether something was computed for the first event already."""
     pools: set[int] = field(default_factory=set)
     """States whose pools of partial matches grow here."""
+    stages: set[int] = field(default_factory=set)
+    """States whose partial matches are handed to another function here."""
     counted: set[int] = field(default_factory=set)
     """States whose partial matches are counted here."""
+    states: set[int] = field(default_factory=set)
+    """States whose candidates are looked for here."""
+    buffers: set[int] = field(default_factory=set)
+    """Buffers whose arrays are read here."""
 
     def add(self, text: str, why: str = "") -> None:
         self.items.append(Line(self.depth, text, why))
@@ -97,4 +103,7 @@ class Body:
         self.cursors |= other.cursors
         self.flags |= other.flags
         self.pools |= other.pools
+        self.stages |= other.stages
         self.counted |= other.counted
+        self.states |= other.states
+        self.buffers |= other.buffers

@@ -4,10 +4,15 @@
 the buffers, whatever their place in the pattern (paper 000, section 4). A partial match that events still to come may
 complete is kept in the pool of its state; `resume_*` tries new events with the partial matches of earlier steps, and
 `more_*` does so for lists. So every partial match is made once: when the last of its events arrives.
+
+A long chain is divided: a function ends by putting partial matches on a stage, from which `go_on_*` goes on with them.
+So loops nest to a bounded depth, and what has to be compiled grows with the length of the chain, not with its square.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,12 +21,13 @@ from augury.codegen.common.constants import functions_of
 from augury.codegen.common.inventory import stream_names
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
+from augury.codegen.lazy.arrays import Extent, LazyArray, table
 from augury.codegen.lazy.body import Body, Deferred, GiveUp
 from augury.codegen.lazy.conditions import earliest, latest, loads, same_partition, test_all, within
-from augury.codegen.lazy.context import Context, Scope, context_of
+from augury.codegen.lazy.context import Context, Row, Scope, context_of
 from augury.codegen.lazy.lists import search_lists
 from augury.codegen.lazy.negation import give_up_if_present, negated_states
-from augury.codegen.lazy.nest import Node, nest
+from augury.codegen.lazy.nest import Node, cuts_of, nest
 from augury.codegen.lazy.report import NO_ROOM, report
 from augury.codegen.lazy.search import search_for
 from augury.codegen.lazy.source import (
@@ -29,38 +35,63 @@ from augury.codegen.lazy.source import (
     FULL,
     MATCHES,
     NO_ROOM_IN_POOL,
+    NO_ROOM_IN_STAGE,
     OUTPUT,
     SO_FAR,
     STOPPED,
     Entry,
+    EntryKind,
     LazyChainSource,
     Pool,
+    Stage,
 )
 from augury.plan import LazyChainPlan
 from augury.runtime.kernel_source import kernel_source
 
+MAX_INLINE_STATES = 8
+"""States whose loops stand in one function, each inside the one before; a longer chain is divided."""
 
-def emit_lazy_chain(plan: LazyChainPlan, *, counters: bool = False) -> LazyChainSource:
-    """The kernel of a plan; the same plan gives the same text."""
+STATES_PER_FUNCTION = 6
+"""States of each function of a chain that is divided: CPython nests 20 loops at most, Numba slows down with each."""
+
+
+def emit_lazy_chain(
+    plan: LazyChainPlan,
+    *,
+    counters: bool = False,
+    inline_states: int = MAX_INLINE_STATES,
+    states_per_function: int = STATES_PER_FUNCTION,
+) -> LazyChainSource:
+    """The kernel of a plan; the same plan gives the same text.
+
+    Chains of more than `inline_states` are divided into functions of `states_per_function`.
+    """
     states = nest(plan)
-    ctx = context_of(plan, states, negated_states(plan, states.nodes), counters=counters)
+    negated = negated_states(plan, states.nodes)
+    cuts = cuts_of(states, inline_states, states_per_function)
+    ctx = context_of(plan, states, negated, cuts, counters=counters)
     pools = _pools(ctx)
+    stages = tuple(Stage(n.number, len(n.path)) for n in states.nodes if n.number in cuts)
     functions = [function for node in states.nodes if (function := _function_of(ctx, node)) is not None]
+    functions += [_go_on(ctx, node) for node in states.nodes if node.number in cuts]
     # The functions have asked for everything that the arguments are made of.
     stream = stream_names(ctx.constants, ctx.specs)
-    arrays = _arrays(ctx, pools)
-    arguments = f"nums, {stream}, {', '.join(arrays)}"
+    layout = ctx.layout.arrays(len(states.nodes) + len(negated))
+    arrays = (*layout, *_arrays(ctx, pools, stages))
+    store_arrays = tuple(a.name for a in layout)
     out = Lines()
     _header(ctx, out)
-    ctx.layout.store(out, arguments, _frequent(ctx))
+    ctx.layout.store(out, f"nums, {stream}, {', '.join(store_arrays)}", _frequent(ctx))
     ctx.layout.tally(out, stream)
+    entries = []
     for function in functions:
-        _write_function(ctx, out, function, pools, arguments)
+        taken = _arrays_of(ctx, function, arrays)
+        _write_function(ctx, out, function, f"nums, {stream}, {', '.join(taken)}")
+        entries.append(replace(function.entry, arrays=taken, stages=tuple(sorted(function.body.stages))))
     for selector in ctx.selectors.values():
         out.lines += selector.lines
-    negated = emit_absences(out, ctx.query, states.after, ctx.columns, ctx.constants, stream, counters=counters)
-    entries = tuple(function.entry for function in functions)
-    names = ("store", "tally", *(e.name for e in entries), *(("absent", "fits") if negated else ()))
+    absent = emit_absences(out, ctx.query, states.after, ctx.columns, ctx.constants, stream, counters=counters)
+    names = ("store", "tally", *(e.name for e in entries), *(("absent", "fits") if absent else ()))
     variables = [c.variable for b in plan.branches for c in b.components]
     return LazyChainSource(
         source=kernel_source(
@@ -69,22 +100,19 @@ def emit_lazy_chain(plan: LazyChainPlan, *, counters: bool = False) -> LazyChain
         specs=ctx.specs,
         strings=ctx.constants.strings,
         layout=ctx.layout,
-        arrays=tuple(arrays),
+        arrays=arrays,
+        store_arrays=store_arrays,
         pools=pools,
-        entries=entries,
-        lists={
-            ctx.names[v]: (ctx.buffer(v).number, max(1, len(x.integers)), max(1, len(x.floats)))
-            for v, x in ctx.vectors.items()
-        },
+        stages=stages,
+        entries=tuple(e for e in entries if e.kind is not EntryKind.GO_ON),
+        go_on={e.pool: e for e in entries if e.kind is EntryKind.GO_ON and e.pool is not None},
         component_variables=tuple(variables),
         branch_of_component=tuple(b for b, branch in enumerate(plan.branches) for _ in branch.components),
         absent=states.after,
-        negated=len(negated),
+        negated=len(absent),
         functions=functions_of(ctx.tested),
         fixed=ctx.match_size,
         nodes=tuple(_counted_steps(plan, node) for node in states.nodes),
-        found=ctx.found,
-        node_buffers={n.number: ctx.buffer(n.variable).number for n in (*states.nodes, *ctx.negated.values())},
         buffer_of={v: ctx.buffer(v).number for v in variables},
         head_keys={n.number: key.column for n in states.nodes if (key := ctx.key(n)) is not None},
     )
@@ -95,7 +123,6 @@ def _pools(ctx: Context) -> tuple[Pool, ...]:
     return tuple(
         Pool(
             n.number,
-            tuple(ctx.names[v] for v in n.path),
             tuple(ctx.buffer(v).number for v in n.path),
             tuple(c.number for c in n.children if ctx.waits_by_key(c)),
         )
@@ -104,11 +131,35 @@ def _pools(ctx: Context) -> tuple[Pool, ...]:
     )
 
 
-def _arrays(ctx: Context, pools: tuple[Pool, ...]) -> list[str]:
-    """The arrays of the kernel's own, in the order that functions take them."""
-    lists = [f"{x}_{ctx.names[v]}" for v in ctx.vectors for x in ("S", "E", "RI", "RF")]
-    pooled = [name for pool in pools for name in pool.arrays]
-    return [*ctx.layout.arrays, *ctx.found, *lists, "PF", "COUNT", "SEEN", *pooled, *OUTPUT]
+def _arrays(ctx: Context, pools: Sequence[Pool], stages: Sequence[Stage]) -> list[LazyArray]:
+    """The arrays of the kernel beside those of its layout."""
+    found = list(ctx.found.values())
+    for variable, vector in ctx.vectors.items():
+        v, b = ctx.names[variable], ctx.buffer(variable).number
+        found += [LazyArray(f"{x}_{v}", Extent.LIST, b) for x in ("S", "E")]
+        found.append(LazyArray(f"RI_{v}", Extent.LIST, b, width=max(1, len(vector.integers))))
+        found.append(LazyArray(f"RF_{v}", Extent.LIST, b, width=max(1, len(vector.floats)), dtype="float64"))
+    found += [table("PF"), table("COUNT"), table("SEEN")]
+    found += [array for pool in pools for array in pool.arrays]
+    if stages:
+        found += [table("QF"), *(stage.array for stage in stages)]
+    return [*found, *(LazyArray(name, Extent.MATCHES) for name in OUTPUT)]
+
+
+def _arrays_of(ctx: Context, function: _Function, arrays: Sequence[LazyArray]) -> tuple[str, ...]:
+    """The arrays that a function may touch: those of its states, buffers, pools and stages, and those of all."""
+    body, entry = function.body, function.entry
+    buffers = body.buffers | {ctx.buffer(v).number for v in ctx.vectors}
+    pools = body.pools | ({entry.pool} if entry.kind in (EntryKind.RESUME, EntryKind.MORE) else set())
+    stages = body.stages | ({entry.pool} if entry.kind is EntryKind.GO_ON else set())
+    return tuple(
+        a.name
+        for a in arrays
+        if (a.buffer is None or a.buffer in buffers)
+        and (a.state is None or a.state in body.states)
+        and (a.pool is None or a.pool in pools)
+        and (a.stage is None or a.stage in stages)
+    )
 
 
 def _frequent(ctx: Context) -> list[str]:
@@ -169,7 +220,8 @@ def _start(ctx: Context, node: Node) -> _Function:
     body = Body(depth=2)
     loads(ctx, body, [node.variable], inside)
     body.include(inside)
-    return _Function(Entry(f"start_{node.number}", "start", b.number, None), f"j_{v}", f"take {ctx.label(node)}", body)
+    entry = Entry(f"start_{node.number}", EntryKind.START, b.number, None)
+    return _Function(entry, f"j_{v}", f"take {ctx.label(node)}", body)
 
 
 def _resume(ctx: Context, node: Node, parent: Node) -> _Function:
@@ -186,7 +238,7 @@ def _resume(ctx: Context, node: Node, parent: Node) -> _Function:
         within(ctx, inside, node, inside.local(f"t_{v}"), low=False)
     same_partition(ctx, inside, node)
     test_all(ctx, inside, node.step.component.take)
-    _reached(ctx, inside, node, Scope())
+    _reached(ctx, inside, node, Scope(row=Row(f"{p}_at", "q", len(parent.path))))
     key = ctx.key(node)
     body = Body(depth=2)
     loop = Body(depth=3)
@@ -195,19 +247,18 @@ def _resume(ctx: Context, node: Node, parent: Node) -> _Function:
         loop.add(f"at_q = {p}_next{node.number}[q]")
         with loop.block(f"if q >= {waiting}:"):
             loop.add("continue", "made in this step")
-    for u in parent.path:
-        loop.add(f"j_{ctx.names[u]} = {p}_{ctx.names[u]}[q]")
-    loads(ctx, loop, parent.path, inside)
+    _load_row(ctx, loop, parent, f"{p}_at", inside)
     loop.include(inside)
     loads(ctx, body, [node.variable], loop)
     if key is None:
         body.add(f"for q in range({waiting}):")
     else:
         g = ctx.layout.key_of(ctx.keyed_buffer(node.variable, key.column), key.column, f"j_{v}")
+        body.buffers.add(b.number)
         body.add(f"at_q = first_of({p}_head{node.number}, {g})")
         body.add("while at_q >= 0:")
     body.include(loop)
-    entry = Entry(f"resume_{node.number}", "resume", b.number, parent.number)
+    entry = Entry(f"resume_{node.number}", EntryKind.RESUME, b.number, parent.number)
     return _Function(entry, f"j_{v}", f"take {ctx.label(node)} from the stream", body)
 
 
@@ -221,13 +272,37 @@ def _more(ctx: Context, node: Node) -> _Function:
         if ctx.span >= 0 and not ctx.counts_by_partition:
             with body.block(f"if {ctx.layout.clock}[i0] - P{parent.number}__t[q] > {ctx.span}:", "WITHIN"):
                 body.add("continue")
-        for u in parent.path:
-            body.add(f"j_{ctx.names[u]} = P{parent.number}_{ctx.names[u]}[q]")
-        loads(ctx, body, parent.path, inside)
+        _load_row(ctx, body, parent, f"P{parent.number}_at", inside)
     body.include(inside)
     lists = tuple(ctx.buffer(n.variable).number for n in node.branching)
     pool = parent.number if parent is not None else None
-    return _Function(Entry(f"more_{node.number}", "more", lists[0], pool, lists), "q", f"lists {ctx.label(node)}", body)
+    entry = Entry(f"more_{node.number}", EntryKind.MORE, lists[0], pool, lists)
+    return _Function(entry, "q", f"lists {ctx.label(node)}", body)
+
+
+def _go_on(ctx: Context, node: Node) -> _Function:
+    """Look for the states after a cut, for the partial matches of its stage."""
+    inside = Body(depth=2)
+    stage = f"Q{node.number}"
+    for child in node.children:
+        _search_child(ctx, inside, child, Scope(row=Row(stage, "q", len(node.path))), root=False)
+    body = Body(depth=2)
+    _load_row(ctx, body, node, stage, inside)
+    body.include(inside)
+    entry = Entry(f"go_on_{node.number}", EntryKind.GO_ON, ctx.buffer(node.variable).number, node.number)
+    return _Function(entry, "q", f"after {ctx.label(node)}", body)
+
+
+def _load_row(ctx: Context, out: Body, node: Node, rows: str, inside: Body) -> None:
+    """Read what `inside` needs of the events of a partial match, whose positions are row `q` of an array."""
+    loaded = Body(depth=out.depth)
+    loads(ctx, loaded, node.path, inside)
+    read = loaded.reads | inside.reads
+    for k, u in enumerate(node.path):
+        j = f"j_{ctx.names[u]}"
+        if j in read:
+            out.add(f"{j} = {rows}[q, {k}]")
+    out.include(loaded)
 
 
 # -- what follows when an event has been taken -------------------------------------------------------------------------
@@ -245,14 +320,30 @@ def _reached(ctx: Context, out: Body, node: Node, scope: Scope, *, root: bool = 
         with out.block("if stopped(nums):"):
             out.give_up(STOPPED)
     if node.stores:
-        _keep(ctx, out, node)
-    for child in node.children:
-        _go_on(ctx, out, child, scope, root=root)
+        _keep(ctx, out, node, scope)
+    if node.number in ctx.cuts:
+        _hand_over(ctx, out, node, scope)
+    else:
+        for child in node.children:
+            _search_child(ctx, out, child, scope, root=root)
     for branch in node.completes:
         report(ctx, out, branch, scope)
 
 
-def _go_on(ctx: Context, out: Body, child: Node, scope: Scope, *, root: bool) -> None:
+def _hand_over(ctx: Context, out: Body, node: Node, scope: Scope) -> None:
+    """Put the partial match into the stage from which another function goes on with it."""
+    n, stage = node.number, f"Q{node.number}"
+    out.stages.add(n)
+    idle = not scope.reporting and not any(below.stores for child in node.children for below in child.branching)
+    with out.block("if quiet == 0:") if idle else nullcontext():
+        with out.block(f"if s{n} >= {stage}.shape[0]:"):
+            out.comment(NO_ROOM)
+            out.give_up(NO_ROOM_IN_STAGE + n)
+        _write_row(ctx, out, node, stage, f"s{n}", scope)
+        out.add(f"s{n} += 1")
+
+
+def _search_child(ctx: Context, out: Body, child: Node, scope: Scope, *, root: bool) -> None:
     """Look for the events of a next state."""
     # Where no partial match is kept, there is nothing to build up quietly.
     quiet = not scope.reporting and not any(n.stores for n in child.branching)
@@ -272,7 +363,18 @@ def _taken(ctx: Context, node: Node, out: Body, scope: Scope) -> None:
     _reached(ctx, out, node, scope)
 
 
-def _keep(ctx: Context, out: Body, node: Node) -> None:
+def _write_row(ctx: Context, out: Body, node: Node, rows: str, at: str, scope: Scope) -> None:
+    """Write the positions of all events that are bound to a row; many that stand in a row already are copied."""
+    copied = 0
+    if scope.row is not None and scope.row.width > MAX_INLINE_STATES:
+        copied = scope.row.width
+        with out.block(f"for k in range({copied}):"):
+            out.add(f"{rows}[{at}, k] = {scope.row.array}[{scope.row.at}, k]")
+    for k, u in enumerate(node.path[copied:], copied):
+        out.add(f"{rows}[{at}, {k}] = {out.local(f'j_{ctx.names[u]}')}")
+
+
+def _keep(ctx: Context, out: Body, node: Node, scope: Scope) -> None:
     """Put the partial match into its pool, if an event to come may still be in its window."""
     n, p, first = node.number, f"P{node.number}", ctx.names[node.path[0]]
     start = earliest(ctx, out, node, node.path, "t")
@@ -285,8 +387,7 @@ def _keep(ctx: Context, out: Body, node: Node) -> None:
         with out.block(f"if f{n} >= {p}__t.shape[0]:"):
             out.comment(NO_ROOM)
             out.give_up(NO_ROOM_IN_POOL + n)
-        for u in node.path:
-            out.add(f"{p}_{ctx.names[u]}[f{n}] = {out.local(f'j_{ctx.names[u]}')}")
+        _write_row(ctx, out, node, f"{p}_at", f"f{n}", scope)
         out.add(f"{p}__t[f{n}] = {start}")
         if ctx.query.partition_by:
             out.add(f"{p}__p[f{n}] = {out.local(f'p_{first}')}")
@@ -294,6 +395,7 @@ def _keep(ctx: Context, out: Body, node: Node) -> None:
             key = ctx.key(child)
             if key is not None and ctx.waits_by_key(child):
                 owner = ctx.keyed_buffer(key.other, key.other_column)
+                out.buffers.add(owner.number)
                 g = ctx.layout.key_of(owner, key.other_column, out.local(f"j_{ctx.names[key.other]}"))
                 out.add(f"g = {g}")
                 out.add(f"{p}_id{child.number}[f{n}] = g")
@@ -308,14 +410,14 @@ def _keep(ctx: Context, out: Body, node: Node) -> None:
 # -- the text of functions ---------------------------------------------------------------------------------------------
 
 
-def _write_function(ctx: Context, out: Lines, function: _Function, pools: tuple[Pool, ...], arguments: str) -> None:
+def _write_function(ctx: Context, out: Lines, function: _Function, arguments: str) -> None:
     """Write a function with its body, when all that the kernel holds is known.
 
     What it counts is in local variables, which are written back at the end. Where something is full, it puts them back
     as they were before the outermost event, and returns that: the caller makes room and comes back.
     """
     body, item = function.body, function.item
-    registers = _registers(ctx, body, pools)
+    registers = _registers(ctx, body)
     out.add()
     out.add()
     out.add("@kernel")
@@ -354,11 +456,12 @@ def _write_body(out: Lines, body: Body, give_up: list[str]) -> None:
     out.depth = depth
 
 
-def _registers(ctx: Context, body: Body, pools: tuple[Pool, ...]) -> list[tuple[str, str]]:
+def _registers(ctx: Context, body: Body) -> list[tuple[str, str]]:
     """What a function counts in local variables while it runs, and the cells that these are kept in."""
     found = [("m", f"nums[{MATCHES}]"), ("w", f"nums[{ENTRIES}]")]
-    found += [(f"f{pool.node}", f"PF[{pool.node}, 0]") for pool in pools if pool.node in body.pools]
+    found += [(f"f{n}", f"PF[{n}, 0]") for n in sorted(body.pools)]
+    found += [(f"s{n}", f"QF[{n}]") for n in sorted(body.stages)]
     if ctx.counters:
         found += [("predicates", "nums[8]"), ("bounds", "nums[12]"), ("stored", "nums[11]")]
-        found += [(f"seen{n.number}", f"SEEN[{n.number}]") for n in ctx.nest.nodes if n.number in body.counted]
+        found += [(f"seen{n}", f"SEEN[{n}]") for n in sorted(body.counted)]
     return found

@@ -166,4 +166,5 @@ def loads(ctx: Context, out: Body, variables: Iterable[str], body: Body) -> None
         scalars += [(f"{v}__{x}", f"{b.name}__{x}") for x in b.columns]
         for name, array in scalars:
             if name in body.reads:
+                out.buffers.add(b.number)
                 out.add(f"{name} = {array}[{out.local(f'j_{v}')}]")

@@ -15,6 +15,7 @@ from augury.codegen.common.inventory import columns_of, conjuncts_of, with_inner
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin, remark
 from augury.codegen.common.runs import Columns, ValueVector
+from augury.codegen.lazy.arrays import Extent, LazyArray
 from augury.codegen.lazy.keys import key_columns, search_key
 from augury.codegen.lazy.layout import Buffer, Layout
 from augury.codegen.lazy.nest import Nest, Node
@@ -23,6 +24,15 @@ from augury.ir.query import BoundQuery, CountWindow, span_of
 from augury.plan import Absence, Component, Key, LazyChainPlan
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.identifiers import identifiers
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of an array, `at` the local variable of that name, with the positions of so many events."""
+
+    array: str
+    at: str
+    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,8 @@ class Scope:
     """States of which the candidates that fit the first event have been copied aside."""
     reporting: bool = False
     """Whether the code is reached only when matches are wanted."""
+    row: Row | None = None
+    """Where the positions of the first events that are bound stand together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,10 +72,12 @@ class Context:
     """The length of the window on the clock of the layout, or -1."""
     match_size: int
     """The number of events of every match, where all have as many and are bound in order; else 0."""
+    cuts: frozenset[int]
+    """States where a function ends: what follows is looked for by another one."""
     selectors: dict[str, Lines] = field(default_factory=dict)
     """Functions that test a range of candidates at once, by name: a state may be searched from several functions."""
-    found: dict[str, int] = field(default_factory=dict)
-    """Arrays that searches write candidates to, with the number of their state."""
+    found: dict[str, LazyArray] = field(default_factory=dict)
+    """Arrays that searches write the candidates of a state to, by name."""
     number_alone: set[int] = field(default_factory=set)
     """States of which only the number of the event is read once it has been taken."""
 
@@ -100,6 +114,12 @@ class Context:
         """Whether new events find the partial matches that wait for them by key."""
         return node.may_come and not node.iterated and self.key(node) is not None
 
+    def candidates(self, node: Node, *names: str, extent: Extent = Extent.BUFFER, column: str = "") -> None:
+        """Ask for arrays that searches write candidates of a state to."""
+        b = self.buffer(node.variable).number
+        for name in names:
+            self.found[name] = LazyArray(name, extent, b, node.number, column=column)
+
     def label(self, node: Node) -> str:
         c = node.step.component
         return remark(f"{'|'.join(c.types) or 'any'} {c.variable}")
@@ -109,7 +129,12 @@ class Context:
 
 
 def context_of(
-    plan: LazyChainPlan, states: Nest, negated: Mapping[tuple[int, Absence], Node], *, counters: bool
+    plan: LazyChainPlan,
+    states: Nest,
+    negated: Mapping[tuple[int, Absence], Node],
+    cuts: frozenset[int],
+    *,
+    counters: bool,
 ) -> Context:
     """The context of a kernel of which nothing has been emitted."""
     components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
@@ -133,5 +158,6 @@ def context_of(
         layout=Layout(plan.query, columns, specs, constants, key_columns(plan, (*states.nodes, *negated.values()))),
         vectors={v: ValueVector(suffix=f"_{names[v]}") for v in lists},
         span=span_of(plan.query.window),
+        cuts=cuts,
         match_size=len(plan.branches[0].components) if alike else 0,
     )

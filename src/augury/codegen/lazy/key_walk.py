@@ -46,6 +46,7 @@ def start_walk(ctx: Context, out: Body, node: Node, key: Key, *, backward: bool,
     b, owner = ctx.buffer(node.variable), ctx.keyed_buffer(key.other, key.other_column)
     q = ctx.layout.index(b, key.column)
     link = ctx.layout.link(owner, key.other_column, q)
+    out.buffers.add(owner.number)
     j = out.local(f"j_{u}")
     first = f"first_of(X{q}_first, {ctx.layout.key_of(owner, key.other_column, j)})"
     out.add(f"at_{v} = L{link}[{j}]")

@@ -20,10 +20,12 @@ from augury.codegen.common.expressions import Code, Leaf, kind_of, true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
 from augury.codegen.common.runs import Columns
+from augury.codegen.lazy.arrays import Extent, LazyArray, table
 from augury.ir.predicate import Ref
 from augury.ir.query import BoundQuery, CountWindow
 from augury.plan import Component
 from augury.runtime.columns import ColumnSpec
+from augury.runtime.cosines import LEADING
 from augury.schema import Kind
 
 PIECE = 1 << 12
@@ -130,23 +132,27 @@ class Layout:
         """What every buffer holds of an event: its number, its clock, and its rank unless that says no more."""
         return ("e", "t") if self.rank == "t" else ("e", "r", "t")
 
-    @property
-    def arrays(self) -> list[str]:
-        """Every array of the layout, in the order generated functions take them."""
-        names = ["FILL", "MASK"]
+    def arrays(self, states: int) -> list[LazyArray]:
+        """Every array of the layout of a kernel with so many states, in the order generated functions take them."""
+        found = [table("FILL"), table("MASK")]
         for b in self.buffers:
-            names += [f"{b.name}_{x}" for x in self.places]
-            names += [f"{b.name}_p"] if self.query.partition_by else []
-            names += [f"{b.name}__{x}" for x in b.columns]
-            names += [f"{b.name}_k{self.key_columns.index(key)}" for key in b.keys if key != PARTITION]
-        for q in self.indexes.values():
-            names += [f"X{q}_{x}" for x in ("id", "next", "prev", "first", "last")]
-        names += [f"L{k}" for k in self.links.values()]
-        for z in self.sorted.values():
-            names += [f"Z{z}_order"]
-        names += [f"D{d}" for d in self.turned.values()]
-        led = [f"C{d}" for (_, _, led), d in self.turned.items() if led]
-        return [*names, *led, *(["LED"] if led else []), "SORTED", "WIDTH"]
+            places = [*self.places, *(["p"] if self.query.partition_by else [])]
+            keys = [f"k{self.key_columns.index(key)}" for key in b.keys if key != PARTITION]
+            found += [LazyArray(f"{b.name}_{x}", Extent.BUFFER, b.number) for x in places]
+            found += [LazyArray(f"{b.name}__{x}", Extent.BUFFER, b.number, column=x) for x in b.columns]
+            found += [LazyArray(f"{b.name}_{x}", Extent.BUFFER, b.number) for x in keys]
+        for (owner, _), q in self.indexes.items():
+            found += [LazyArray(f"X{q}_{x}", Extent.INDEX, owner) for x in ("id", "next", "prev")]
+            found += [LazyArray(f"X{q}_{x}", Extent.KEYS, owner) for x in ("first", "last")]
+        found += [LazyArray(f"L{k}", Extent.INDEX, owner) for (owner, _, _), k in self.links.items()]
+        found += [LazyArray(f"Z{z}_order", Extent.INDEX, owner) for (owner, _), z in self.sorted.items()]
+        found += [LazyArray(f"D{d}", Extent.BLOCKS, owner, dtype="float32") for (owner, _, _), d in self.turned.items()]
+        led = [(owner, d) for (owner, _, led), d in self.turned.items() if led]
+        found += [LazyArray(f"C{d}", Extent.FIXED, owner, width=LEADING, dtype="float64") for owner, d in led]
+        if led:
+            # Of one list that is stored, and of one for each state.
+            found.append(LazyArray("LED", Extent.FIXED, width=(LEADING + 1) * (states + 1), dtype="float64"))
+        return [*found, table("SORTED"), table("WIDTH")]
 
     def key_of(self, b: Buffer, key: str, position: str) -> str:
         """The number of an event's key."""

@@ -30,6 +30,8 @@ def search_lists(ctx: Context, out: Body, node: Node, scope: Scope, *, fresh: bo
     """
     c, bound = node.step.component, node.bound
     v, b = ctx.names[c.variable], ctx.buffer(c.variable)
+    out.states.add(node.number)
+    out.buffers.add(b.number)
     key, group = ctx.key(node), list_key(ctx.plan, node)
     only_list = not any(ctx.iterated(u) for u in bound)
     if key is None:

@@ -63,8 +63,8 @@ def keep_for_first(ctx: Context, out: Body, node: Node) -> None:
     rest = [j for j in masked_conjuncts(ctx, node) if j not in conjuncts]
     read = read_by(condition_code(ctx, j) for j in rest)
     copies = [
-        *(f"_{x}" for x in ctx.layout.places if x != "e" or n in ctx.number_alone),
-        *(f"__{x}" for x in b.columns if f"{v}__{x}" in read),
+        *((f"_{x}", "") for x in ctx.layout.places if x != "e" or n in ctx.number_alone),
+        *((f"__{x}", x) for x in b.columns if f"{v}__{x}" in read),
     ]
     name = f"keep_{n}"
     arguments = _selector(ctx, out, name, node, conjuncts, b.name, f"F{n}", copies)
@@ -82,16 +82,19 @@ def _selector(
     conjuncts: Sequence[Conjunct],
     prefix: str,
     found: str,
-    copies: Sequence[str],
+    copies: Sequence[tuple[str, str]],
 ) -> str:
-    """Write the selector `name`; the arguments to call it with from `out`, after the range."""
+    """Write the selector `name`; the arguments to call it with from `out`, after the range.
+
+    It also makes `copies`, given as ends of names of arrays, and the columns that these hold.
+    """
     v, b, n = ctx.names[node.variable], ctx.buffer(node.variable), node.number
     tests = [condition_code(ctx, j) for j in conjuncts]
     read = read_by(tests)
     columns = [x for x in b.columns if f"{v}__{x}" in read]
     own = {f"{v}__{x}" for x in columns}
     outer = [out.local(x) for x in read if x not in own]
-    sources, kept = [f"{b.name}{x}" for x in copies], [f"H{n}{x}" for x in copies]
+    sources, kept = [f"{b.name}{x}" for x, _ in copies], [f"H{n}{x}" for x, _ in copies]
     arrays = [f"{prefix}__{x}" for x in columns]
     more = [x for x in sources if x not in arrays]
     arguments = ", ".join([*outer, *arrays, "MASK", found, *more, *kept])
@@ -114,7 +117,9 @@ def _selector(
                 text.add(f"{copy}[k] = {source}[{found}[k]]")
         text.add("return n")
     ctx.selectors[name] = text
-    ctx.found.update(dict.fromkeys((found, *kept), n))
+    ctx.candidates(node, found)
+    for name, (_, column) in zip(kept, copies, strict=True):
+        ctx.candidates(node, name, column=column)
     return arguments
 
 

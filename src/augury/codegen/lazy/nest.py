@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from augury.ir.predicate import Aggregate, Call, Compare, Conjunct, Expr, ListLength, Literal, Ref, variables
@@ -62,6 +62,12 @@ class Node:
         """Whether partial matches that have got here wait for events of the stream."""
         return not self.step.component.iterated and any(child.waits for child in self.children)
 
+    def until(self, cuts: Container[int]) -> Iterator[Node]:
+        """This node and those below it, without those below one of the `cuts`."""
+        yield self
+        for child in () if self.number in cuts else self.children:
+            yield from child.until(cuts)
+
     @property
     def branching(self) -> Iterator[Node]:
         """This node and all below it."""
@@ -99,6 +105,15 @@ def nest(plan: LazyChainPlan) -> Nest:
         assert parent is not None
         parent.completes.append(b)
     return Nest(tuple(roots), tuple(nodes), tuple(after))
+
+
+def cuts_of(states: Nest, inline_states: int, states_per_function: int) -> frozenset[int]:
+    """The nodes after which a function ends: none if no chain has more than `inline_states`."""
+    if all(len(n.path) <= inline_states for n in states.nodes):
+        return frozenset()
+    return frozenset(
+        n.number for n in states.nodes if n.children and not n.iterated and len(n.path) % states_per_function == 0
+    )
 
 
 def one_way(j: Conjunct, c: Component) -> bool:

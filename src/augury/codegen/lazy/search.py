@@ -88,6 +88,8 @@ def search_for(ctx: Context, out: Body, node: Node, then: Then, scope: Scope, *,
     Around the `first` loop inside that over the first events, their ranges of later states are narrowed.
     """
     depth = out.depth
+    out.states.add(node.number)
+    out.buffers.add(ctx.buffer(node.variable).number)
     search = search_of(ctx, node, scope)
     later = _later_states(ctx, node) if first else []
     inside = Body(depth=depth + 1 + bool(_lists_places(search) and later))
@@ -117,10 +119,10 @@ def search_for(ctx: Context, out: Body, node: Node, then: Then, scope: Scope, *,
 
 
 def _later_states(ctx: Context, node: Node) -> list[Node]:
-    """The states after a first one, and those of negated parts that are looked for at any of them."""
-    later = [n for child in node.children for n in child.branching]
-    numbers = [n.number for n in (node, *later)]
-    return later + [found for (at, _), found in ctx.negated.items() if at in numbers]
+    """The states that the same function looks for after a first one, and those of negated parts at any of them."""
+    here = list(node.until(ctx.cuts))
+    numbers = [n.number for n in here]
+    return here[1:] + [found for (at, _), found in ctx.negated.items() if at in numbers]
 
 
 def _test_candidate(ctx: Context, out: Body, node: Node, search: Search) -> None:

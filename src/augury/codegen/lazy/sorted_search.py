@@ -22,7 +22,7 @@ def search_sorted(ctx: Context, out: Body, node: Node, bounds: Sequence[Bound]) 
     out.add(f"found_{v} = sorted_between({arrays})", remark("; ".join(f"{column} {b.operator} ..." for b in bounds)))
     if ctx.counters:
         out.add(f"predicates += looked_at(SORTED[{z}], lo_{v}, hi_{v})")
-    ctx.found[f"Y{node.number}"] = node.number
+    ctx.candidates(node, f"Y{node.number}")
 
 
 def _limit(ctx: Context, out: Body, bound: Bound) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
+from augury.codegen.lazy.arrays import Extent, LazyArray
 from augury.codegen.lazy.layout import Layout
 from augury.plan import Absence
 from augury.runtime.columns import ColumnSpec
@@ -21,6 +23,8 @@ STOPPED = -2
 NO_ROOM_FOR_MATCHES = 1
 NO_ROOM_IN_POOL = 2
 """And higher numbers: 2 + n for the pool of node n."""
+NO_ROOM_IN_STAGE = 1 << 20
+"""And higher numbers: 2^20 + n for the stage of node n."""
 
 COUNTERS = ("predicates", "partial_matches", "peak_partial_matches", "buffer_writes")
 """The measures of paper 000."""
@@ -31,36 +35,75 @@ OUTPUT = ("O_offsets", "O_events", "O_codes")
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The partial matches of a node that wait: `P<node>_<variable>` are positions in buffers, `t` their earliest clock.
+    """The partial matches of a node that wait: `P<node>_at` are their positions in buffers, `t` their earliest clock.
 
     `heads` are the waiting children that find theirs by key.
     """
 
     node: int
-    variables: tuple[str, ...]
     buffers: tuple[int, ...]
     heads: tuple[int, ...]
 
     @property
-    def arrays(self) -> tuple[str, ...]:
-        keyed = [f"P{self.node}_{x}{child}" for child in self.heads for x in ("id", "next", "head")]
-        return (*(f"P{self.node}_{v}" for v in self.variables), f"P{self.node}__t", f"P{self.node}__p", *keyed)
+    def rows(self) -> tuple[str, ...]:
+        """The arrays with what a partial match is."""
+        p = f"P{self.node}"
+        return (f"{p}_at", f"{p}__t", f"{p}__p", *(f"{p}_id{child}" for child in self.heads))
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The arrays that lead from a partial match to the next one with its key."""
+        return tuple(f"P{self.node}_next{child}" for child in self.heads)
+
+    @property
+    def arrays(self) -> tuple[LazyArray, ...]:
+        at, *others = self.rows
+        return (
+            LazyArray(at, Extent.ROWS, pool=self.node, width=len(self.buffers)),
+            *(LazyArray(name, Extent.ROWS, pool=self.node) for name in (*others, *self.links)),
+            *(LazyArray(f"P{self.node}_head{child}", Extent.KEYS, pool=self.node) for child in self.heads),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The partial matches of a node that one function hands to another one, as `Q<node>`."""
+
+    node: int
+    width: int
+
+    @property
+    def name(self) -> str:
+        return f"Q{self.node}"
+
+    @property
+    def array(self) -> LazyArray:
+        return LazyArray(self.name, Extent.ROWS, stage=self.node, width=self.width)
+
+
+class EntryKind(StrEnum):
+    """What a generated function goes over."""
+
+    START = "new events of the buffer of a first state"
+    RESUME = "new events of a buffer, each with the waiting partial matches of a pool"
+    MORE = "the waiting partial matches of a pool, or one empty match, for new elements of lists"
+    GO_ON = "the partial matches of a stage"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A generated function to call for each step.
-
-    `start` goes over new events of `buffer`, `resume` too, with the waiting partial matches of `pool`; `more` goes over
-    these (over one empty match when there is no pool).
-    """
+    """A generated function to call for each step, or, for `GO_ON`, whenever a stage is to be emptied."""
 
     name: str
-    kind: str
+    kind: EntryKind
     buffer: int
     pool: int | None
     lists: tuple[int, ...] = ()
-    """For `more`, the buffers of its lists."""
+    """For `MORE`, the buffers of its lists."""
+    arrays: tuple[str, ...] = ()
+    """The arrays that it takes after those of the stream."""
+    stages: tuple[int, ...] = ()
+    """The states whose partial matches it hands over, which are to be taken up when it has returned."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +114,16 @@ class LazyChainSource:
     specs: tuple[ColumnSpec, ...]
     strings: tuple[str, ...]
     layout: Layout
-    arrays: tuple[str, ...]
+    arrays: tuple[LazyArray, ...]
+    """The arrays of the kernel's own."""
+    store_arrays: tuple[str, ...]
+    """Those that `store` takes."""
     pools: tuple[Pool, ...]
+    stages: tuple[Stage, ...]
     entries: tuple[Entry, ...]
-    lists: Mapping[str, tuple[int, int, int]]
-    """Identifiers of iterated variables: their buffer, and the integer and float cells of their value vectors."""
+    """The functions that are called for each step."""
+    go_on: Mapping[int, Entry]
+    """The functions that take up the partial matches of stages, by state."""
     component_variables: tuple[str, ...]
     branch_of_component: tuple[int, ...]
     absent: tuple[tuple[Absence, ...], ...]
@@ -85,28 +133,19 @@ class LazyChainSource:
     """The number of events of every match, where all have as many and are bound in order; else 0."""
     nodes: tuple[tuple[tuple[int, int], ...], ...]
     """For each counter of partial matches the (branch, step) pairs it counts."""
-    found: Mapping[str, int]
-    """Arrays that searches write candidates to, with the number of their state."""
-    node_buffers: Mapping[int, int]
-    """The buffers of the states, by number."""
     buffer_of: Mapping[str, int]
     head_keys: Mapping[int, str]
     """The key columns by which the waiting partial matches of a node's parent are found."""
 
     @cached_property
+    def by_name(self) -> Mapping[str, LazyArray]:
+        return {array.name: array for array in self.arrays}
+
+    @cached_property
     def buffer_arrays(self) -> tuple[tuple[str, ...], ...]:
         """For each buffer the arrays that are as long as it is."""
-        return tuple(tuple(self._buffer_arrays(b)) for b in range(len(self.layout.buffers)))
-
-    def _buffer_arrays(self, b: int) -> Iterator[str]:
-        layout = self.layout
-        yield from (name for name in self.arrays if name.startswith(f"B{b}_"))
-        for (owner, _), q in layout.indexes.items():
-            if owner == b:
-                yield from (f"X{q}_{x}" for x in ("id", "next", "prev"))
-        yield from (f"L{k}" for (owner, _, _), k in layout.links.items() if owner == b)
-        yield from (name for name, state in self.found.items() if self.node_buffers[state] == b)
-        yield from (f"Z{z}_order" for (owner, _), z in layout.sorted.items() if owner == b)
-        for variable, (owner, _, _) in self.lists.items():
-            if owner == b:
-                yield from (f"{x}_{variable}" for x in ("S", "E", "RI", "RF"))
+        grow = (Extent.BUFFER, Extent.INDEX, Extent.BITS, Extent.LIST)
+        return tuple(
+            tuple(a.name for a in self.arrays if a.buffer == b and a.extent in grow)
+            for b in range(len(self.layout.buffers))
+        )

@@ -17,9 +17,11 @@ from augury.codegen.lazy.source import (
     MATCHES,
     NO_ROOM_FOR_MATCHES,
     NO_ROOM_IN_POOL,
+    NO_ROOM_IN_STAGE,
     SO_FAR,
     TOO_MANY_LISTS,
     Entry,
+    EntryKind,
     LazyChainSource,
 )
 from augury.ir.query import CountWindow, TimeWindow
@@ -35,6 +37,9 @@ from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.state import FOREVER
 from augury.schema import Kind
+
+STAGE_ROWS = 1 << 12
+"""Partial matches that are handed from one function to the next at a time."""
 
 CHUNK = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
@@ -80,7 +85,7 @@ class ChainRunner(StreamKernel[LazyState]):
         self.store(live, begin, end)
         live.stored = stored
         for entry in chain.source.entries:
-            if entry.kind == "start":
+            if entry.kind is EntryKind.START:
                 self._run(live, entry, 0, int(live.arrays["FILL"][entry.buffer]), 0, None, quiet=1)
 
     def consume(self, live: LazyState, first: int, end: int, watermark: int, way: Way) -> Expanded:
@@ -99,7 +104,7 @@ class ChainRunner(StreamKernel[LazyState]):
         fresh = fill > cuts
         for entry in live.source.entries:
             waiting = 1 if entry.pool is None else int(live.arrays["PF"][entry.pool, 1])
-            if entry.kind == "more":
+            if entry.kind is EntryKind.MORE:
                 if waiting and fresh[list(entry.lists)].any():
                     self._run(live, entry, 0, waiting, first, found)
             elif waiting and fresh[entry.buffer]:
@@ -129,7 +134,7 @@ class ChainRunner(StreamKernel[LazyState]):
         at = r0
         while at < r1:
             end = min(r1, at + SLICE) if code.warming_up else r1
-            arrays = (live.arrays[name] for name in live.source.arrays)
+            arrays = (live.arrays[name] for name in entry.arrays)
             at = code(entry.name, at, end, first, live.now, quiet, live.nums, *stream, *arrays)
             full = int(live.nums[FULL])
             live.nums[FULL] = 0
@@ -143,8 +148,34 @@ class ChainRunner(StreamKernel[LazyState]):
                     "lists for one partial match",
                     "shorten WITHIN, bound the lists, add predicates on their elements",
                 )
+            elif full >= NO_ROOM_IN_STAGE:
+                live.rehead(self.support)
+                self._make_room_on_stage(live, full - NO_ROOM_IN_STAGE, first, found, quiet)
             elif full >= NO_ROOM_IN_POOL:
                 self._grow_pool(live, full - NO_ROOM_IN_POOL)
+        for node in entry.stages:
+            self._go_on(live, node, first, found, quiet)
+
+    def _go_on(self, live: LazyState, node: int, first: int, found: MatchesOfStep | None, quiet: int) -> None:
+        """Let another function go on with the partial matches of a stage, and empty it."""
+        staged = int(live.arrays["QF"][node])
+        if staged:
+            self._run(live, live.source.go_on[node], 0, staged, first, found, quiet)
+            live.arrays["QF"][node] = 0
+
+    def _make_room_on_stage(
+        self, live: LazyState, node: int, first: int, found: MatchesOfStep | None, quiet: int
+    ) -> None:
+        """Empty a stage; it grows if one event has filled most of it, and a few times before, to be emptied less."""
+        stage = next(s for s in live.source.stages if s.node == node)
+        staged, room = int(live.arrays["QF"][node]), len(live.arrays[stage.name])
+        self._go_on(live, node, first, found, quiet)
+        if 2 * staged < room or room < STAGE_ROWS:
+            if room > self.options.max_partial_matches:
+                raise too_many_partial_matches(
+                    self.options.max_partial_matches, "partial matches at a time", "shorten WITHIN, add predicates"
+                )
+            live.grow(stage.name, 2 * room)
 
     def _grow_pool(self, live: LazyState, node: int) -> None:
         pool = next(p for p in live.source.pools if p.node == node)
@@ -168,7 +199,7 @@ class ChainRunner(StreamKernel[LazyState]):
         for at in range(first, end, chunk):
             to = min(end, at + chunk)
             live.reserve(to - at)
-            arrays = (live.arrays[name] for name in live.source.arrays)
+            arrays = (live.arrays[name] for name in live.source.store_arrays)
             chain.code("store", at, to, first, *numbers, live.nums, *stream, *arrays)
         live.sort()
         live.stored += int(live.arrays["FILL"].sum()) - before
@@ -233,8 +264,7 @@ class ChainRunner(StreamKernel[LazyState]):
         live.stored = stored
         for pool in live.source.pools:
             n = int(live.arrays["PF"][pool.node, 0])
-            for v, b in zip(pool.variables, pool.buffers, strict=True):
-                live.arrays[f"P{pool.node}_{v}"][:n] -= cuts[b]
+            live.arrays[f"P{pool.node}_at"][:n] -= np.array([cuts[b] for b in pool.buffers])
             partition = live.arrays[f"P{pool.node}__p"][:n]
             if by.partitions is not None:
                 partition[:] = by.partitions[partition]

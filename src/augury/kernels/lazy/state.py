@@ -7,11 +7,9 @@ another evaluation order.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +17,7 @@ import pyarrow as pa
 
 from augury.budget import Account
 from augury.codegen.common.inventory import stream_arrays
+from augury.codegen.lazy.arrays import Extent, LazyArray
 from augury.codegen.lazy.layout import PARTITION
 from augury.codegen.lazy.source import LazyChainSource, Pool
 from augury.jit.tier import Tier
@@ -39,17 +38,6 @@ ROOM = 256
 
 SPARE = 64
 """Elements behind the last one, which vectors may reach into."""
-
-
-@cache
-def _parts(name: str) -> tuple[str, str, str]:
-    """What an array is, without a number, and the variable or the column in its name.
-
-    >>> _parts("B0__c0_price"), _parts("RI_v1_b"), _parts("FILL")
-    (('B', '_c0_price', 'c0_price'), ('RI', 'v1_b', ''), ('FILL', '', ''))
-    """
-    array, _, variable = name.partition("_")
-    return re.sub(r"\d+$", "", array), variable, name.partition("__")[2]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -118,46 +106,38 @@ class LazyState(StreamState):
         arrays["WIDTH"][:, 0] = 1
         for name, size in (("O_offsets", ROOM + 1), ("O_events", 4 * ROOM), ("O_codes", 4 * ROOM)):
             arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
-        for name in source.arrays:
-            if name not in arrays:
+        if source.stages:
+            arrays["QF"] = np.zeros(len(source.nodes), dtype=np.int64)
+        for array in source.arrays:
+            if array.name not in arrays:
                 # What has grown once would grow again. Pools are small, and what they hold is limited as they grow.
-                size = ROOM if name.startswith("P") else self.longest
-                arrays[name] = np.empty(self._shape(name, size), dtype=self._dtype(name))
-                if name.startswith(("X", "P")) and ("_first" in name or "_last" in name or "_head" in name):
-                    arrays[name][:] = -1
+                size = self.longest if array.pool is None and array.stage is None else ROOM
+                arrays[array.name] = np.empty(self._shape(array, size), dtype=self._dtype(array))
+                if array.extent is Extent.KEYS:
+                    arrays[array.name][:] = -1
         self.arrays = arrays
         return self
 
-    def _shape(self, name: str, size: int) -> tuple[int, ...]:
-        array, variable, _ = _parts(name)
-        match array:
-            case "RI" | "RF":
-                _, integers, floats = self.source.lists[variable]
-                return (size + 1, integers if array == "RI" else floats)
-            case "N":
-                return (size // ABREAST + 1,)
-            case "S" | "E":
-                return (size + 1,)
-            case "C":
-                return (LEADING,)
-            case "LED":
-                # Of one list that is stored, and of one for each state.
-                return ((LEADING + 1) * (len(self.source.node_buffers) + 1),)
-            case "B" | "F" | "G" | "H" | "Y":
+    def _shape(self, array: LazyArray, size: int) -> tuple[int, ...]:
+        """The shape of an array with room for `size` events, partial matches or keys."""
+        match array.extent:
+            case Extent.BUFFER:
                 # A selector reads columns to the end of a vector, and stores vectors.
-                return (size + SPARE,)
+                length = size + SPARE
+            case Extent.BITS:
+                length = size // ABREAST + 1
+            case Extent.LIST:
+                length = size + 1
+            case Extent.FIXED:
+                return (array.width,)
+            case Extent.INDEX | Extent.BLOCKS | Extent.KEYS | Extent.ROWS | Extent.MATCHES | Extent.TABLE:
+                length = size
             case _:
-                return (size,)
+                assert_never(array.extent)
+        return (length, array.width) if array.width else (length,)
 
-    def _dtype(self, name: str) -> Any:
-        array, _, column = _parts(name)
-        match array:
-            case "D":
-                return np.float32
-            case "RF" | "C" | "LED":
-                return np.float64
-            case _:
-                return self.events.arrays[column].dtype if column in self.events.arrays else np.int64
+    def _dtype(self, array: LazyArray) -> Any:
+        return self.events.arrays[array.column].dtype if array.column else np.dtype(array.dtype)
 
     def stream(self) -> list[npt.NDArray[Any]]:
         source = self.source.source
@@ -209,12 +189,14 @@ class LazyState(StreamState):
                 self.arrays["SORTED"][z] = full
 
     def grow(self, name: str, size: int, fill: int = 0) -> None:
-        old = self.arrays[name]
+        old, array = self.arrays[name], self.source.by_name[name]
+        shape = self._shape(array, size)
         if self.memory is not None:
-            what = "partial matches" if name.startswith("P") else "matches" if name.startswith("O") else "buffers"
+            waits = array.pool is not None or array.stage is not None
+            what = "partial matches" if waits else "matches" if array.extent is Extent.MATCHES else "buffers"
             self.memory.hold("buffers", sum(array.nbytes for array in self.arrays.values()))
-            self.memory.claim(what, math.prod(self._shape(name, size)) * old.itemsize)
-        larger = np.empty(self._shape(name, size), dtype=old.dtype)
+            self.memory.claim(what, math.prod(shape) * old.itemsize)
+        larger = np.empty(shape, dtype=old.dtype)
         larger[: len(old)] = old
         if fill:
             larger[len(old) :] = fill
@@ -240,9 +222,8 @@ class LazyState(StreamState):
 
     def grow_pool(self, pool: Pool) -> None:
         size = 2 * len(self.arrays[f"P{pool.node}__t"])
-        for name in pool.arrays:
-            if "_head" not in name:
-                self.grow(name, size)
+        for name in (*pool.rows, *pool.links):
+            self.grow(name, size)
 
     def waiting(self) -> int:
         """How many partial matches wait."""
@@ -256,9 +237,8 @@ class LazyState(StreamState):
                 t = self.arrays[f"P{pool.node}__t"][:n]
                 now = self.counts[self.arrays[f"P{pool.node}__p"][:n]] if by_partition else self.now
                 keep = np.flatnonzero(now - t <= span) if self.now != FOREVER else np.empty(0, dtype=np.int64)
-                for name in pool.arrays:
-                    if "_head" not in name and "_next" not in name:
-                        self.arrays[name][: len(keep)] = self.arrays[name][keep]
+                for name in pool.rows:
+                    self.arrays[name][: len(keep)] = self.arrays[name][keep]
                 self.arrays["PF"][pool.node, 0] = len(keep)
             self.rehead(support)
         self.pruned = max(ROOM, self.waiting())
