@@ -84,6 +84,14 @@ def test_what_is_no_timeout(given: Any) -> None:
     assert raised.value.code == "A600"
 
 
+def test_a_timeout_of_ages_leaves_the_watch_alive() -> None:
+    for timeout in (1e306, 0.2):
+        budget = Budget(10**9, timeout)
+        with within(budget):
+            time.sleep(0.4)
+            assert budget.late == (timeout == 0.2)
+
+
 def test_the_default_is_half_of_what_there_is() -> None:
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     assert 0 < default_memory() <= machine // 2

@@ -349,6 +349,9 @@ def _number(file: Path) -> int | None:
 # -- the thread that watches -------------------------------------------------------------------------------------------
 
 
+LONGEST_WAIT = 86_400.0  # seconds: `select` takes no number of milliseconds that is not finite
+
+
 class _Watchdog:
     """A thread that waits for signals of the process and for deadlines, and tells budgets."""
 
@@ -369,7 +372,7 @@ class _Watchdog:
             while True:
                 with self.lock:
                     nearest = min((b._deadline for b, _ in self.budgets if not b.late), default=float("inf"))
-                wait = None if nearest == float("inf") else max(0.0, nearest - time.monotonic())
+                wait = None if nearest == float("inf") else min(LONGEST_WAIT, max(0.0, nearest - time.monotonic()))
                 selector.select(wait)
                 with suppress(BlockingIOError):
                     self.woken.recv(4096)

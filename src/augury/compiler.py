@@ -49,6 +49,11 @@ class CompiledProgram:
     def last(self) -> CompiledQuery:
         return self.queries[-1]
 
+    @property
+    def rewritten(self) -> tuple[BoundQuery, ...]:
+        """The queries as they are planned."""
+        return tuple(query.rewritten for query in self.queries)
+
 
 Measure: TypeAlias = Callable[[BoundQuery], StreamStatistics]
 """Finds out what the planner wants to know of the stream of a query."""

@@ -338,22 +338,25 @@ def test_into_needs_a_type_column() -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "relevant"),
     [
-        "PATTERN SEQ(A a, B b) WITHIN 3 seconds",
-        "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 seconds",
-        "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 seconds RETURN a.x AS x INTO D; PATTERN SEQ(D d, A a) WITHIN 5 s",
+        ("PATTERN SEQ(A a, B b) WITHIN 3 seconds", 50),
+        ("PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 seconds", 60),
+        (
+            "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 seconds RETURN a.x AS x INTO D; PATTERN SEQ(D d, A a) WITHIN 5 s",
+            60,
+        ),
     ],
 )
-def test_slices_for_the_progress_bar_change_nothing(query: str) -> None:
+def test_slices_for_the_progress_bar_change_nothing(query: str, relevant: int) -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"{'abacab'[i % 6]}{i}" for i in range(60))))
     options = make_options(max_matches=1000)
     known = table_columns(table, event_schema(table.schema, Roles()))
     whole = run(known, Source(query), options)
     told: list[tuple[int, int]] = []
     sliced = run(known, Source(query), options, progress=lambda done, total: told.append((done, total)), every=7)
-    assert told[0] == (7, 60)
-    assert told[-1] == (60, 60)
+    assert told[0] == (7, relevant)
+    assert told[-1] == (relevant, relevant)
     assert [len(m) for m in sliced] == [len(m) for m in whole]
     assert [sorted(map(str, m.to_pylist())) for m in sliced] == [sorted(map(str, m.to_pylist())) for m in whole]
     assert len(whole[-1]) > 0

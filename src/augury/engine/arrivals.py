@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,20 @@ NOT_KEPT = "a match binds an event that is not kept"
 
 CHUNKS = 32
 """Pieces that a table may come in: each costs a little, whatever is done with the table."""
+
+
+class EventLog(Protocol):
+    """The events that matches bind, by their rows in the stream; columns are read when somebody asks for them."""
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The columns of the events."""
+
+    def fetch(self, rows: Integers, names: Sequence[str] | None = None) -> pa.Table:
+        """The events of these rows, in that order, with these columns or all."""
+
+    def everything(self) -> Arrivals:
+        """Every event, with every column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +58,12 @@ class Arrivals:
         """No events of a known schema."""
         nothing = np.empty(0, dtype=np.int64)
         return cls(arrow.empty_table(), nothing, nothing, nothing)
+
+    @classmethod
+    def of(cls, table: pa.Table, schema: EventSchema) -> Self:
+        """The events of a table, numbered by their rows; they have been checked already."""
+        rows = np.arange(table.num_rows, dtype=np.int64)
+        return cls(table, rows, rows, time_ticks(engine_table(table.select([schema.time]), None), schema))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -99,6 +119,18 @@ class Arrivals:
         require(self.rows[found] == rows, NOT_KEPT)
         return found.astype(np.int64)
 
+    @property
+    def arrow(self) -> pa.Schema:
+        return self.table.schema
+
+    def fetch(self, rows: Integers, names: Sequence[str] | None = None) -> pa.Table:
+        """The events of these rows, in that order, with these columns or all."""
+        table = self.table if names is None else self.table.select(list(names))
+        return table.take(pa.array(self.positions(rows)))
+
+    def everything(self) -> Arrivals:
+        return self
+
     def batch(self, schema: EventSchema) -> EventBatch:
         """What a kernel consumes; the events must be in order."""
         return EventBatch(engine_table(self.table, schema.type, coded=True), self.rows, self.time, self.texts)
@@ -153,10 +185,16 @@ def order_ranks(events: Arrivals, schema: EventSchema) -> Integers:
 
 def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
     """The events sorted by their order key, concurrent ones by arrival."""
+    if len(schema.order_by) == 1 and events.rows is events.anchors and _ascends(events.time) and _ascends(events.rows):
+        return events
     order = np.lexsort([events.rows, events.anchors, order_ranks(events, schema)])
     if (order[1:] > order[:-1]).all():
         return events
     return events.take(order)
+
+
+def _ascends(numbers: Integers) -> bool:
+    return bool((numbers[1:] >= numbers[:-1]).all())
 
 
 def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:

@@ -48,7 +48,7 @@ class Group:
     @property
     def relevant(self) -> tuple[Relevant, ...] | None:
         """What an event has to satisfy one of to make a difference to any of them; None when every event can."""
-        each = [relevant_rows(job.program) for job in self.jobs]
+        each = [relevant_rows(job.program.rewritten) for job in self.jobs]
         known = [r for r in each if r is not None]
         return tuple(r for one in known for r in one) if len(known) == len(each) else None
 
@@ -67,7 +67,7 @@ class Group:
         """The columns of strings that kernels tell apart, and that may therefore come as codes."""
         if any(len(job.program.queries) > 1 for job in self.jobs):
             return ()
-        compared = frozenset[str]().union(*(compared_columns(job.program) for job in self.jobs))
+        compared = frozenset[str]().union(*(compared_columns(job.program.rewritten) for job in self.jobs))
         return tuple(f.name for f in self.arrow if f.name in compared and pa.types.is_string(f.type))
 
     @property

@@ -61,7 +61,7 @@ class Job:
     @property
     def decisive(self) -> frozenset[str]:
         """The columns that kernels read; the others are only shown."""
-        return decisive_columns(self.program)
+        return decisive_columns(self.program.rewritten)
 
     def stages(self, arrow: pa.Schema | None = None) -> tuple[Stage, ...]:
         """The program before its first event, with the live kernels of this process.

@@ -52,6 +52,15 @@ def types_of(table: pa.Table, schema: EventSchema) -> frozenset[str]:
     return frozenset(v for v in values if v is not None)
 
 
+def missing_types(
+    program: CompiledProgram, table: pa.Table, relevant: pa.Table, schema: EventSchema
+) -> tuple[str, ...]:
+    """What to say of type names that no event of `table` has: its `relevant` events often have all, and are fewer."""
+    if not type_warnings(program, types_of(relevant, schema)):
+        return ()
+    return type_warnings(program, types_of(table, schema))
+
+
 def type_warnings(program: CompiledProgram, seen: frozenset[str]) -> tuple[str, ...]:
     """What to say of type names in a query that no event has."""
     out: dict[str, None] = {}

@@ -96,7 +96,7 @@ def scene(matches: Matches, max_events: int, max_matches: int) -> Scene:
     Of more matches every second, third, ... is taken, of compressed ones a sample. Events of those matches are kept, of
     the others every second, third, ...
     """
-    query, log = matches.query, matches.log
+    query, log = matches.query, matches.log.everything()
     if query is None:
         raise HostError("A642", "the events have no columns, so there is nothing to draw")
     shown, found = _thinned(matches, max_matches)

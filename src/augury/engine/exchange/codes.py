@@ -45,11 +45,14 @@ def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray
     >>> are_of_types(pa.chunked_array([pa.array(["A", "B", None, "A"]).dictionary_encode()]), ["A"]).tolist()
     [True, False, False, True]
     """
-    wanted = pa.array(sorted(types), pa.string())
     found = []
     for chunk in column.chunks:
-        # The place after the dictionary is that of null, which is of no type.
+        wanted = pa.array(sorted(types), chunk.dictionary.type)
+        # One place more, for a dictionary without entries: all of its events are null, which is of no type.
         by_code = np.append(pc.is_in(chunk.dictionary, wanted).to_numpy(zero_copy_only=False), False)
-        indices = chunk.indices.fill_null(len(by_code) - 1) if chunk.indices.null_count else chunk.indices
-        found.append(by_code[indices.to_numpy()])
+        if not chunk.indices.null_count:
+            found.append(by_code[chunk.indices.to_numpy()])
+        else:
+            known = chunk.indices.is_valid().to_numpy(zero_copy_only=False)
+            found.append(by_code[chunk.indices.fill_null(0).to_numpy()] & known)
     return np.concatenate(found) if found else np.empty(0, dtype=bool)

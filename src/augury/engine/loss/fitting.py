@@ -137,6 +137,7 @@ def _from_matches(history: Matches) -> _Observed:
     ).reshape(len(matches), len(matches.variables))
     rows = rows[_maximal(rows)]
     place = {v: k for k, v in enumerate(matches.variables)}
+    log = history.log.everything()
     for step in seen.steps:
         base, later = seen.reference_of(step)
         if base is None or step.negated:
@@ -144,9 +145,8 @@ def _from_matches(history: Matches) -> _Observed:
         mine, other = rows[:, place[step.variable]], rows[:, place[base]]
         both = (mine >= 0) & (other >= 0)
         first, second = (mine, other) if later else (other, mine)
-        time = history.log.time
-        start, end = history.log.positions(first[both]), history.log.positions(second[both])
-        delays = (time[end] - time[start]).astype(np.float64) * seen.tick
+        start, end = log.positions(first[both]), log.positions(second[both])
+        delays = (log.time[end] - log.time[start]).astype(np.float64) * seen.tick
         seen.delays[step.variable] = delays
         seen.there[step.variable] = (float((mine >= 0).sum()), float((mine < 0).sum()))
     return seen

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from augury.engine.arrivals import Arrivals
+from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.sources.events import engine_table
 from augury.ir.evaluate import evaluate
 from augury.ir.predicate import Aggregate, Element, Expr, Ref, map_children, variables, walk
@@ -21,7 +21,7 @@ from augury.schema import Kind
 
 
 def match_columns(
-    found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
+    found: MatchSet, log: EventLog, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
 ) -> dict[str, pa.Array]:
     """The columns of a result: times, then the items of RETURN or else one column a variable."""
     end = times(found.end, log, query)
@@ -56,11 +56,12 @@ def column_name(variable: str) -> str:
     return variable + "_" if variable in RESULT_COLUMNS else variable
 
 
-def times(ticks: Integers, log: Arrivals, query: BoundQuery) -> pa.Array:
+def times(ticks: Integers, log: EventLog, query: BoundQuery) -> pa.Array:
     """Ticks as values of the time column."""
-    arrow = log.table.schema.field(query.schema.time).type
+    arrow = log.arrow.field(query.schema.time).type
     if query.schema[query.schema.time].kind is Kind.FLOAT:
         # Ticks are rounded to the nanosecond: the value itself is that of an event of the same tick.
+        log = log.everything()
         sorter = np.argsort(log.time, kind="stable")
         place = np.minimum(np.searchsorted(log.time, ticks, sorter=sorter), max(len(log) - 1, 0))
         if len(log) and (log.time[sorter[place]] == ticks).all():
@@ -75,17 +76,17 @@ def times(ticks: Integers, log: Arrivals, query: BoundQuery) -> pa.Array:
     return pa.array(ticks).cast(arrow)
 
 
-def variable_column(found: MatchSet, log: Arrivals, query: BoundQuery, variable: str) -> pa.Array:
+def variable_column(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> pa.Array:
     """The events of one variable: structs, or lists of structs when it is iterated; null where it is not bound."""
     flat, offsets = _rows(found, variable)
-    events = log.table.take(pa.array(log.positions(flat)))
+    events = log.fetch(flat)
     fields = list(events.schema)
     structs = pa.StructArray.from_arrays([_one(c) for c in events.columns], fields=fields)
     return _shaped(structs, offsets, query[variable].iterated)
 
 
 def return_columns(
-    found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
+    found: MatchSet, log: EventLog, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
 ) -> dict[str, pa.Array]:
     """The items of RETURN."""
     if query.output is OutputMode.COUNT:
@@ -105,7 +106,7 @@ def return_columns(
         for item in computed:
             results[item.name].append(evaluate(item.expr, bindings, functions=functions))
     return {
-        item.name: _zoned(from_values(results[item.name], item.type), returned_type(item, log.table.schema))
+        item.name: _zoned(from_values(results[item.name], item.type), returned_type(item, log.arrow))
         if item.name in results
         else _attribute_column(found, log, query, item.expr)
         for item in query.returns
@@ -113,10 +114,9 @@ def return_columns(
 
 
 def _counted_columns(
-    found: MatchSet, log: Arrivals, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
+    found: MatchSet, log: EventLog, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
 ) -> dict[str, pa.Array]:
     """The items of RETURN for OUTPUT COUNT: of the event that completes the matches, and of what is known of all."""
-    last = log.positions(found.completed_by)
     names = sorted({e.column for item in query.returns for e in walk(item.expr) if isinstance(e, Ref)})
     completing = _events(log, query, found.completed_by, names)
     totals = {a: str(k) for k, a in enumerate(query.totals)}
@@ -124,7 +124,7 @@ def _counted_columns(
     for item in query.returns:
         if _is_attribute(item.expr):
             assert isinstance(item.expr, Ref)
-            columns[item.name] = _take(log.table[item.expr.column], last)
+            columns[item.name] = _fetch(log, found.completed_by, item.expr.column)
             continue
         expr = _by_name(item.expr, totals)
         values = []
@@ -132,7 +132,7 @@ def _counted_columns(
             known = {name: found.totals[k][int(name)] for name in totals.values()} | {"": int(found.count[k])}
             bindings = {v.name: [event] for v in query.variables} | {"": [known]}
             values.append(evaluate(expr, bindings, functions=functions))
-        columns[item.name] = _zoned(from_values(values, item.type), returned_type(item, log.table.schema))
+        columns[item.name] = _zoned(from_values(values, item.type), returned_type(item, log.arrow))
     return columns
 
 
@@ -184,11 +184,11 @@ def _is_attribute(expr: Expr) -> bool:
     return isinstance(expr, Ref) and expr.default is None
 
 
-def _attribute_column(found: MatchSet, log: Arrivals, query: BoundQuery, expr: Expr) -> pa.Array:
+def _attribute_column(found: MatchSet, log: EventLog, query: BoundQuery, expr: Expr) -> pa.Array:
     """A plain attribute, taken as it is from the events."""
     assert isinstance(expr, Ref)
     flat, offsets = _rows(found, expr.variable)
-    values = _take(log.table[expr.column], log.positions(flat))
+    values = _fetch(log, flat, expr.column)
     if expr.element is Element.EACH:
         return _shaped(values, offsets, True)
     if expr.element is Element.LAST:
@@ -215,14 +215,17 @@ def _rows(found: MatchSet, variable: str) -> tuple[Integers, Integers]:
     return flat, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _events(log: Arrivals, query: BoundQuery, rows: Integers, names: list[str]) -> list[dict[str, Any]]:
+def _events(log: EventLog, query: BoundQuery, rows: Integers, names: list[str]) -> list[dict[str, Any]]:
     """Events as the evaluator reads them, with the columns it needs."""
-    table = log.table.select(names).take(pa.array(log.positions(rows))) if names else None
-    if table is None:
+    if not names:
         return [{} for _ in rows]
-    table = engine_table(table, query.schema.type)
+    table = engine_table(log.fetch(rows, names), query.schema.type)
     columns = [to_values(table[name]) for name in names]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _fetch(log: EventLog, rows: Integers, name: str) -> pa.Array:
+    return _one(log.fetch(rows, [name])[name])
 
 
 def _take(column: pa.ChunkedArray, positions: Integers) -> pa.Array:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from augury import arguments
 from augury.budget import enough_memory
 from augury.compiler import CompiledQuery
-from augury.engine.arrivals import Arrivals
+from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.results.columns import match_columns, return_columns, times, variable_column
 from augury.engine.results.render import cell, html_table, text_table
 from augury.engine.results.values import to_python, to_shown
@@ -92,7 +92,7 @@ class Matches(Sequence[Match]):
     """
 
     found: FoundMatches = field(repr=False)
-    log: Arrivals = field(repr=False)
+    log: EventLog = field(repr=False)
     query: BoundQuery | None = field(repr=False)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()

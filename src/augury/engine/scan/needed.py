@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from augury.compiler import CompiledProgram
@@ -35,28 +35,28 @@ def needed_columns(program: CompiledProgram) -> frozenset[str]:
     return frozenset(names & set(given.names))
 
 
-def compared_columns(program: CompiledProgram) -> frozenset[str]:
-    """The columns of the input that decide about matches, the order aside."""
+def compared_columns(queries: Sequence[BoundQuery]) -> frozenset[str]:
+    """The columns of the input that decide about matches of rewritten queries, the order aside."""
     names: set[str] = set()
-    for query in program.queries:
-        names |= {*query.bound.partition_by, *query.rewritten.key}
-        if query.bound.schema.type is not None:
-            names.add(query.bound.schema.type)
-        exprs = (conjunct.expr for conjunct in query.bound.conjuncts)
+    for query in queries:
+        names |= {*query.partition_by, *query.key}
+        if query.schema.type is not None:
+            names.add(query.schema.type)
+        exprs = (conjunct.expr for conjunct in query.conjuncts)
         names |= {ref.column for expr in exprs for ref in walk(expr) if isinstance(ref, Ref)}
     return frozenset(names)
 
 
-def decisive_columns(program: CompiledProgram) -> frozenset[str]:
+def decisive_columns(queries: Sequence[BoundQuery]) -> frozenset[str]:
     """The columns of the input that a kernel reads: those that decide about matches, and what is summed up of them."""
-    names = compared_columns(program)
-    for query in program.queries:
-        if query.bound.threshold is not None:
+    names = compared_columns(queries)
+    for query in queries:
+        if query.threshold is not None:
             # What gets lost may depend on any attribute.
-            return frozenset(query.bound.schema.names)
-        names |= {*query.bound.schema.order_by}
-        if query.bound.output is OutputMode.COUNT:
-            exprs = (item.expr for item in query.bound.returns)
+            return frozenset(query.schema.names)
+        names |= {*query.schema.order_by}
+        if query.output is OutputMode.COUNT:
+            exprs = (item.expr for item in query.returns)
             names |= {ref.column for expr in exprs for ref in walk(expr) if isinstance(ref, Ref)}
     return names
 
@@ -68,22 +68,21 @@ def _expressions(query: BoundQuery) -> Iterator[Expr]:
         yield item.expr
 
 
-def relevant_rows(program: CompiledProgram) -> tuple[Relevant, ...] | None:
-    """What an event has to satisfy one of to make a difference; None when every event can.
+def relevant_rows(queries: Sequence[BoundQuery]) -> tuple[Relevant, ...] | None:
+    """What an event has to satisfy one of to make a difference to rewritten queries; None when every event can.
 
     Under contiguity any event ends a run, and a count window counts all of them.
     """
-    given = frozenset(program.queries[0].bound.schema.names)
+    given = frozenset(queries[0].schema.names)
     found: list[Relevant] = []
-    for query in program.queries:
-        bound = query.bound
+    for query in queries:
         if (
-            bound.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
-            or isinstance(bound.window, CountWindow)
-            or bound.threshold is not None
+            query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+            or isinstance(query.window, CountWindow)
+            or query.threshold is not None
         ):
             return None
-        found += _of_components(query.rewritten, given, typed=bound.schema.type is not None)
+        found += _of_components(query, given, typed=query.schema.type is not None)
     return None if any(not r.types and not r.conjuncts for r in found) else tuple(found)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from augury.arguments import unusable
 from augury.compiler import Measure
-from augury.engine.arrivals import Arrivals, arrive, in_order
+from augury.engine.scan.narrow import TableScan
 from augury.engine.sources.events import Events, engine_schema, is_text, read_events
 from augury.engine.sources.readable import readable_schema
 from augury.engine.statistics.measure import measure
@@ -26,27 +24,23 @@ Schema: TypeAlias = pa.Schema | EventSchema | Events
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownColumns:
-    """The columns of events in Arrow's types and in the engine's; `events` are there if some were given.
-
-    `ordered` sorts them, once however often it is asked.
-    """
+    """The columns of events in Arrow's types and in the engine's; `scan` reads the events if some were given."""
 
     arrow: pa.Schema
     schema: EventSchema
-    events: pa.Table | None = None
-    ordered: Callable[[], Arrivals] | None = None
+    scan: TableScan | None = None
 
     def measure(self) -> Measure | None:
         """What the planner may ask about the events, as it does when they are matched."""
-        ordered = self.ordered
-        if ordered is None or self.events is None or not self.events.num_rows:
+        scan = self.scan
+        if scan is None or not scan.table.num_rows:
             return None
-        return lambda query: measure(ordered(), query)
+        return lambda query: measure(scan.events(query), query)
 
 
 def table_columns(table: pa.Table, schema: EventSchema) -> KnownColumns:
     """What is known of a table of events."""
-    return KnownColumns(table.schema, schema, table, cache(lambda: in_order(arrive(table, schema, 0), schema)))
+    return KnownColumns(table.schema, schema, TableScan(table, schema))
 
 
 def known_columns(given: Schema, roles: Roles) -> KnownColumns:

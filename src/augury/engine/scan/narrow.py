@@ -1,0 +1,155 @@
+"""The part of a table that a query reads: its columns, and the rows that can make a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.engine.arrivals import Arrivals, arrive, in_order
+from augury.engine.exchange.codes import are_of_types
+from augury.engine.scan.arrow_filter import read_filter
+from augury.engine.scan.needed import decisive_columns, relevant_rows
+from augury.engine.sources.events import engine_table, is_text
+from augury.ir.query import BoundQuery
+from augury.runtime.batch import Integers, time_ticks
+from augury.schema import EventSchema
+
+ROW = "__augury_row"
+"""The column that tells where the rows were that pass a condition."""
+
+WORTH_FILTERING = 0.9  # share of the rows up to which leaving the others out costs less than matching them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """What the kernel of a query reads of the events.
+
+    `columns` are theirs. `types` are those of the events that can make a difference, None for all; `test` is true for
+    each of these, if anything more can be told.
+    """
+
+    columns: tuple[str, ...]
+    types: frozenset[str] | None = None
+    test: pc.Expression | None = None
+
+
+def wanted_by(query: BoundQuery) -> Wanted:
+    """The columns and rows that a rewritten query reads."""
+    columns = decisive_columns([query])
+    names = tuple(name for name in query.schema.names if name in columns)
+    relevant = relevant_rows([query])
+    if relevant is None:
+        return Wanted(names)
+    types = None
+    if query.schema.type is not None and all(one.types for one in relevant):
+        types = frozenset(name for one in relevant for name in one.types)
+    return Wanted(names, types, read_filter(relevant, query.schema) if any(r.conjuncts for r in relevant) else None)
+
+
+class TableScan:
+    """A table of events, of which a query reads its part; each part is looked for once, however often it is asked for."""
+
+    def __init__(self, table: pa.Table, schema: EventSchema) -> None:
+        self.table, self.schema = table, schema
+        self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
+
+    def events(self, query: BoundQuery) -> Arrivals:
+        """The events that a rewritten query reads, in order; it may know columns that are derived from matches."""
+        known = self._found.get(id(query))
+        if known is None:
+            wanted = wanted_by(query)
+            there = tuple(name for name in wanted.columns if name in self.table.column_names)
+            events = in_order(narrowed(self.table, self.schema, replace(wanted, columns=there)), self.schema)
+            known = self._found[id(query)] = (query, events)
+        return known[1]
+
+    @cached_property
+    def ordered(self) -> Arrivals:
+        """All events with all columns, in order."""
+        return in_order(arrive(self.table, self.schema, 0), self.schema)
+
+    @cached_property
+    def log(self) -> Arrivals:
+        """All events with all columns as they came, for matches to show; `events` has checked them."""
+        return Arrivals.of(self.table, self.schema)
+
+
+def narrowed(table: pa.Table, schema: EventSchema, wanted: Wanted, first_row: int = 0) -> Arrivals:
+    """The events that `wanted` asks for, numbered by their rows, in the order they came.
+
+    Every event is checked for a time and a place in the order, those that are left out as well.
+    """
+    time = _checked_time(table, schema, first_row)
+    narrow = table.select(list(wanted.columns))
+    rows: Integers | None = None
+    if wanted.types is not None and schema.type is not None:
+        narrow, rows = _kept(narrow, rows, _of_types(table[schema.type], wanted.types))
+    if wanted.test is not None:
+        narrow, rows = _kept(narrow, rows, _passing(narrow, schema, wanted.test))
+    if rows is None:
+        rows = np.arange(table.num_rows, dtype=np.int64)
+        time = _ticks(table, schema) if time is None else time
+    else:
+        time = _ticks(narrow, schema) if time is None else time[rows]
+    rows = rows + first_row if first_row else rows
+    return Arrivals(narrow, rows, rows, time)
+
+
+def _checked_time(table: pa.Table, schema: EventSchema, first_row: int) -> Integers | None:
+    """The times of all events where looking at each of them is how errors are found; else None, and there are none."""
+    doubtful = [
+        f.name for f in table.schema if pa.types.is_uint64(f.type) or (f.name == schema.type and not is_text(f.type))
+    ]
+    if doubtful:
+        engine_table(table.select(doubtful), schema.type, first_row)
+    time = table[schema.time]
+    exact = pa.types.is_signed_integer(time.type) or pa.types.is_timestamp(time.type) or pa.types.is_date(time.type)
+    if len(schema.order_by) == 1 and exact and not time.null_count:
+        return None
+    return arrive(table.select(list(schema.order_by)), schema, first_row).time
+
+
+def _ticks(table: pa.Table, schema: EventSchema) -> Integers:
+    return time_ticks(engine_table(table.select([schema.time]), None), schema)
+
+
+def _kept(
+    table: pa.Table, rows: Integers | None, mask: npt.NDArray[np.bool_] | None
+) -> tuple[pa.Table, Integers | None]:
+    """The table where `mask` holds, and the numbers of its rows; as it was if nearly all are left."""
+    if mask is None or np.count_nonzero(mask) > WORTH_FILTERING * len(mask):
+        return table, rows
+    places = np.flatnonzero(mask)
+    return table.filter(pa.array(mask)), places if rows is None else rows[places]
+
+
+def _of_types(column: pa.ChunkedArray, types: Sequence[str] | frozenset[str]) -> npt.NDArray[np.bool_] | None:
+    """Which events have one of these types; None if that cannot be told before the column is converted."""
+    if pa.types.is_dictionary(column.type) and is_text(column.type):
+        return are_of_types(column, types)
+    if not is_text(column.type):
+        return None
+    names = pa.array(sorted(types), column.type)
+    found: npt.NDArray[np.bool_] = pc.is_in(column, names).to_numpy().astype(bool, copy=False)
+    return found
+
+
+def _passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.NDArray[np.bool_] | None:
+    """Which events pass a test; None if Arrow cannot say."""
+    if schema.type is not None and pa.types.is_dictionary(table[schema.type].type):
+        plain = table[schema.type].cast(pa.string())
+        table = table.set_column(table.column_names.index(schema.type), schema.type, plain)
+    mask = np.zeros(table.num_rows, dtype=bool)
+    numbered = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
+    try:
+        mask[numbered.filter(test)[ROW].to_numpy()] = True
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        # A value that Arrow cannot compare: the engine tests every event itself.
+        return None
+    return mask
