@@ -338,7 +338,7 @@ def test_into_needs_a_type_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "relevant"),
+    "query, relevant",
     [
         ("PATTERN SEQ(A a, B b) WITHIN 3 seconds", 50),
         ("PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 seconds", 60),
