@@ -53,7 +53,7 @@ def wanted_by(query: BoundQuery) -> Wanted:
 
 
 class TableScan:
-    """A table of events, of which a query reads its part; each part is looked for once, however often it is asked for."""
+    """A table of events; the part of it that a query reads is looked for once, however often it is asked for."""
 
     def __init__(self, table: pa.Table, schema: EventSchema) -> None:
         self.table, self.schema = table, schema
