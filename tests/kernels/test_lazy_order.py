@@ -12,6 +12,7 @@ import pytest
 from augury.kernels import LazyKernel
 from augury.kernels.lazy.kernel import Better
 from augury.plan import LazyChainPlan, Negation
+from augury.planner.chain_steps import changed
 from augury.planner.searches import remembering
 from augury.runtime.matches import MatchSet
 from augury.runtime.state import RunState
@@ -54,7 +55,7 @@ def test_rates_are_those_of_their_variables_also_after_a_change_of_order() -> No
 
     def rarest_first(plan: LazyChainPlan, rates: Mapping[str, float]) -> LazyChainPlan:
         seen.append({v.upper() for v, rate in rates.items() if rate})
-        return plan.in_order([tuple(sorted(rates, key=lambda v: (rates[v], v)))])
+        return changed(plan, [tuple(sorted(rates, key=lambda v: (rates[v], v)))])
 
     plan = plan_of("PATTERN SEQ(A a, B b, C c) WITHIN 80 seconds", stream, "abc")
     fed = Feed(LazyKernel(plan, COUNTING, better=rarest_first, tree=True, piece=40)).all([stream])
@@ -97,7 +98,7 @@ def test_a_change_of_order_is_counted_and_repeats_nothing() -> None:
     def next_one(plan: LazyChainPlan, rates: Mapping[str, float]) -> LazyChainPlan:
         assert rates.keys() == set("abc")
         asked.append(rates)
-        return plan.in_order([next(orders)])
+        return changed(plan, [next(orders)])
 
     stream = ticks(60)
     text = f"{RISE} WITHIN 12 seconds"

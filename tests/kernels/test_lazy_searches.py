@@ -14,6 +14,7 @@ import pytest
 from augury.kernels import LazyKernel
 from augury.options import Options
 from augury.plan import LazyChainPlan, Negation
+from augury.planner.chain_steps import changed
 from augury.runtime.batch import EventBatch
 from augury.runtime.shared import SharedMatches
 from augury.runtime.state import FOREVER
@@ -30,9 +31,9 @@ def test_negated_events_that_fit_the_first_one_are_looked_for_once(jit: bool, si
     stream = events("AB" * 400 + "C" * 10, [*([1.0, 9.0] * 99 + [1.0, 1.2]) * 4, *[1.5] * 10])
     text = "PATTERN SEQ(A a, NOT(B b), C c) WHERE a.x < b.x AND a.x < c.x AND b.x < c.x"
     options = replace(COUNTING, jit=jit, cache_dir=tmp_path)
-    plan = replace(plan_of(text, stream, "ca", Negation.FIRST_CHANCE), selected=frozenset("ab"))
+    plan = changed(plan_of(text, stream, "ca", Negation.FIRST_CHANCE), selected=frozenset("ab"))
     one_by_one, once = (
-        Feed(LazyKernel(replace(plan, kept=frozenset(kept)), options)).all(pieces(stream, size)) for kept in ("", "b")
+        Feed(LazyKernel(changed(plan, kept=frozenset(kept)), options)).all(pieces(stream, size)) for kept in ("", "b")
     )
     assert one_by_one.matches == once.matches == eager_matches(text, stream)
     assert once.counters["predicates"] <= 10 * 400 + 10 * 400 + 4_000 * 4
@@ -44,7 +45,7 @@ def test_what_is_kept_for_the_first_event_is_not_read_where_nothing_is_kept() ->
     text = "PATTERN AND(A a, B b, C c) WHERE a.x < b.x WITHIN 20 seconds"
     stream = events("BAACBCAAC", [2.0, 1.0, 3.0, 0.0, 2.0, 0.0, 1.5, 4.0, 0.0])
     plan = plan_of(text, stream, "bca")
-    plan = replace(plan, selected=frozenset("abc"), kept=frozenset("abc"))
+    plan = changed(plan, selected=frozenset("abc"), kept=frozenset("abc"))
     for size in (1, 3, 9):
         fed = Feed(LazyKernel(plan, COUNTING)).all(pieces(stream, size))
         assert fed.matches == reference_matches(plan.query, stream)
@@ -54,9 +55,9 @@ def test_what_follows_from_other_comparisons_is_not_tested() -> None:
     """Of a, b and c in ascending order, a is only compared with b; a sum is the same sum wherever it stands."""
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AND a.x < c.x AND b.x < a.x + 4 AND c.x <= a.x + 4"
     stream = events("ABC" * 3, [1.0, 2.0, 3.0, 0.0, 2.5, 4.0, 9.0, 9.0, float("nan")])
-    plan = replace(plan_of(text, stream, "cba"), kept=frozenset())
+    plan = changed(plan_of(text, stream, "cba"), kept=frozenset())
     (branch,) = plan.branches
-    *_, last = plan.steps(branch)[0]
+    *_, last = branch.steps
     assert [str(j) for j in last.component.take] == ["a.x < b.x", "c.x <= a.x + 4"]
     assert Feed(LazyKernel(plan, COUNTING)).all(pieces(stream, 2)).matches == reference_matches(plan.query, stream)
 
@@ -88,7 +89,7 @@ def test_without_an_index_they_cost_much() -> None:
     """The measure of the test above can tell the difference."""
     stream = events("A" * 400 + "AB", k=[*map(str, range(400)), "k", "k"])
     plan = plan_of("PATTERN SEQ(A a, B b) WHERE a.k = b.k", stream, "ba")
-    indexed, plain = (Feed(LazyKernel(replace(plan, indexed=i), COUNTING)).all([stream]) for i in (True, False))
+    indexed, plain = (Feed(LazyKernel(changed(plan, indexed=i), COUNTING)).all([stream]) for i in (True, False))
     assert indexed.matches == plain.matches
     assert (indexed.counters["predicates"], plain.counters["predicates"]) == (1, 401)
 
@@ -118,7 +119,7 @@ def test_lists_whose_elements_agree_are_made_group_by_group() -> None:
         expected = [tuple(range(1 + g, 1 + 3 * groups, groups)) for g in range(groups)]
         assert sorted(m.rows[1] for m in fed.matches) == expected
         assert fed.counters["predicates"] == 4 * groups
-    plain = Feed(LazyKernel(replace(plan, indexed=False), COUNTING)).all([stream])
+    plain = Feed(LazyKernel(changed(plan, indexed=False), COUNTING)).all([stream])
     assert plain.matches == fed.matches
     assert plain.counters["predicates"] > 50 * fed.counters["predicates"]
 
@@ -155,24 +156,24 @@ def crowded(size: int) -> pa.Table:
 
 def by_key_and_value(plan: LazyChainPlan) -> LazyKernel:
     by_value = frozenset(v for b in plan.branches for v in b.evaluation)
-    return LazyKernel(replace(plan, sorted=by_value), Options(jit=False))
+    return LazyKernel(changed(plan, sorted=by_value), Options(jit=False))
 
 
 def all_at_once(plan: LazyChainPlan) -> LazyKernel:
-    return LazyKernel(replace(plan, indexed=False), Options(jit=False))
+    return LazyKernel(changed(plan, indexed=False), Options(jit=False))
 
 
 def kept_for_the_first(plan: LazyChainPlan) -> LazyKernel:
     kept = frozenset(v for b in plan.branches for v in b.evaluation)
-    return LazyKernel(replace(plan, indexed=False, kept=kept), Options(jit=False))
+    return LazyKernel(changed(plan, indexed=False, kept=kept), Options(jit=False))
 
 
 def one_by_one(plan: LazyChainPlan) -> LazyKernel:
-    return LazyKernel(replace(plan, indexed=False, selected=frozenset()), COUNTING)
+    return LazyKernel(changed(plan, indexed=False, selected=frozenset()), COUNTING)
 
 
 def counted(plan: LazyChainPlan) -> LazyKernel:
-    return LazyKernel(replace(plan, indexed=False), COUNTING)
+    return LazyKernel(changed(plan, indexed=False), COUNTING)
 
 
 @pytest.mark.parametrize("way", [by_key_and_value, all_at_once, kept_for_the_first, one_by_one, counted])
@@ -248,10 +249,10 @@ def test_lists_that_are_compared_in_blocks_find_the_same(text: str, singles: str
         plan = plan_of(text, stream, order, negation)
         abreast = frozenset(v.name for v in plan.query.variables)
         for options, led in ((Options(jit=False), frozenset[str]()), (COUNTING, abreast)):
-            blocks = replace(plan, abreast=abreast, led=led)
+            blocks = changed(plan, abreast=abreast, led=led)
             found = run(LazyKernel(blocks, options), plan.query.schema, pieces(stream, size))
             if expected is None:
-                expected = run(LazyKernel(replace(plan, abreast=frozenset()), options), plan.query.schema, [stream])
+                expected = run(LazyKernel(changed(plan, abreast=frozenset()), options), plan.query.schema, [stream])
             assert len(expected) > 5
             assert found == expected, (order, negation, size)
 
@@ -261,7 +262,7 @@ def test_compiled_code_compares_the_same_lists(tmp_path: Path) -> None:
     text = f"PATTERN {CORRELATED[5][0]} WITHIN 100 seconds"
     plan = plan_of(text, stream, "ca", Negation.FIRST_CHANCE)
     one, *others = (
-        run(LazyKernel(replace(plan, abreast=abreast, led=led), options), plan.query.schema, pieces(stream, size))
+        run(LazyKernel(changed(plan, abreast=abreast, led=led), options), plan.query.schema, pieces(stream, size))
         for abreast, led, options, size in (
             (frozenset[str](), frozenset[str](), Options(jit=False), 900),
             (frozenset("an"), frozenset[str](), Options(jit=True, cache_dir=tmp_path), 333),
@@ -279,14 +280,14 @@ def test_blocks_take_the_length_that_most_lists_have() -> None:
     lists = [None if i < n else rng.normal(size=5).tolist() for i in range(3 * n)]
     stream = pa.table({"ts": range(3 * n), "type": ["A", "B", "B"] * n, "h": pa.array(lists, pa.list_(pa.float64()))})
     plan = plan_of("PATTERN SEQ(A a, B b) WHERE corr(a.h, b.h) > 0.1", stream, "ba")
-    fed = Feed(LazyKernel(replace(plan, abreast=frozenset("ab")), COUNTING))
+    fed = Feed(LazyKernel(changed(plan, abreast=frozenset("ab")), COUNTING))
     widths = []
     for piece in pieces(stream, n):
         fed.step(piece)
         widths.append(fed.live.arrays["WIDTH"].tolist())
     (a,) = fed.live.source.layout.turned.values()
     assert [w[a] for w in widths] == [[1, 14], [5, 27], [5, 40]]
-    plain = Feed(LazyKernel(replace(plan, abreast=frozenset()), COUNTING)).all(pieces(stream, n))
+    plain = Feed(LazyKernel(changed(plan, abreast=frozenset()), COUNTING)).all(pieces(stream, n))
     assert fed.matches == plain.matches
     assert len(fed.matches) > 100
 
@@ -296,7 +297,7 @@ def test_a_comparison_of_lists_is_counted_as_one_by_one() -> None:
     stream = histories(400)
     plan = plan_of("PATTERN SEQ(A a, B b) WHERE corr(a.h, b.h) > 0.9 WITHIN 60 seconds", stream, "ba")
     one, many = (
-        Feed(LazyKernel(replace(plan, abreast=abreast), COUNTING)).all([stream])
+        Feed(LazyKernel(changed(plan, abreast=abreast), COUNTING)).all([stream])
         for abreast in (frozenset(), frozenset("a"))
     )
     assert many.matches == one.matches
@@ -322,7 +323,7 @@ def test_leading_coefficients_spare_most_products_of_long_lists(text: str, order
     plan = plan_of(f"PATTERN {text} WITHIN 300 seconds", stream, order, Negation.FIRST_CHANCE)
     abreast = frozenset("abc")
     whole, led = (
-        Feed(LazyKernel(replace(plan, abreast=abreast, led=led), COUNTING)).all(pieces(stream, size))
+        Feed(LazyKernel(changed(plan, abreast=abreast, led=led), COUNTING)).all(pieces(stream, size))
         for led in (frozenset[str](), abreast)
     )
     assert led.matches == whole.matches
@@ -338,7 +339,7 @@ def test_what_is_near_the_first_event_is_compared_once_for_it() -> None:
     types, lists = "AD" * 20 + "B" * 20 + "C", [*[up, down] * 20, *[up] * 21]
     stream = pa.table({"ts": range(len(types)), "type": list(types), "h": pa.array(lists)})
     text = "PATTERN SEQ(A|D a, B b, C c) WHERE corr(b.h, c.h) > 0.9 AND corr(a.h, c.h) > 0.9 WITHIN 1 hour"
-    fed = Feed(LazyKernel(replace(plan_of(text, stream, "cba"), abreast=frozenset("ab")), COUNTING)).all([stream])
+    fed = Feed(LazyKernel(changed(plan_of(text, stream, "cba"), abreast=frozenset("ab")), COUNTING)).all([stream])
     assert len(fed.matches) == 20 * 20
     # In blocks 20 B and 40 A or D, then each that is near: 20 and 20.
     assert fed.counters["predicates"] == 20 + 40 + 20 + 20
@@ -370,7 +371,7 @@ def test_sorted_searches_find_the_same(text: str, order: str, size: int) -> None
     stream = events(one_in(20, order[0].upper(), n, rng), x)
     plan = plan_of(text, stream, order)
     plain = Feed(LazyKernel(plan, COUNTING)).all(pieces(stream, size))
-    by_value = replace(plan, sorted=frozenset(order))
+    by_value = changed(plan, sorted=frozenset(order))
     fed = Feed(LazyKernel(by_value, COUNTING)).all(pieces(stream, size))
     assert fed.matches == plain.matches
     assert len(fed.matches) > 100
@@ -397,9 +398,9 @@ def test_sorted_searches_with_sums_find_the_same(condition: str, order: str) -> 
     types = one_in(2, "B", 6, rng) + one_in(10, order[0].upper(), n - 6, rng)
     stream = events(types, x.tolist()).append_column("y", pa.array(y))
     plan = plan_of(f"PATTERN AND(A a, B b) WHERE {condition} WITHIN 900 seconds", stream, order)
-    plain = Feed(LazyKernel(replace(plan, selected=frozenset()), COUNTING)).all([stream])
-    by_value = replace(plan, sorted=frozenset(order))
-    ((_, step),) = (by_value.steps(branch)[0] for branch in by_value.branches)
+    plain = Feed(LazyKernel(changed(plan, selected=frozenset()), COUNTING)).all([stream])
+    by_value = changed(plan, sorted=frozenset(order))
+    ((_, step),) = (branch.steps for branch in by_value.branches)
     fed = Feed(LazyKernel(by_value, COUNTING)).all([stream])
     assert fed.matches == plain.matches
     assert len(fed.matches) > 50

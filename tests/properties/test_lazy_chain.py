@@ -16,6 +16,7 @@ from augury.kernels import LazyKernel
 from augury.kernels.lazy.kernel import STRETCH
 from augury.options import Options
 from augury.plan import ChainBranch, LazyChainPlan, Negation
+from augury.planner.chain_steps import changed
 from augury.planner.hints import NO_HINTS
 from augury.testing.evaluate import compiled, family_plan
 from augury.testing.queries import queries
@@ -45,7 +46,7 @@ def plans(plan: LazyChainPlan) -> st.SearchStrategy[LazyChainPlan]:
     # Most ways to search are one of several conditions: left to chance, they would hardly meet.
     any_of = st.just(frozenset(names)) | st.frozensets(st.sampled_from(names))
     return st.builds(
-        lambda orders, **how: replace(plan.in_order(orders), **how),
+        lambda orders, **how: changed(plan, orders, **how),
         evaluations(plan),
         negation=st.sampled_from(Negation),
         indexed=st.booleans(),

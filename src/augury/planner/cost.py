@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+from augury.ir.comparisons import vectorises
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Absence, Component, LazyChainPlan, StreamStatistics
-from augury.plan.lazy_chain import vectorises
 from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
 from augury.planner.near import near_pairs
 

@@ -44,7 +44,7 @@ def estimate_chain(plan: LazyChainPlan) -> Estimate:
     total = all_events(plan.query, plan.statistics, events)
     counts: list[tuple[float, ...]] = []
     for branch, model in zip(plan.branches, branch_models(plan, events), strict=True):
-        steps, at_the_end = plan.steps(branch)
+        steps, at_the_end = branch.steps, branch.at_the_end
         bound, passed = 0, 1.0
         reached: list[float] = []
         for step in steps:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from augury.ir.comparisons import TURNED
 from augury.ir.predicate import Compare, Conjunct, Literal, Member, Ref, Value
 from augury.plan import Component
-from augury.plan.lazy_chain import TURNED
 
 Constant: TypeAlias = "tuple[str, str, tuple[Value, ...]]"
 """A column, a comparison, and what it is compared with."""

@@ -12,6 +12,7 @@ from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
 from augury.planner.bids import Bid, Rank
+from augury.planner.chain_steps import changed, with_steps
 from augury.planner.components import Cannot, absence, compiled_conjuncts, component
 from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
@@ -55,13 +56,13 @@ def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsuppo
     except Cannot as e:
         return e.of(FAMILY)
     if hints.order is None:
-        plan = plan.in_order(reorder(plan, {}))
+        plan = changed(plan, reorder(plan, {}))
     else:
         orders = (tuple(v for v in hints.order if v in [c.variable for c in b.components]) for b in plan.branches)
-        plan = replace(plan.in_order(tuple(orders)), adaptive=False)
+        plan = changed(plan, tuple(orders), adaptive=False)
     if hints.negation is None:
         # Where no part can be looked for earlier, both are the same plan.
-        ways = [replace(plan, negation=n) for n in (Negation.POST_PROCESSING, Negation.FIRST_CHANCE)]
+        ways = [changed(plan, negation=n) for n in (Negation.POST_PROCESSING, Negation.FIRST_CHANCE)]
         plan = min(ways, key=lambda way: estimate_chain(way).cost)
     return replace(with_searches(plan, {}), estimated=estimate_chain(plan).partial)
 
@@ -126,7 +127,7 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
     for j in several:
         _check(j, lists)
     negation = hints.negation or Negation.POST_PROCESSING
-    return LazyChainPlan(query, plans, several, computed, negation, hints.statistics)
+    return with_steps(LazyChainPlan(query, plans, several, computed, negation, hints.statistics))
 
 
 def _check_lists(branch: Branch, conjuncts: Sequence[Conjunct], span: Span) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from augury.ir.comparisons import sides
 from augury.ir.predicate import Arithmetic, Conjunct, Element, Expr, Literal, Ref, walk
-from augury.plan.implied import sides
-from augury.plan.lazy_chain import near_of
+from augury.planner.chain_steps import near_of
 
 LEAST = 0.5
 """A correlation from which on two lists are near."""

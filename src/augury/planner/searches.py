@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from augury.plan import Component, LazyChainPlan
-from augury.plan.lazy_chain import bounds_of, near_of
+from augury.planner.chain_steps import bounds_of, changed, near_of
 from augury.planner.cost import SOME, branch_models, events_in_window, reorder
 from augury.planner.expected import bounded, selectivity
 
@@ -49,7 +48,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
 
     for model, branch in zip(models, plan.branches, strict=True):
         bound = first = 0
-        for step in plan.steps(branch)[0]:
+        for step in branch.steps:
             v = step.component.variable
             i = model.index(v)
             left = math.prod(selectivity(j, plan.statistics, plan.computed) for j, _ in bounds_of(step.component))
@@ -71,7 +70,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
                 if not blocks and candidates >= SOME and model.keeps(bound, first):
                     select.add(c.variable)
                     keep.add(c.variable)
-    return replace(
+    return changed(
         plan,
         selected=frozenset(select),
         sorted=frozenset(sort),
@@ -94,7 +93,7 @@ def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]],
         if about not in decided:
             orders = reorder(plan, counts, margin)
             if orders != plan.way.orders:
-                decided[about] = with_searches(plan.in_order(orders), counts)
+                decided[about] = with_searches(changed(plan, orders), counts)
             else:
                 decided[about] = _with_more_searches(plan, counts)
         return decided[about]
@@ -109,7 +108,7 @@ def _with_more_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> Laz
     """
     more = with_searches(plan, {v: n / 2 for v, n in counts.items()})
     kept = plan.kept | more.kept
-    return replace(
+    return changed(
         plan,
         selected=plan.selected | more.selected,
         # What is kept for the first event is not searched for by value as well.

@@ -175,7 +175,7 @@ def _counted_steps(plan: LazyChainPlan, node: Node) -> tuple[tuple[int, int], ..
     found = []
     k = len(node.path) - 1
     for b, branch in enumerate(plan.branches):
-        if branch.evaluation[: k + 1] == node.path and plan.steps(branch)[0][k] == node.step:
+        if branch.evaluation[: k + 1] == node.path and branch.steps[k] == node.step:
             found.append((b, k))
     return tuple(found)
 

@@ -16,8 +16,8 @@ from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import condition_code
 from augury.codegen.lazy.context import Context
 from augury.codegen.lazy.nest import Node
+from augury.ir.comparisons import vectorises
 from augury.ir.predicate import Conjunct
-from augury.plan.lazy_chain import vectorises
 
 MASK_STRIDE = 32
 """Candidates tested side by side: a range is filled up to a multiple of it, by others that do not count."""

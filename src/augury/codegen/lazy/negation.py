@@ -1,7 +1,7 @@
 """Negated parts that are looked for as soon as their neighbours are bound (First-Chance, paper 000, section 4.4).
 
 Parts that are looked for once a match is complete are in `augury.codegen.common.absence`; the plan says which is which
-(`ChainStep.absent`, and the second value of `LazyChainPlan.steps`).
+(`ChainStep.absent`, `ChainBranch.at_the_end`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.context import Context, Scope
 from augury.codegen.lazy.nest import Node
 from augury.codegen.lazy.search import search_for
-from augury.plan import Absence, ChainStep, LazyChainPlan
+from augury.plan import Absence, LazyChainPlan
 
 
 def negated_states(plan: LazyChainPlan, nodes: Iterable[Node]) -> Mapping[tuple[int, Absence], Node]:
@@ -20,13 +20,9 @@ def negated_states(plan: LazyChainPlan, nodes: Iterable[Node]) -> Mapping[tuple[
     states = list(nodes)
     found: dict[tuple[int, Absence], Node] = {}
     for n in states:
-        for part in n.step.absent:
-            (c,) = part.components
-            c = plan.leaving_implied(c, n.path)
-            after, before = (tuple(u for u in n.path if u in side) for side in (part.after, part.before))
-            step = ChainStep(c, after, before, (), None, near=plan.near(c, n.path[0]))
+        for part, step in zip(n.step.absent, n.step.searches, strict=True):
             number = len(states) + len(found)
-            found[n.number, part] = Node(number, step, (*n.path, c.variable), n, negated=True)
+            found[n.number, part] = Node(number, step, (*n.path, step.component.variable), n, negated=True)
     return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
+from augury.ir.comparisons import TURNED
 from augury.ir.predicate import Aggregate, Call, Compare, Conjunct, Expr, ListLength, Literal, Ref, variables
 from augury.plan import Absence, ChainStep, Component, LazyChainPlan
-from augury.plan.lazy_chain import TURNED
 
 
 @dataclass(slots=True, eq=False)
@@ -91,10 +91,9 @@ def nest(plan: LazyChainPlan) -> Nest:
     nodes: list[Node] = []
     after = []
     for b, branch in enumerate(plan.branches):
-        steps, rest = plan.steps(branch)
-        after.append(rest)
+        after.append(branch.at_the_end)
         level, parent = roots, None
-        for step in steps:
+        for step in branch.steps:
             node = next((n for n in level if n.step == step), None)
             if node is None:
                 path = (*(parent.path if parent else ()), step.component.variable)

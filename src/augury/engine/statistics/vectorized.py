@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.ir.comparisons import large_product
 from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, Literal, Ref
-from augury.plan.lazy_chain import large_product
 from augury.runtime.batch import Integers
 from augury.runtime.computed import list_parts, standardise_rows, standardised
 from augury.runtime.cosines import LEADING, SHORTEST, Floats, lead

@@ -74,20 +74,19 @@ def _without_echo(rows: list[list[str]], known: StreamStatistics) -> list[list[s
 
 
 def _chain(plan: LazyChainPlan, k: int, branch: ChainBranch, counters: Counters | None) -> Iterator[str | Table]:
-    steps, at_the_end = plan.steps(branch)
-    for j, step in enumerate(steps):
+    for j, step in enumerate(branch.steps):
         yield f"  {j + 1}  {_taken(step)}"
         c = step.component
         yield from tests(plan, (*c.alone, *c.take), "       if ")
         yield from tests(plan, c.whole, "       with all of them, if ")
-        for part in step.absent:
-            near = plan.near(part.components[0], branch.evaluation[0])
+        for part, search in zip(step.absent, step.searches, strict=True):
+            near = search.near
             yield f"       dropped if there is{'' if near is None else f', {in_blocks(near)}'}"
             yield from absence(plan, part, "         ")
         yield f"       {_partial(plan, k, j, counters)}"
-    if at_the_end:
+    if branch.at_the_end:
         yield "  a match is dropped if there is"
-        for part in at_the_end:
+        for part in branch.at_the_end:
             yield from absence(plan, part, "    ")
             yield f"      looked for when {when_known(plan, part)}"
 

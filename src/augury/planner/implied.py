@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from augury.ir.predicate import Compare, Conjunct, Element, Expr, Ref, walk
+from augury.ir.comparisons import sides
+from augury.ir.predicate import Conjunct, Element, Expr, Ref, walk
 from augury.schema import Kind
 
 
@@ -18,8 +19,8 @@ def without_implied(tested: Sequence[Conjunct], known: Sequence[Conjunct]) -> tu
     return tuple(j for number, j in enumerate(tested) if not steps.drop_if_implied(number))
 
 
-MOST_STEPS = 200
-"""Comparisons that are gone through for each conjunct; one that would follow from more of them is tested after all."""
+MAX_STEPS = 200
+"""Comparisons that are followed for each conjunct; one that would follow from more of them is tested after all."""
 
 
 class _Steps:
@@ -58,7 +59,7 @@ class _Steps:
 
     def _reaches(self, low: int, high: int, strict: bool) -> bool:
         """Whether steps lead from `low` to `high`, one of them strict if that is asked."""
-        reached, pending, left = {(low, False)}, [(low, False)], MOST_STEPS
+        reached, pending, left = {(low, False)}, [(low, False)], MAX_STEPS
         while pending and left > 0:
             at, over = pending.pop()
             last = self.between.get((at, high), {}).values()
@@ -78,18 +79,9 @@ class _Steps:
 
 
 def _ascending(j: Conjunct) -> tuple[Expr, Expr, bool] | None:
-    """What `sides` tells, of floats of single events."""
+    """The sides of a comparison of floats of single events, the lower one first, and whether it is strict."""
     found = sides(j)
     if found is None or not all(e.element is Element.SINGLE for e in walk(j.expr) if isinstance(e, Ref)):
         return None
     low, high, _ = found
     return found if low.type.kind is high.type.kind is Kind.FLOAT else None
-
-
-def sides(j: Conjunct) -> tuple[Expr, Expr, bool] | None:
-    """The lower side of a comparison, the upper one, and whether they differ."""
-    match j.expr:
-        case Compare("<" | "<=" as operator, low, high) | Compare(">" | ">=" as operator, high, low):
-            return low, high, "=" not in operator
-        case _:
-            return None

@@ -1,0 +1,187 @@
+"""The states of lazy chains (paper 000): the conjuncts, keys and negated parts of each step of an evaluation order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from augury.ir.comparisons import TURNED, large_product
+from augury.ir.predicate import Aggregate, Arithmetic, Compare, Conjunct, Element, Ref, variables, walk
+from augury.plan import Absence, ChainBranch, ChainStep, Component, LazyChainPlan, Negation
+from augury.plan.lazy_chain import Bound, Key, Near
+from augury.planner.implied import without_implied
+from augury.schema import Kind
+
+
+def changed(plan: LazyChainPlan, orders: Sequence[tuple[str, ...]] | None = None, **how: Any) -> LazyChainPlan:
+    """The plan with branches evaluated in other orders, and with other fields, and the steps that follow from both."""
+    if orders is not None:
+        how["branches"] = tuple(replace(b, evaluation=e) for b, e in zip(plan.branches, orders, strict=True))
+    return with_steps(replace(plan, **how))
+
+
+def with_steps(plan: LazyChainPlan) -> LazyChainPlan:
+    """The plan with the steps of its branches, which follow from everything else in it."""
+    return replace(plan, branches=tuple(_with_steps(plan, branch) for branch in plan.branches))
+
+
+def _with_steps(plan: LazyChainPlan, branch: ChainBranch) -> ChainBranch:
+    out: list[ChainStep] = []
+    known: list[str] = []
+    rest = list(branch.absent)
+    for v in branch.evaluation:
+        after = tuple(u for u in known if (u, v) in branch.order)
+        before = tuple(u for u in known if (v, u) in branch.order)
+        known.append(v)
+        component = _component(plan, branch[v], known)
+        # A list is complete only when the chain is, so nothing is looked for before.
+        ready = [
+            part
+            for part in rest
+            if plan.negation is Negation.FIRST_CHANCE and not branch[v].iterated and _decided(part, branch, known)
+        ]
+        rest = [part for part in rest if part not in ready]
+        key = _key(plan, component, known) if plan.indexed else None
+        bounds = _bounds(plan, component) if key is None and v in plan.sorted else ()
+        near = _near(plan, component, known[0]) if key is None and not bounds else None
+        searches = tuple(_search(plan, part, known) for part in ready)
+        out.append(ChainStep(component, after, before, tuple(ready), key, bounds, near, searches))
+    return replace(branch, steps=tuple(out), at_the_end=tuple(rest))
+
+
+def _search(plan: LazyChainPlan, part: Absence, known: Sequence[str]) -> ChainStep:
+    """The state that looks for a negated part of one event, once the variables `known` are bound."""
+    (c,) = part.components
+    c = _without_implied(plan, c, known)
+    after, before = (tuple(u for u in known if u in side) for side in (part.after, part.before))
+    return ChainStep(c, after, before, (), None, near=_near(plan, c, known[0]))
+
+
+def _near(plan: LazyChainPlan, c: Component, first: str) -> Near | None:
+    """The dot product that candidates of a state, or of a negated part, are found by, with the `first` event's list
+    if there is such a one: that is computed once for each first event.
+    """
+    if c.variable not in plan.abreast or c.iterated or plan.query.partition_by:
+        return None
+    lists = {x.variable for b in plan.branches for x in b.components if x.iterated}
+    found = [near for j in c.take if (near := near_of(j, c.variable)) and near.other.variable not in lists]
+    if not found:
+        return None
+    return replace(min(found, key=lambda near: near.other.variable != first), led=c.variable in plan.led)
+
+
+def _component(plan: LazyChainPlan, c: Component, known: Sequence[str]) -> Component:
+    mine = [j for j in plan.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
+    whole = tuple(j for j in mine if c.variable in j.whole)
+    c = replace(c, take=tuple(j for j in mine if c.variable not in j.whole), whole=whole)
+    return _without_implied(plan, c, [u for u in known if u != c.variable])
+
+
+def _without_implied(plan: LazyChainPlan, c: Component, bound: Sequence[str]) -> Component:
+    """The component without the conjuncts that follow from others, or from what holds of the events `bound`."""
+    # What the first event alone decides is tested once for each of those, if it can be: that costs least.
+    first = {*bound[:1], c.variable} if c.variable in plan.kept else set()
+    once = [j for j in c.take if first.issuperset(j.variables)]
+    before = [j for j in plan.conjuncts if set(j.variables) <= set(bound)]
+    needed = without_implied([j for j in c.take if not first.issuperset(j.variables)], [*before, *once])
+    left = {*map(id, once), *map(id, needed)}
+    return replace(c, take=tuple(j for j in c.take if id(j) in left))
+
+
+def _key(plan: LazyChainPlan, c: Component, known: Sequence[str]) -> Key | None:
+    """The first equality with an event bound before; the partition, if there is one, is indexed anyway."""
+    for j in c.take:
+        if isinstance(j.expr, Compare) and j.expr.operator == "=" and not c.iterated:
+            for mine, other in ((j.expr.left, j.expr.right), (j.expr.right, j.expr.left)):
+                if (
+                    isinstance(mine, Ref)
+                    and isinstance(other, Ref)
+                    and mine.element is other.element is Element.SINGLE
+                    and mine.variable == c.variable
+                    and other.variable in known
+                    and other.variable != c.variable
+                    and mine.type == other.type
+                ):
+                    return Key(mine.column, other.variable, other.column)
+    return None
+
+
+def _bounds(plan: LazyChainPlan, c: Component) -> tuple[Bound, ...]:
+    """The comparisons of a number of the step's event with what is known by then."""
+    if c.iterated or plan.query.partition_by:
+        return ()
+    return tuple(bound for _, bound in bounds_of(c))
+
+
+def bounds_of(c: Component) -> list[tuple[Conjunct, Bound]]:
+    """The conjuncts that bound a number of the component's event by what other variables tell, all the same one."""
+    found = [(j, bound) for j in c.take if (bound := _bound(j, c.variable)) is not None]
+    return [(j, bound) for j, bound in found if bound.column == found[0][1].column]
+
+
+def _bound(j: Conjunct, variable: str) -> Bound | None:
+    if not isinstance(j.expr, Compare) or j.expr.operator not in TURNED:
+        return None
+    sides = ((j.expr.left, j.expr.right, j.expr.operator), (j.expr.right, j.expr.left, TURNED[j.expr.operator]))
+    for mine, value, operator in sides:
+        if variable in variables(value) or not value.type.numeric:
+            continue
+        match mine:
+            case Ref(column=column) if _own(mine, variable):
+                return Bound(column, operator, value)
+            case Arithmetic("+" | "-" as sign, Ref(column=column) as own, shift) if _own(own, variable):
+                pass
+            case Arithmetic("+" as sign, shift, Ref(column=column) as own) if _own(own, variable):
+                pass
+            case _:
+                continue
+        if variable not in variables(shift) and shift.type.numeric:
+            return Bound(column, operator, value, shift, sign == "-")
+    return None
+
+
+def near_of(j: Conjunct, variable: str) -> Near | None:
+    """`j` as a dot product of a list of `variable` with one of another that has to be large, if it is that."""
+    product = large_product(j.expr)
+    if product is None:
+        return None
+    left, right, least, sign = product
+    if not (isinstance(left, Ref) and isinstance(right, Ref)) or left.variable == right.variable:
+        return None
+    own, other = (left, right) if left.variable == variable else (right, left)
+    if own.variable != variable or {own.element, other.element} != {Element.SINGLE}:
+        return None
+    return Near(j, own, other, least, sign)
+
+
+def _own(e: Ref, variable: str) -> bool:
+    return e.variable == variable and e.type.kind is Kind.FLOAT
+
+
+def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
+    """Whether one search for one event decides about `part` as soon as `known` are bound."""
+    if part.open or len(part.components) != 1 or part.inner:
+        return False
+    (c,) = part.components
+    lists = {x.variable for x in branch.components if x.iterated}
+    read = {v for j in c.take for v in variables(j.expr)} - {c.variable}
+    needs = read | _nearest(part, branch)
+    if lists & needs or any(isinstance(e, Aggregate) for j in c.take for e in walk(j.expr)):
+        return False
+    if not part.after or not part.before:
+        # How far it looks back is known when the last event of the match is.
+        needs |= {c.variable for c in branch.components}
+    for x in branch.components:
+        # An event of the match is not the negated one, so those that could be are bound first.
+        beside = x.variable not in part.after | part.before
+        if beside and (not x.types or not c.types or set(x.types) & set(c.types)):
+            needs.add(x.variable)
+    return needs <= set(known)
+
+
+def _nearest(part: Absence, branch: ChainBranch) -> set[str]:
+    """The variables next to a negated part; those further off follow from the order."""
+    after = {u for u in part.after if not any((u, v) in branch.order for v in part.after)}
+    before = {u for u in part.before if not any((v, u) in branch.order for v in part.before)}
+    return after | before
