@@ -35,5 +35,7 @@ def _own_cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     if hasattr(request.config, "workerinput"):
         folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
+        # What is printed must not depend on the terminal that the tests run in.
+        patch.setenv("COLUMNS", "120")
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         yield

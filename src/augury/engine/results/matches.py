@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, overload
@@ -17,6 +18,7 @@ from augury.budget import enough_memory
 from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.results.columns import match_columns, return_columns, times, variable_column
+from augury.engine.results.flat import flattened
 from augury.engine.results.render import cell, html_table, text_table
 from augury.engine.results.values import to_python, to_shown
 from augury.errors import HostError
@@ -41,6 +43,8 @@ BLOCK = 1024
 
 SHOWN = 10
 """Matches in a `repr`."""
+
+DEFAULT_WIDTH = 120  # columns of a `repr` that is not shown on a terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,12 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Matches(Sequence[Match]):
+class Matches:
     """The matches of one query, in the order they were reported; two are equal when they hold the same matches.
+
+    They are a sequence of `Match`, and a table for whatever takes one by Arrow's C stream interface:
+    `polars.DataFrame(matches)`, `duckdb.sql("SELECT * FROM matches")`, `pyarrow.table(matches)`. It is no
+    `collections.abc.Sequence`, which polars would read object by object.
 
     `warnings` are what the user should know of them. `late_events` are the events fed with these matches that came too
     late to take part, in the order they came: nobody else keeps them, a `Matcher` counts them. `counters` say what the
@@ -128,6 +136,13 @@ class Matches(Sequence[Match]):
         for part in self._parts():
             for first in range(0, len(part), BLOCK):
                 yield from _objects(self, part.take(np.arange(first, min(first + BLOCK, len(part)))))
+
+    def __reversed__(self) -> Iterator[Match]:
+        for k in range(self.count() - 1, -1, -1):
+            yield self[k]
+
+    def __contains__(self, value: object) -> bool:
+        return any(match == value for match in self)
 
     def _parts(self) -> Iterator[MatchSet]:
         """The matches as they are written out: at once, or a batch at a time if they are compressed."""
@@ -217,10 +232,33 @@ class Matches(Sequence[Match]):
         assert self.query is not None
         return pa.table(match_columns(found, self.log, self.query, self.functions))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """`to_arrow` as a pandas frame."""
+    def to_reader(self) -> pa.RecordBatchReader:
+        """`to_arrow` as a stream of batches: compressed matches are written out as it is read."""
+        if self.query is None:
+            return self.to_arrow().to_reader()
+        schema = self._columns(MatchSet.of(self.found.variables, ())).schema
+        batches = (batch for table in self.to_batches() for batch in table.cast(schema).to_batches())
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The matches for whatever reads tables by Arrow's C stream interface, such as polars and DuckDB."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, *, flat: bool = False) -> pd.DataFrame:
+        """`to_arrow` as a pandas frame.
+
+        With `flat` every attribute of a variable is a column of its own, such as `a.price`, in the types of pandas,
+        dates and times too; of an iterated variable it holds lists.
+
+        >>> import augury
+        >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 6}]
+        >>> list(augury.match(events, "SEQ(A a, B b)").to_pandas(flat=True).columns)
+        ['start', 'end', 'a.ts', 'a.type', 'a.x', 'b.ts', 'b.type', 'b.x']
+        """
+        flat = arguments.flag("flat", flat)
         with enough_memory():
-            frame: pd.DataFrame = self.to_arrow().to_pandas()
+            table = flattened(self.to_arrow()) if flat else self.to_arrow()
+            frame: pd.DataFrame = table.to_pandas(date_as_object=not flat)
             return frame
 
     def to_polars(self) -> pl.DataFrame:
@@ -261,7 +299,8 @@ class Matches(Sequence[Match]):
 
     def __repr__(self) -> str:
         title, header, rows = self._summary()
-        return title + "\n" + text_table(header, rows) if rows else title
+        width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
+        return title + "\n" + text_table(header, rows, width) if rows else title
 
     def _repr_html_(self) -> str:
         return html_table(*self._summary())

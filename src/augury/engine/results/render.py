@@ -12,6 +12,8 @@ from rich.cells import cell_len
 LONGEST = 48
 """Characters of a cell that are shown."""
 
+NARROWEST = 8  # terminal columns that a cell keeps when a table is too wide
+
 
 def cell(value: Any, longest: int | None = LONGEST) -> str:
     """One value on one line; what a terminal would not print is escaped.
@@ -36,21 +38,53 @@ def cell(value: Any, longest: int | None = LONGEST) -> str:
     return text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns aligned under their names.
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Columns aligned under their names; within `width`, by cutting long cells and then leaving out columns.
 
     >>> print(text_table(["a", "long"], [["xyz", "1"]]))
     a    long
     ---  ----
     xyz  1
+    >>> print(text_table(["first", "second", "third"], [["x" * 20, "y" * 20, "z"]], 24))
+    first     second    …
+    --------  --------  -
+    xxxxxxx…  yyyyyyy…  …
     """
     lines = [list(header), *map(list, rows)]
     widths = [max(cell_len(line[i]) for line in lines) for i in range(len(header))]
+    if width is not None:
+        lines, widths = _fitted(lines, widths, width)
     lines.insert(1, ["-" * w for w in widths])
     return "\n".join(
         "  ".join(text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
+
+
+def _fitted(lines: list[list[str]], widths: list[int], width: int) -> tuple[list[list[str]], list[int]]:
+    """Cells cut down to NARROWEST, the widest columns first; then columns are left out from the right."""
+    widths = list(widths)
+    while _total(widths) > width and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    shown = len(widths)
+    while shown > 1 and _total([*widths[:shown], 1][: len(widths)]) > width:
+        shown -= 1
+    if shown < len(widths):
+        widths = [*widths[:shown], 1]
+        lines = [[*line[:shown], "…"] for line in lines]
+    return [[_cut(text, w) for text, w in zip(line, widths, strict=True)] for line in lines], widths
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _cut(text: str, width: int) -> str:
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
 
 
 def html_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
