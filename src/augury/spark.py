@@ -7,6 +7,7 @@ from augury.hosts.spark.batch.files import match_files
 from augury.hosts.spark.explained import explain
 from augury.hosts.spark.match import match, match_all
 from augury.hosts.spark.methods import install
+from augury.hosts.spark.options import SparkOptions
 from augury.hosts.spark.pipeline.config import Pipeline, read_pipeline
 from augury.hosts.spark.pipeline.run import run_pipeline
 from augury.hosts.spark.session import embedded_session
@@ -14,6 +15,7 @@ from augury.hosts.spark.sql.tables import register, register_any_query
 
 __all__ = [
     "Pipeline",
+    "SparkOptions",
     "embedded_session",
     "explain",
     "install",

@@ -55,6 +55,6 @@ def test_the_front_page_runs(tmp_path: Path) -> None:
 
 def test_the_api_page_documents_every_public_name_once() -> None:
     documented = re.findall(
-        r"^\.\. auto(?:function|class|exception):: augury\.(\w+)$", (DOCS / "api.md").read_text(), re.M
+        r"^\.\. auto(?:function|class|data|exception):: augury\.(\w+)$", (DOCS / "api.md").read_text(), re.M
     )
     assert sorted(documented) == sorted(set(augury.__all__) - {"__version__"})
