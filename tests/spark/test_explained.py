@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import augury.spark
+from augury import HostError
 from augury.hosts.spark.releases import can, split_table
 from tests.spark.comparing import frame_of
 from tests.spark.streaming import read_files, write_files
@@ -58,3 +59,12 @@ def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     lines = augury.spark.explain("PATTERN SEQ(A a, B b) WITHIN 5 seconds", frame).splitlines()
     assert [line.split()[0] for line in lines] == ["plan", "columns", "rows", "split"]
     assert lines[-1].endswith("not at all: there is no key; buckets=8 would split it by time")
+
+
+def test_a_schema_will_do(spark: SparkSession) -> None:
+    frame = frame_of(spark, EVENTS)
+    assert augury.spark.explain(BY_KEY, frame.schema, plan="eager-nfa") == augury.spark.explain(
+        BY_KEY, frame, plan="eager-nfa"
+    )
+    with pytest.raises(HostError, match="A610"):
+        augury.spark.explain(frame, BY_KEY)  # type: ignore[arg-type]

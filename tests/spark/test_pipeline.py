@@ -18,6 +18,8 @@ import augury
 import augury.spark
 from augury.cli import app
 from augury.errors import HostError
+from augury.loss import Exponential, LossModel
+from augury.options import MatchOptions, Roles, read_options
 from tests.engine.streams import local_rows
 from tests.spark.comparing import rows_of
 from tests.spark.processes import environment, module, running, wait_until
@@ -201,12 +203,54 @@ def batches(checkpoint: Path, what: str) -> set[str]:
         (("buckets = 2", "buckets = 0"), "streaming.buckets: Input should be greater than or equal to 1"),
         (('format = "parquet"\npath = "events"\ncolumns =', 'format = "kafka"\n# columns ='), "say which `columns`"),
         (("[streaming]", "[streaming"), "A583"),
+        (("parameters = {", "max_match = 5\nparameters = {"), r"query\[1\]: unknown key `max_match`"),
+        (("parameters = {", "functions = {}\nparameters = {"), r"query\[1\]: unknown key `functions`"),
+        (("parameters = {", "max_matches = 0\nparameters = {"), r"query\[1\]: max_matches is a positive integer"),
+        (('lateness = "10', 'plan = "linked"\nlateness = "10'), "events: unknown key `plan`"),
+        (('lateness = "10', 'time = 3\nlateness = "10'), "events: the argument `time` is the name of a column"),
     ],
 )
 def test_a_file_with_a_mistake(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
     assert change[0] in STREAM
     with pytest.raises(HostError, match=reason):
         augury.spark.read_pipeline(written(tmp_path, STREAM.replace(*change)))
+
+
+EVERY_OPTION = """
+plan = "lazy-chain"
+order = ["b", "a"]
+negation = "first-chance"
+statistics = { rates = { A = 3.0 } }
+loss = { rate = 0.1, delays = { a = { exponential = { mean = 5.0 } } } }
+max_matches = 10
+max_partial_matches = 11
+max_memory = "1 GB"
+timeout = "1 minute"
+jit = false
+cache_dir = "cache"
+merge = false
+counters = true
+compressed = true
+parameters = {"""
+
+
+def test_a_file_may_state_every_option_but_functions(tmp_path: Path) -> None:
+    file = written(tmp_path, STREAM.replace("parameters = {", EVERY_OPTION, 1).replace("[events]", EVENT_OPTIONS, 1))
+    pipeline = augury.spark.read_pipeline(file)
+    given = pipeline.events.options_given | pipeline.query[0].options_given
+    assert set(given) == set(MatchOptions.__annotations__) - {"functions"}
+    roles, options = read_options(given)
+    assert roles == Roles("ts", "type", ("ts", "x"), "ms")
+    assert options.loss == LossModel(rate=0.1, delays={"a": Exponential(mean=5.0)})
+    assert (options.max_matches, options.timeout, options.parameters) == (10, 60.0, {"low": 0})
+
+
+EVENT_OPTIONS = """[events]
+time = "ts"
+type = "type"
+order_by = ["ts", "x"]
+time_unit = "ms"
+"""
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

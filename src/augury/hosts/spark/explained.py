@@ -6,30 +6,40 @@ import os
 from typing import Unpack
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from augury.engine.group import Group, one_group
+from augury.engine.sources.query_text import query_source
 from augury.hosts.spark.batch.sample import SampledFrame
 from augury.hosts.spark.expressions import expression, row_filter
+from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.match import check_frame, job_for
 from augury.hosts.spark.releases import can, split_table
+from augury.hosts.spark.schemas import arrow_schema
 from augury.hosts.spark.sql.tables import ANY_QUERY
 from augury.options import MatchOptions, read_options
 
 
-def explain(query: str | os.PathLike[str], events: DataFrame, **options: Unpack[MatchOptions]) -> str:
+def explain(query: str | os.PathLike[str], schema: DataFrame | StructType, **options: Unpack[MatchOptions]) -> str:
     """Which columns and rows of a frame reach Python for a query, how they are split, and what it costs in SQL.
 
-    The arguments are those of `augury.explain`, which tells what the plan does, with a frame of Spark as the events.
+    The arguments are those of `augury.explain`, which tells what the plan does; `schema` is a frame, of which some
+    events are looked at for the choice of the plan, or the schema of a finite one.
     """
-    check_frame(events)
-    job = job_for(SampledFrame(events), query, *read_options(options))
+    if isinstance(schema, StructType):
+        columns, live = schema.names, False
+        job = spark_job(query_source(query), arrow_schema(schema), *read_options(options))
+    else:
+        check_frame(schema)
+        columns, live = schema.columns, schema.isStreaming
+        job = job_for(SampledFrame(schema), query, *read_options(options))
     group = one_group(job)
     parts = {
         "plan": ", then ".join(compiled.choice.plan.family for compiled in job.program.queries),
-        "columns": f"{', '.join(group.arrow.names)} ({len(group.arrow)} of {len(events.columns)})",
+        "columns": f"{', '.join(group.arrow.names)} ({len(group.arrow)} of {len(columns)})",
         "rows": _rows(group),
-        "split": _split(group, live=events.isStreaming),
-        **({} if events.isStreaming else {**_skipped(group), "match_files": _of_files(group), **_in_sql(group)}),
+        "split": _split(group, live=live),
+        **({} if live else {**_skipped(group), "match_files": _of_files(group), **_in_sql(group)}),
     }
     width = max(map(len, parts)) + 2
     return "\n".join(f"{name:{width}}{text}" for name, text in parts.items())
