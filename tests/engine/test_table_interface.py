@@ -41,8 +41,8 @@ def test_polars_duckdb_and_arrow_take_matches_as_they_are(query: str, compressed
     frame = pl.DataFrame(matches)
     assert frame.columns == expected.column_names
     assert frame.rows() == pl.DataFrame(expected).rows()
-    assert duckdb.sql("SELECT count(*) FROM matches").fetchall() == [(expected.num_rows,)]
-    assert duckdb.sql("FROM matches").fetchall() == duckdb.sql("FROM expected").fetchall()
+    assert duckdb.execute("SELECT count(*) FROM matches").fetchall() == [(expected.num_rows,)]
+    assert duckdb.execute("FROM matches").fetchall() == duckdb.execute("FROM expected").fetchall()
     assert pa.table(matches) == expected
     assert pa.RecordBatchReader.from_stream(matches).read_all() == expected
 
@@ -54,7 +54,7 @@ def test_nothing_is_a_table_too() -> None:
 
 def test_columns_that_are_asked_for_reach_into_events() -> None:
     matches = found()  # noqa: F841 - DuckDB finds it by its name
-    rows = duckdb.sql("SELECT a.price, b.price FROM matches WHERE b.price > 10 ORDER BY ALL").fetchall()
+    rows = duckdb.execute("SELECT a.price, b.price FROM matches WHERE b.price > 10 ORDER BY ALL").fetchall()
     assert rows == [(0.0, 20.0), (0.0, 40.0), (30.0, 40.0)]
 
 
