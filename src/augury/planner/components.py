@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from augury.ir.branches import AbsentPart, Branch, branches
+from augury.ir.branches import AbsentPart, branches
 from augury.ir.functions import BUILTINS
 from augury.ir.normal_form import normal_conjuncts
 from augury.ir.pattern import Event, Repeat, event_of, variable_of
@@ -44,18 +44,16 @@ class Cannot(Exception):
         return Unsupported(family, self.reason, self.span, self.too_large)
 
 
-MOST_BLOCKS = 20
-"""Loops that the compiler of CPython takes inside one another."""
+MAX_NESTED_ELEMENTS = 6
+"""Loops over the elements of lists that a condition may take inside those over components: CPython nests 20 in all."""
 
 
-def check_nesting(body: Branch, conjuncts: Sequence[Conjunct], span: Span, *, keyed: bool = False) -> None:
-    """Refuse more components than a kernel can loop over, each inside the one before."""
-    # Inside of these there may be other loops: along an index, over the elements of lists, in search of a negated part.
-    lists = any(isinstance(c, Repeat) for c in body.components)
-    inside = bool(keyed or conjuncts) + lists + bool(body.absent) + max((len(j.each) for j in conjuncts), default=0)
-    count, most = len(body.components), MOST_BLOCKS - inside
-    if count > most:
-        raise Cannot(f"{count} components, and a kernel can nest the loops of {most}", span, too_large=True)
+def check_nesting(conjuncts: Sequence[Conjunct], span: Span) -> None:
+    """Refuse a condition over the elements of more lists than a kernel can loop over, each inside the one before."""
+    lists = max((len(j.each) for j in conjuncts), default=0)
+    if lists > MAX_NESTED_ELEMENTS:
+        reason = f"a condition over the elements of {lists} lists, and a kernel can nest the loops of"
+        raise Cannot(f"{reason} {MAX_NESTED_ELEMENTS}", span, too_large=True)
 
 
 def compiled_conjuncts(query: BoundQuery) -> tuple[list[Conjunct], tuple[Computed, ...]]:
@@ -91,7 +89,7 @@ def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct
     if len(inside) != 1:
         raise Cannot("a NOT over alternatives that no rule could take apart", part.body.span)
     (body,) = inside
-    check_nesting(body, conjuncts, part.body.span)
+    check_nesting(conjuncts, part.body.span)
     lists = {variable_of(c) for c in body.components if isinstance(c, Repeat)}
     components, names = [], list(known)
     for c in body.components:

@@ -38,6 +38,10 @@ SUPPORTS = Supports(
 )
 
 
+MAX_COMPONENTS = 62
+"""Bits of a word that says which components an event fits."""
+
+
 def build_linked(query: BoundQuery, _hints: Hints) -> LinkedPlan | Unsupported:
     """The chains of one sequence; Unsupported where they would not tell the whole truth."""
     try:
@@ -56,7 +60,10 @@ def _build(query: BoundQuery) -> LinkedPlan:
     branch = _sequence(query)
     conjuncts, computed = compiled_conjuncts(query)
     ordered = branch.in_sequence
-    check_nesting(branch, conjuncts, query.pattern.span)
+    check_nesting(conjuncts, query.pattern.span)
+    if len(ordered) > MAX_COMPONENTS:
+        reason = f"{len(ordered)} components, and linked chains are for {MAX_COMPONENTS}"
+        raise Cannot(reason, query.pattern.span, too_large=True)
     # What reads no event at all is tested with each: then no event is relevant, and nothing has a chain.
     constant = tuple(j for j in conjuncts if not j.variables)
     components = tuple(component(c, [variable_of(c)], conjuncts) for c in ordered)

@@ -19,6 +19,9 @@ from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.plan import Absence, Component
 from augury.runtime.identifiers import identifiers
 
+MAX_NESTED_COMPONENTS = 12
+"""Components whose loops stand in one function: CPython nests 20, and tests may loop over the elements of lists."""
+
 MATCH = ("M_branch", "M_offsets", "M_events", "V_offsets", "V_events", "C_start", "C_part", "C_event")
 """The matches: all events of each, those of each variable, and the candidates of each negated component."""
 
@@ -56,9 +59,12 @@ class _Absences:
     names: Mapping[str, str]
     negated: list[Component] = field(default_factory=list)
     count: int = 0
+    rest: Lines = field(default_factory=Lines)
+    """Functions that go on with the components of a long part."""
 
     def functions(self, branches: Sequence[Sequence[Absence]]) -> None:
         calls = [[self._part(part, {}) for part in absent] for absent in branches]
+        self.out.lines += self.rest.lines
         self._fits()
         out = self.out
         out.add()
@@ -110,22 +116,21 @@ class _Absences:
             for e in outer.values():
                 out.add(f"first = min(first, {e})")
                 out.add(f"last = max(last, {e})")
-            self._search(part, part.components, dict(outer), inner)
+            self._search(part, number, 0, dict(outer), inner)
             out.add("return False")
         return f"occurs_{number}(m{extra}, nums, {self.arguments}, {', '.join(MATCH)})"
 
-    def _search(self, part: Absence, rest: Sequence[Component], bound: dict[str, str], inner: Sequence[str]) -> None:
-        """A loop over the candidates of the next component; inside all of them, the part occurs."""
+    def _search(self, part: Absence, number: int, at: int, bound: dict[str, str], inner: Sequence[str]) -> None:
+        """A loop over the candidates of component `at` and those after it; inside all of them, the part occurs."""
         out = self.out
-        if not rest:
+        if at == len(part.components):
             if inner:
                 with out.block(f"if not ({' or '.join(inner)}):"):
                     out.add("return True")
             else:
                 out.add("return True")
             return
-        c, *others = rest
-        number = len(self.negated)
+        c, candidates = part.components[at], len(self.negated)
         self.negated.append(c)
         variable, v = c.variable, self.names[c.variable]
         e = f"e_{v}"
@@ -145,8 +150,8 @@ class _Absences:
             w = self.query.window.ticks
             out.add(f"lo_{v} = max(lo_{v}, lower_bound(time, 0, rank.shape[0], time[last] - {w}))", "WITHIN")
             out.add(f"hi_{v} = min(hi_{v}, upper_bound(time, 0, rank.shape[0], time[first] + {w}))", "WITHIN")
-        out.add(f"j_{v} = lower_bound(C_part, C_start[{number}], C_start[{number + 1}], part[first])")
-        out.add(f"z_{v} = upper_bound(C_part, j_{v}, C_start[{number + 1}], part[first])")
+        out.add(f"j_{v} = lower_bound(C_part, C_start[{candidates}], C_start[{candidates + 1}], part[first])")
+        out.add(f"z_{v} = upper_bound(C_part, j_{v}, C_start[{candidates + 1}], part[first])")
         out.add(f"j_{v} = lower_bound(C_event, j_{v}, z_{v}, lo_{v})")
         out.add(f"z_{v} = lower_bound(C_event, j_{v}, z_{v}, hi_{v})")
         with out.block(f"while j_{v} < z_{v}:"):
@@ -164,7 +169,26 @@ class _Absences:
             bound = {**bound, variable: e}
             for j in c.take:
                 self._test(j, bound)
-            self._search(part, others, bound, inner)
+            if at + 1 < len(part.components) and (at + 1) % MAX_NESTED_COMPONENTS == 0:
+                self._search_rest(part, number, at + 1, bound, inner)
+            else:
+                self._search(part, number, at + 1, bound, inner)
+
+    def _search_rest(self, part: Absence, number: int, at: int, bound: dict[str, str], inner: Sequence[str]) -> None:
+        """Call a function that goes on with component `at`, and write it."""
+        name = f"occurs_{number}_from_{at}"
+        given = ", ".join(["m", "first", "last", *bound.values(), "nums", self.arguments, *MATCH])
+        with self.out.block(f"if {name}({given}):"):
+            self.out.add("return True")
+        caller, self.out = self.out, Lines()
+        self.out.add()
+        self.out.add()
+        self.out.add("@kernel")
+        with self.out.block(f"def {name}({given}):"):
+            self._search(part, number, at, bound, inner)
+            self.out.add("return False")
+        self.rest.lines += self.out.lines
+        self.out = caller
 
     def _earlier(self, part: Absence, v: str) -> set[str]:
         names = [c.variable for c in part.components]

@@ -14,7 +14,7 @@ joined.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from augury.codegen.common.absence import MATCH, emit_absences
@@ -33,6 +33,9 @@ from augury.runtime.kernel_source import KernelSource, kernel_source
 
 NODES, LISTS, CHAINS, FOUND, ENTRIES = range(5)
 """Cells of `nums`: how many nodes, lists, chains, final lists or matches, and events of matches there are."""
+
+MAX_NESTED_COMPONENTS = 12
+"""Components whose loops stand in one function; another one goes on. CPython nests 20 loops at most."""
 
 COUNTERS = ("predicates", "temporary_matches", "copies")
 """The measures of paper 003, in cells 8 and following of `nums`."""
@@ -62,12 +65,29 @@ def emit_linked(plan: LinkedPlan, *, counters: bool = False) -> LinkedSource:
     return _Emitter(plan, counters).emit()
 
 
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """What loops backwards through the chains lead to."""
+
+    name: str
+    """The function they stand in; what goes on with them elsewhere takes the same `arguments`."""
+    arguments: str
+    found: Callable[[], None]
+    """Writes what is done inside all of them."""
+    result: str
+    """What a function that goes on returns at its end."""
+    found_there: tuple[str, ...]
+    """What follows when such a function has returned True."""
+
+
 class _Emitter:
     """Writes one kernel; its state is the text so far."""
 
     def __init__(self, plan: LinkedPlan, counters: bool) -> None:
         self.plan, self.query, self.counters = plan, plan.query, counters
         self.out = Lines()
+        self.rest = Lines()
+        """Functions that go on with the components of a long pattern."""
         self.size = len(plan.components)
         components = list(with_inner(plan.components, plan.absent))
         self.tested = [*conjuncts_of(components), *plan.conjuncts]
@@ -102,6 +122,7 @@ class _Emitter:
             self._walk()
         elif self.query.output is OutputMode.ALL:
             self._combine()
+        out.lines += self.rest.lines
         entries = ["advance", *(["combine"] if self.lists or self.query.output is OutputMode.ALL else [])]
         entries += ["absent", "fits"] if negated else []
         return LinkedSource(
@@ -166,7 +187,10 @@ class _Emitter:
             out.add(f"e{j} = i", remark(self.names[j]))
             out.add(f"M[{j}] = i")
             out.add(f"n{j - 1} = L_tail[L]")
-            self._back(j, j - 1, lambda: self._found(last))
+            arguments = f"{WALK}, M, KEEP, nums, {self.arguments}{match}"
+            self._back(
+                j, j - 1, _Ending(f"extend_{j}", arguments, lambda: self._found(last), "False", ("return True",))
+            )
             out.add("return False")
 
     def _found(self, last: bool) -> None:
@@ -181,9 +205,25 @@ class _Emitter:
                 out.add("continue")
         out.add("return True")
 
-    def _back(self, j: int, d: int, found: object) -> None:
+    def _back_rest(self, j: int, d: int, ending: _Ending) -> None:
+        """Call a function that goes on with component d, and write it."""
+        name = f"{ending.name}_from_{d}"
+        with self.out.block(f"if {name}(n{d}, {ending.arguments}):"):
+            for line in ending.found_there:
+                self.out.add(line)
+        caller, self.out = self.out, Lines()
+        with self.out.block(self._def(f"def {name}(n{d}, {ending.arguments}):")):
+            for k in range(d + 1, j + 1):
+                self.out.add(f"e{k} = M[{k}]", remark(self.names[k]))
+            if ending.result != "False":
+                self.out.add(f"{ending.result} = False")
+            self._back(j, d, ending)
+            self.out.add(f"return {ending.result}")
+        self.rest.lines += self.out.lines
+        self.out = caller
+
+    def _back(self, j: int, d: int, ending: _Ending) -> None:
         """Loops over the nodes of the components before j, the latest first."""
-        assert callable(found)
         out = self.out
         with out.block(f"while n{d} >= 0:"):
             out.add(f"e{d} = N_event[n{d}]", remark(self.names[d]))
@@ -206,9 +246,11 @@ class _Emitter:
                         out.add("continue")
             out.add(f"M[{d}] = e{d}")
             if d == 0:
-                found()
+                ending.found()
+            elif (j - d) % MAX_NESTED_COMPONENTS == 0:
+                self._back_rest(j, d - 1, ending)
             else:
-                self._back(j, d - 1, found)
+                self._back(j, d - 1, ending)
 
     def _of_last(self, c: Conjunct, j: int) -> bool:
         """Whether a conjunct reads the last element of component j, which an event that joins it need not be."""
@@ -389,7 +431,8 @@ class _Emitter:
                 out.add(f"e{last} = F_events[f, 0]", remark(self.names[last]))
                 out.add(f"M[{last}] = e{last}")
                 out.add(f"n{last - 1} = F_up[f]")
-                self._back(last, last - 1, self._write)
+                arguments = f"O, {WALK}, M, nums, {self.arguments}"
+                self._back(last, last - 1, _Ending("combine", arguments, self._write, "full", ("full = True", "break")))
                 with out.block("if full:"):
                     out.add("nums[4] = first")
                     out.add("return f", "the caller makes room and comes back")
