@@ -67,7 +67,7 @@ def emit_lazy_chain(
     Chains of more than `inline_states` are divided into functions of `states_per_function`.
     """
     states = nest(plan)
-    negated = negated_states(plan, states.nodes)
+    negated = negated_states(states.nodes)
     cuts = cuts_of(states, inline_states, states_per_function)
     ctx = context_of(plan, states, negated, cuts, counters=counters)
     pools = _pools(ctx)

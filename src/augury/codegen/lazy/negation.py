@@ -12,10 +12,10 @@ from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.context import Context, Scope
 from augury.codegen.lazy.nest import Node
 from augury.codegen.lazy.search import search_for
-from augury.plan import Absence, LazyChainPlan
+from augury.plan import Absence
 
 
-def negated_states(plan: LazyChainPlan, nodes: Iterable[Node]) -> Mapping[tuple[int, Absence], Node]:
+def negated_states(nodes: Iterable[Node]) -> Mapping[tuple[int, Absence], Node]:
     """The states that look for negated parts, by the state where they do and the part."""
     states = list(nodes)
     found: dict[tuple[int, Absence], Node] = {}
