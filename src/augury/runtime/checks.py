@@ -7,37 +7,30 @@ NumPy arrays of a saved table if they are all that, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from augury.errors import HostError
+from augury.runtime.arrays import FLOAT64, INT32, INT64, UINT8, Array, ArraySpec
 
-INT64, INT32, UINT8, FLOAT64 = (np.dtype(t) for t in (np.int64, np.int32, np.uint8, np.float64))
-
-Array = npt.NDArray[Any]
+__all__ = [
+    "FLOAT64",
+    "INT32",
+    "INT64",
+    "MOST",
+    "UINT8",
+    "Array",
+    "ArraySpec",
+    "ends_of",
+    "flags",
+    "inconsistent",
+    "read_arrays",
+    "require",
+]
 
 MOST = 2**62  # events, ranks and counts: so that adding what one batch can hold never leaves 64 bits
-
-
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
-    """One array of a saved table.
-
-    Its numbers are at least `low` and below `below`, a number or the name of what they count: `refers_to` says how many
-    there are of each. With `ascending` none is less than the one before it; with `earlier` each is less than its own
-    place, so that links cannot go round in a circle.
-    """
-
-    name: str
-    dtype: np.dtype[Any] = INT64
-    low: int | None = None
-    below: int | str | None = None
-    ascending: bool = False
-    earlier: bool = False
 
 
 def flags(name: str) -> ArraySpec:
@@ -71,7 +64,7 @@ def _array(column: pa.ChunkedArray, spec: ArraySpec, table: str, sizes: Mapping[
     if column.type != pa.from_numpy_dtype(spec.dtype) or column.null_count:
         raise inconsistent(f"`{spec.name}` of `{table}` does not hold {spec.dtype} throughout")
     values = np.array(column.to_numpy(), dtype=spec.dtype)
-    below = sizes[spec.below] if isinstance(spec.below, str) else spec.below
+    below = spec.below if spec.refers_to is None else sizes[spec.refers_to]
     if len(values):
         if spec.low is not None and values.min() < spec.low:
             raise inconsistent(f"`{spec.name}` of `{table}` is {values.min()}, less than {spec.low}")
@@ -101,7 +94,7 @@ def inconsistent(what: str) -> HostError:
 
 def ends_of(tables: Mapping[str, pa.Table], partitions: int) -> dict[int, tuple[int, int]]:
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
-    specs = (ArraySpec("partition", low=0, below="partitions"), ArraySpec("rank", low=0), ArraySpec("time"))
+    specs = (ArraySpec("partition", low=0, refers_to="partitions"), ArraySpec("rank", low=0), ArraySpec("time"))
     arrays = read_arrays(tables, "ends", specs, {"partitions": max(1, partitions)})
     found = {p: (rank, time) for p, rank, time in zip(*(arrays[spec.name].tolist() for spec in specs), strict=True)}
     require(len(found) == len(arrays["rank"]), "a partition has two last matches")

@@ -167,8 +167,8 @@ class EventStore:
             "time": ArraySpec("time", ascending=True),
             "rank": ArraySpec("rank", low=0, below=MOST, ascending=True),
             "place": ArraySpec("place", low=0, below=MOST),
-            "type": ArraySpec("type", INT32, -1, "types"),
-            "partition": ArraySpec("partition", low=-1, below="partitions"),
+            "type": ArraySpec("type", INT32, -1, refers_to="types"),
+            "partition": ArraySpec("partition", low=-1, refers_to="partitions"),
         }
         specs = []
         for name, array in self.arrays.items():
@@ -177,10 +177,17 @@ class EventStore:
             if name in known:
                 specs.append(known[name])
             elif array.dtype == INT32:
-                specs.append(ArraySpec(name, INT32, -1, "strings"))
+                specs.append(ArraySpec(name, INT32, -1, refers_to="strings"))
             else:
                 specs.append(flags(name) if array.dtype == UINT8 else ArraySpec(name, array.dtype))
         return specs
+
+
+def array_dtypes(specs: Sequence[ColumnSpec]) -> dict[str, np.dtype[Any]]:
+    """The types of the arrays that columns become, by name."""
+    return {
+        name: np.dtype(_dtype(spec.kind, name.removeprefix(spec.name))) for spec in specs for name in array_names(spec)
+    }
 
 
 def _dtype(kind: Kind, suffix: str) -> type[Any]:

@@ -41,7 +41,7 @@ def restore_pending(tables: Mapping[str, pa.Table], events: EventStore, branch_o
     `branch_of` are the branches of the components; `fixed` is how many events every match has, 0 if that differs.
     """
     sizes = {"events": events.length, "components": len(branch_of)}
-    bound = ArraySpec("events", low=0, below="events"), ArraySpec("codes", low=0, below="components")
+    bound = ArraySpec("events", low=0, refers_to="events"), ArraySpec("codes", low=0, refers_to="components")
     pending = read_arrays(tables, "pending", bound, sizes)
     bindings, codes = pending["events"], pending["codes"]
     ends = ArraySpec("", low=0, below=len(bindings) + 1, ascending=True)

@@ -25,22 +25,22 @@ GONE = -3
 """The node before is one that was thrown away since its window had passed."""
 
 RUNS = (
-    ArraySpec("partition", low=0, below="partitions"),
+    ArraySpec("partition", low=0, refers_to="partitions"),
     ArraySpec("RS", low=0),
-    ArraySpec("RN", low=0, below="nodes"),
+    ArraySpec("RN", low=0, refers_to="nodes"),
     ArraySpec("RT"),
     ArraySpec("RK", low=0),
 )
 NODES = (
-    ArraySpec("NE", low=0, below="events"),
-    ArraySpec("NP", low=GONE, below="nodes", earlier=True),
-    ArraySpec("NC", low=-1, below="components"),
+    ArraySpec("NE", low=0, refers_to="events"),
+    ArraySpec("NP", low=GONE, refers_to="nodes", earlier=True),
+    ArraySpec("NC", low=-1, refers_to="components"),
     ArraySpec("NT"),
-    ArraySpec("NM", low=-1, below="edges"),
+    ArraySpec("NM", low=-1, refers_to="edges"),
 )
 EDGES = (
-    ArraySpec("XN", low=-1, below="nodes"),
-    ArraySpec("XX", low=-1, below="edges", earlier=True),
+    ArraySpec("XN", low=-1, refers_to="nodes"),
+    ArraySpec("XX", low=-1, refers_to="edges", earlier=True),
 )
 """The buffer: a node leads to earlier nodes, an edge to the next of a list, which is an earlier one."""
 

@@ -218,10 +218,10 @@ class LossyState(StreamState):
         self.nums[COUNTERS:] = read_arrays(tables, "counters", [counted], rows=len(self.nums) - COUNTERS)[""]
         count = tables["entries"].num_rows if "entries" in tables else 0
         specs = (
-            ArraySpec("event", low=0, below="events"),
-            ArraySpec("queue", low=0, below="queues"),
+            ArraySpec("event", low=0, refers_to="events"),
+            ArraySpec("queue", low=0, refers_to="queues"),
             ArraySpec("bound", FLOAT64, 0, 2),
-            *(ArraySpec(f"watched_{k}", low=-1, below="entries") for k in range(self.pool["QN"].shape[1])),
+            *(ArraySpec(f"watched_{k}", low=-1, refers_to="entries") for k in range(self.pool["QN"].shape[1])),
         )
         sizes = {"events": self.events.length, "queues": self.queues, "entries": count}
         entries = read_arrays(tables, "entries", specs, sizes)
@@ -244,7 +244,7 @@ class LossyState(StreamState):
 
     def restored_pending(self, tables: Mapping[str, pa.Table]) -> Scored:
         names = [f"component_{k}" for k in range(self.pending.events.shape[1])]
-        specs = [*(ArraySpec(name, low=-1, below="events") for name in names), ArraySpec("score", FLOAT64, 0, 2)]
+        specs = [*(ArraySpec(name, low=-1, refers_to="events") for name in names), ArraySpec("score", FLOAT64, 0, 2)]
         arrays = read_arrays(tables, "pending", specs, {"events": self.events.length})
         events, score = np.stack([arrays[name] for name in names], axis=1), arrays["score"]
         require(score == score, "a score is no number")
