@@ -86,7 +86,7 @@ automaton
       looked for when the match is complete
 
 a run holds
-  RN        its last node
+  run_node  its last node
   RI[:, 0]  length of b
   RI[:, 1]  count of b b[i].price
   RF[:, 0]  last of b price
@@ -145,7 +145,7 @@ automaton 2 of 2
       looked for when the window has passed, since it may still come
 
 a run holds
-  RN        its last node
+  run_node  its last node
   RI[:, 0]  length of b
   RI[:, 1]  count of b b[i].price
   RF[:, 0]  min of b b[i].price

@@ -9,22 +9,22 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
-    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
+    room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found)
     for event in range(i0, n):
         i = natural(event)
         g = 0  # the events of any partition end a run
-        r = P_head[g]
-        need = 1 if r < 0 else 3 * P_live[g] + 1
+        r = first_run[g]
+        need = 1 if r < 0 else 3 * live_runs[g] + 1
         room -= need
         if room < 0:
-            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found) - need
             if room < 0 or stopped(nums):
                 nums[0] = nodes
                 nums[1] = edges
@@ -39,45 +39,45 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
         fit_1 = (type_[i] == 1) and (part[i] >= 0)  # b
         link = -1  # the run before r
         while r >= 0:
-            after = RX[r]
-            later = k > RK[r]  # than the last event of the run
-            if place[i] - RT[r] >= 7:  # WITHIN
+            after = run_next[r]
+            later = k > run_rank[r]  # than the last event of the run
+            if place[i] - run_start[r] >= 7:  # WITHIN
                 if link < 0:
-                    P_head[g] = after
+                    first_run[g] = after
                 else:
-                    RX[link] = after
-                P_live[g] -= 1
-                FREE[free] = r
+                    run_next[link] = after
+                live_runs[g] -= 1
+                free_runs[free] = r
                 free += 1
                 runs -= 1
-            elif RS[r] == 0:  # waiting for b
+            elif run_state[r] == 0:  # waiting for b
                 took = fit_1
                 took = took and later
                 if took:
                     q = r
                     RF[q, 0] = c0_price[i]
-                    RS[q] = 1
-                    RK[q] = k
+                    run_state[q] = 1
+                    run_rank[q] = k
                     node = natural(nodes)
                     nodes = node + 1
-                    NE[node] = i
-                    NP[node] = RN[q]
-                    NC[node] = 1
-                    NT[node] = RT[q]
-                    NM[node] = -1
-                    RN[q] = node
+                    node_event[node] = i
+                    node_before[node] = run_node[q]
+                    node_component[node] = 1
+                    node_start[node] = run_start[q]
+                    node_edge[node] = -1
+                    run_node[q] = node
                     done = True
                     if done:  # a match
-                        OUT[natural(found)] = node
+                        final_node[natural(found)] = node
                         found += 1
                     link = r
                 else:
                     if link < 0:
-                        P_head[g] = after
+                        first_run[g] = after
                     else:
-                        RX[link] = after
-                    P_live[g] -= 1
-                    FREE[free] = r
+                        run_next[link] = after
+                    live_runs[g] -= 1
+                    free_runs[free] = r
                     free += 1
                     runs -= 1
             else:  # looping over b
@@ -87,51 +87,51 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                 if took:
                     q = r
                     RF[q, 0] = c0_price[i]
-                    RK[q] = k
+                    run_rank[q] = k
                     node = natural(nodes)
                     nodes = node + 1
-                    NE[node] = i
-                    NP[node] = RN[q]
-                    NC[node] = 1
-                    NT[node] = RT[q]
-                    NM[node] = -1
-                    RN[q] = node
+                    node_event[node] = i
+                    node_before[node] = run_node[q]
+                    node_component[node] = 1
+                    node_start[node] = run_start[q]
+                    node_edge[node] = -1
+                    run_node[q] = node
                     done = True
                     if done:  # a match
-                        OUT[natural(found)] = node
+                        final_node[natural(found)] = node
                         found += 1
                     link = r
                 else:
                     if link < 0:
-                        P_head[g] = after
+                        first_run[g] = after
                     else:
-                        RX[link] = after
-                    P_live[g] -= 1
-                    FREE[free] = r
+                        run_next[link] = after
+                    live_runs[g] -= 1
+                    free_runs[free] = r
                     free += 1
                     runs -= 1
             r = after
         go = fit_0  # begin with a
         if go:
             free -= 1
-            q = FREE[free]
+            q = free_runs[free]
             runs += 1
             RF[q, 0] = 0
-            RN[q] = -1
-            RT[q] = place[i]
-            RS[q] = 0
-            RK[q] = k
+            run_node[q] = -1
+            run_start[q] = place[i]
+            run_state[q] = 0
+            run_rank[q] = k
             node = natural(nodes)
             nodes = node + 1
-            NE[node] = i
-            NP[node] = RN[q]
-            NC[node] = 0
-            NT[node] = RT[q]
-            NM[node] = -1
-            RN[q] = node
-            RX[q] = P_head[g]
-            P_head[g] = q
-            P_live[g] += 1
+            node_event[node] = i
+            node_before[node] = run_node[q]
+            node_component[node] = 0
+            node_start[node] = run_start[q]
+            node_edge[node] = -1
+            run_node[q] = node
+            run_next[q] = first_run[g]
+            first_run[g] = q
+            live_runs[g] += 1
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

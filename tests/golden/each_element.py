@@ -12,24 +12,24 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
-    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
+    room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found)
     for event in range(i0, n):
         i = natural(event)
         g = part[i]
         if g < 0:
             continue
-        r = P_head[g]
-        need = 1 if r < 0 else 3 * P_live[g] + 1
+        r = first_run[g]
+        need = 1 if r < 0 else 3 * live_runs[g] + 1
         room -= need
         if room < 0:
-            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found) - need
             if room < 0 or stopped(nums):
                 nums[0] = nodes
                 nums[1] = edges
@@ -45,49 +45,49 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
         fit_2 = (type_[i] == 2)  # c
         link = -1  # the run before r
         while r >= 0:
-            after = RX[r]
-            later = k > RK[r]  # than the last event of the run
-            if t - RT[r] > 600000:  # WITHIN
+            after = run_next[r]
+            later = k > run_rank[r]  # than the last event of the run
+            if t - run_start[r] > 600000:  # WITHIN
                 if link < 0:
-                    P_head[g] = after
+                    first_run[g] = after
                 else:
-                    RX[link] = after
-                P_live[g] -= 1
-                FREE[free] = r
+                    run_next[link] = after
+                live_runs[g] -= 1
+                free_runs[free] = r
                 free += 1
                 runs -= 1
-            elif RS[r] == 0:  # waiting for b
+            elif run_state[r] == 0:  # waiting for b
                 took = fit_1
                 took = took and later
                 took = took and (c0_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
-                    q = FREE[free]
+                    q = free_runs[free]
                     runs += 1
                     RI[q, 0] = RI[r, 0]
                     RI[q, 1] = RI[r, 1]
                     RI[q, 2] = RI[r, 2]
                     RF[q, 0] = RF[r, 0]
-                    RN[q] = RN[r]
-                    RT[q] = RT[r]
+                    run_node[q] = run_node[r]
+                    run_start[q] = run_start[r]
                     RI[q, 0] = 1
                     if not (c1_volume_null[i] != 0):
                         x = c1_volume[i]
                         RI[q, 1] += 1
                         RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
-                    RS[q] = 1
-                    RK[q] = k
+                    run_state[q] = 1
+                    run_rank[q] = k
                     node = natural(nodes)
                     nodes = node + 1
-                    NE[node] = i
-                    NP[node] = RN[q]
-                    NC[node] = 1
-                    NT[node] = RT[q]
-                    NM[node] = -1
-                    RN[q] = node
-                    RX[q] = P_head[g]
-                    P_head[g] = q
-                    P_live[g] += 1
+                    node_event[node] = i
+                    node_before[node] = run_node[q]
+                    node_component[node] = 1
+                    node_start[node] = run_start[q]
+                    node_edge[node] = -1
+                    run_node[q] = node
+                    run_next[q] = first_run[g]
+                    first_run[g] = q
+                    live_runs[g] += 1
                     if link < 0:
                         link = q
                 link = r
@@ -97,53 +97,53 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
                 if go:
                     go = go and later
                     if go:  # c.price > b[i].price   (query 2:56)
-                        n_v1_b = gather(RN[r], 1, NE, NP, NC, WALK[0])
+                        n_v1_b = gather(run_node[r], 1, node_event, node_before, node_component, list_event[0])
                         for k_v1_b in range(0, n_v1_b):
-                            if not (c0_price[i] > c0_price[WALK[0, k_v1_b]]):
+                            if not (c0_price[i] > c0_price[list_event[0, k_v1_b]]):
                                 go = False
                                 break
                     go = go and (not ((c1_volume_null[i] != 0) or (RI[r, 1] == 0)) and c1_volume[i] > RI[r, 2])  # c.volume > max(b[].volume)   (query 2:81)
                 if go:  # proceed to c
                     node = natural(nodes)
                     nodes = node + 1
-                    NE[node] = i
-                    NP[node] = RN[r]
-                    NC[node] = 2
-                    NT[node] = RT[r]
-                    NM[node] = -1
-                    OUT[natural(found)] = node  # a match
+                    node_event[node] = i
+                    node_before[node] = run_node[r]
+                    node_component[node] = 2
+                    node_start[node] = run_start[r]
+                    node_edge[node] = -1
+                    final_node[natural(found)] = node  # a match
                     found += 1
                 took = fit_1
                 took = took and later and RI[r, 0] < 5
                 took = took and (c0_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
-                    q = FREE[free]
+                    q = free_runs[free]
                     runs += 1
                     RI[q, 0] = RI[r, 0]
                     RI[q, 1] = RI[r, 1]
                     RI[q, 2] = RI[r, 2]
                     RF[q, 0] = RF[r, 0]
-                    RN[q] = RN[r]
-                    RT[q] = RT[r]
+                    run_node[q] = run_node[r]
+                    run_start[q] = run_start[r]
                     RI[q, 0] += 1
                     if not (c1_volume_null[i] != 0):
                         x = c1_volume[i]
                         RI[q, 1] += 1
                         RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
-                    RS[q] = 1
-                    RK[q] = k
+                    run_state[q] = 1
+                    run_rank[q] = k
                     node = natural(nodes)
                     nodes = node + 1
-                    NE[node] = i
-                    NP[node] = RN[q]
-                    NC[node] = 1
-                    NT[node] = RT[q]
-                    NM[node] = -1
-                    RN[q] = node
-                    RX[q] = P_head[g]
-                    P_head[g] = q
-                    P_live[g] += 1
+                    node_event[node] = i
+                    node_before[node] = run_node[q]
+                    node_component[node] = 1
+                    node_start[node] = run_start[q]
+                    node_edge[node] = -1
+                    run_node[q] = node
+                    run_next[q] = first_run[g]
+                    first_run[g] = q
+                    live_runs[g] += 1
                     if link < 0:
                         link = q
                 link = r
@@ -151,28 +151,28 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
         go = fit_0  # begin with a
         if go:
             free -= 1
-            q = FREE[free]
+            q = free_runs[free]
             runs += 1
             RI[q, 0] = 0
             RI[q, 1] = 0
             RI[q, 2] = 0
             RF[q, 0] = 0
-            RN[q] = -1
-            RT[q] = t
+            run_node[q] = -1
+            run_start[q] = t
             RF[q, 0] = c0_price[i]
-            RS[q] = 0
-            RK[q] = k
+            run_state[q] = 0
+            run_rank[q] = k
             node = natural(nodes)
             nodes = node + 1
-            NE[node] = i
-            NP[node] = RN[q]
-            NC[node] = 0
-            NT[node] = RT[q]
-            NM[node] = -1
-            RN[q] = node
-            RX[q] = P_head[g]
-            P_head[g] = q
-            P_live[g] += 1
+            node_event[node] = i
+            node_before[node] = run_node[q]
+            node_component[node] = 0
+            node_start[node] = run_start[q]
+            node_edge[node] = -1
+            run_node[q] = node
+            run_next[q] = first_run[g]
+            first_run[g] = q
+            live_runs[g] += 1
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

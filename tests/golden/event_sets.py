@@ -3,7 +3,7 @@
 #                                AND b.volume > avg(p[].volume) }
 # WITHIN  11 days
 #
-# skip_till_next_match; RS is the set of bound variables
+# skip_till_next_match; run_state is the set of bound variables
 # branch 0: 1 c, 2 p, 4 d, 8 b; all 15
 # RI[:, 0]: length of p
 # RI[:, 1]: first of b volume
@@ -16,14 +16,14 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
-    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
+    room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found)
     for i in range(i0, n):
         g = part[i]
         if g < 0:
@@ -34,10 +34,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
         fit_3 = (type_[i] == 3)  # b
         if not (fit_0 or fit_1 or fit_2 or fit_3):  # it fits nothing
             continue
-        need = 1 * P_live[g] + 4
+        need = 1 * live_runs[g] + 4
         room -= need
         if room < 0:
-            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found) - need
             if room < 0 or stopped(nums):
                 nums[0] = nodes
                 nums[1] = edges
@@ -49,24 +49,24 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
         t = time[i]
         k = rank[i]
         live = 0
-        r = P_head[g]
-        P_head[g] = -1
+        r = first_run[g]
+        first_run[g] = -1
         while r >= 0:
-            after = RX[r]
-            m = RS[r]
-            if t - RT[r] > 950400000:  # WITHIN: it can take nothing more
+            after = run_next[r]
+            m = run_state[r]
+            if t - run_start[r] > 950400000:  # WITHIN: it can take nothing more
                 if m == 15 and RI[r, 0] >= 2:
                     done = True
                     done = done and (to_float(RI[r, 1], (RI[r, 2] != 0)) > divide(float(RI[r, 4]), float(RI[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                     if done:  # a match
-                        OUT[found] = RN[r]
+                        final_node[found] = run_node[r]
                         found += 1
-                FREE[free] = r
+                free_runs[free] = r
                 free += 1
                 runs -= 1
             elif m >> 40 == 0:
                 moved = 0
-                late = 0 if k > RK[r] else tied(RN[r], 0, k, rank, NE, NP, NC)  # concurrent with the event
+                late = 0 if k > run_rank[r] else tied(run_node[r], 0, k, rank, node_event, node_before, node_component)  # concurrent with the event
                 if fit_0:  # c
                     if m & 1 == 0:
                         ok = True
@@ -74,9 +74,9 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                             ok = ok and (c1_symbol[i] == RI[r, 5] and c1_symbol[i] >= 0 and RI[r, 5] >= 0)  # c.symbol = d.symbol   (query 2:32)
                         if ok and m & 2 == 2:
                             if ok:  # p[i].price > c.price   (query 2:80)
-                                n_v1_p = gather(RN[r], 1, NE, NP, NC, WALK[0])
+                                n_v1_p = gather(run_node[r], 1, node_event, node_before, node_component, list_event[0])
                                 for k_v1_p in range(0, n_v1_p):
-                                    if not (c0_price[WALK[0, k_v1_p]] > c0_price[i]):
+                                    if not (c0_price[list_event[0, k_v1_p]] > c0_price[i]):
                                         ok = False
                                         break
                         if ok:
@@ -84,18 +84,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                             RI[q, 6] = c1_symbol[i]
                             RF[q, 0] = c0_price[i]
                             s = m | 1
-                            RS[q] = s
-                            RK[q] = k
+                            run_state[q] = s
+                            run_rank[q] = k
                             node = natural(nodes)
                             nodes = node + 1
-                            NE[node] = i
-                            NP[node] = RN[q]
-                            NC[node] = 0
-                            NT[node] = RT[q]
-                            NM[node] = -1
-                            RN[q] = node
-                            RX[q] = P_head[g]
-                            P_head[g] = q
+                            node_event[node] = i
+                            node_before[node] = run_node[q]
+                            node_component[node] = 0
+                            node_start[node] = run_start[q]
+                            node_edge[node] = -1
+                            run_node[q] = node
+                            run_next[q] = first_run[g]
+                            first_run[g] = q
                             live += 1
                             moved = -1
                 elif fit_1:  # p
@@ -111,18 +111,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                                 RI[q, 3] += 1
                                 RI[q, 4] += x
                             s = m | 2
-                            RS[q] = s
-                            RK[q] = k
+                            run_state[q] = s
+                            run_rank[q] = k
                             node = natural(nodes)
                             nodes = node + 1
-                            NE[node] = i
-                            NP[node] = RN[q]
-                            NC[node] = 1
-                            NT[node] = RT[q]
-                            NM[node] = -1
-                            RN[q] = node
-                            RX[q] = P_head[g]
-                            P_head[g] = q
+                            node_event[node] = i
+                            node_before[node] = run_node[q]
+                            node_component[node] = 1
+                            node_start[node] = run_start[q]
+                            node_edge[node] = -1
+                            run_node[q] = node
+                            run_next[q] = first_run[g]
+                            first_run[g] = q
                             live += 1
                             moved = -1
                     else:  # one more
@@ -137,18 +137,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                                 RI[q, 3] += 1
                                 RI[q, 4] += x
                             s = m | 2
-                            RS[q] = s
-                            RK[q] = k
+                            run_state[q] = s
+                            run_rank[q] = k
                             node = natural(nodes)
                             nodes = node + 1
-                            NE[node] = i
-                            NP[node] = RN[q]
-                            NC[node] = 1
-                            NT[node] = RT[q]
-                            NM[node] = -1
-                            RN[q] = node
-                            RX[q] = P_head[g]
-                            P_head[g] = q
+                            node_event[node] = i
+                            node_before[node] = run_node[q]
+                            node_component[node] = 1
+                            node_start[node] = run_start[q]
+                            node_edge[node] = -1
+                            run_node[q] = node
+                            run_next[q] = first_run[g]
+                            first_run[g] = q
                             live += 1
                             moved = -1
                 elif fit_2:  # d
@@ -160,18 +160,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                             q = r
                             RI[q, 5] = c1_symbol[i]
                             s = m | 4
-                            RS[q] = s
-                            RK[q] = k
+                            run_state[q] = s
+                            run_rank[q] = k
                             node = natural(nodes)
                             nodes = node + 1
-                            NE[node] = i
-                            NP[node] = RN[q]
-                            NC[node] = 2
-                            NT[node] = RT[q]
-                            NM[node] = -1
-                            RN[q] = node
-                            RX[q] = P_head[g]
-                            P_head[g] = q
+                            node_event[node] = i
+                            node_before[node] = run_node[q]
+                            node_component[node] = 2
+                            node_start[node] = run_start[q]
+                            node_edge[node] = -1
+                            run_node[q] = node
+                            run_next[q] = first_run[g]
+                            first_run[g] = q
                             live += 1
                             moved = -1
                 elif fit_3:  # b
@@ -185,7 +185,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                             ok = ok and (RI[r, 6] == c1_symbol[i] and RI[r, 6] >= 0 and c1_symbol[i] >= 0)  # c.symbol = b.symbol   (query 2:32)
                         if ok:
                             free -= 1
-                            q = FREE[free]
+                            q = free_runs[free]
                             runs += 1
                             RI[q, 0] = RI[r, 0]
                             RI[q, 1] = RI[r, 1]
@@ -195,46 +195,46 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                             RI[q, 5] = RI[r, 5]
                             RI[q, 6] = RI[r, 6]
                             RF[q, 0] = RF[r, 0]
-                            RN[q] = RN[r]
-                            RT[q] = RT[r]
+                            run_node[q] = run_node[r]
+                            run_start[q] = run_start[r]
                             RI[q, 1] = c2_volume[i]
                             RI[q, 2] = int(c2_volume_null[i] != 0)
                             s = m | 8
-                            RS[q] = s
-                            RK[q] = k
+                            run_state[q] = s
+                            run_rank[q] = k
                             node = natural(nodes)
                             nodes = node + 1
-                            NE[node] = i
-                            NP[node] = RN[q]
-                            NC[node] = 3
-                            NT[node] = RT[q]
-                            NM[node] = -1
-                            RN[q] = node
+                            node_event[node] = i
+                            node_before[node] = run_node[q]
+                            node_component[node] = 3
+                            node_start[node] = run_start[q]
+                            node_edge[node] = -1
+                            run_node[q] = node
                             done = True
                             if done and s & 10 == 10 and (not (m & 8 != 0)) and (s & 8 != 0):
                                 done = done and (to_float(RI[q, 1], (RI[q, 2] != 0)) > divide(float(RI[q, 4]), float(RI[q, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                             if done:
-                                RX[q] = P_head[g]
-                                P_head[g] = q
+                                run_next[q] = first_run[g]
+                                first_run[g] = q
                                 live += 1
                                 moved += 1
                             else:
-                                FREE[free] = q
+                                free_runs[free] = q
                                 free += 1
                                 runs -= 1
                 if moved == 0:
-                    RX[r] = P_head[g]
-                    P_head[g] = r
+                    run_next[r] = first_run[g]
+                    first_run[g] = r
                     live += 1
                 elif moved > 0:
-                    FREE[free] = r
+                    free_runs[free] = r
                     free += 1
                     runs -= 1
             r = after
         ok = fit_0  # start with c
         if ok:
             free -= 1
-            q = FREE[free]
+            q = free_runs[free]
             runs += 1
             RI[q, 0] = 0
             RI[q, 1] = 0
@@ -244,28 +244,28 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             RI[q, 5] = 0
             RI[q, 6] = 0
             RF[q, 0] = 0
-            RN[q] = -1
-            RT[q] = t
+            run_node[q] = -1
+            run_start[q] = t
             RI[q, 6] = c1_symbol[i]
             RF[q, 0] = c0_price[i]
             s = 1
-            RS[q] = s
-            RK[q] = k
+            run_state[q] = s
+            run_rank[q] = k
             node = natural(nodes)
             nodes = node + 1
-            NE[node] = i
-            NP[node] = RN[q]
-            NC[node] = 0
-            NT[node] = RT[q]
-            NM[node] = -1
-            RN[q] = node
-            RX[q] = P_head[g]
-            P_head[g] = q
+            node_event[node] = i
+            node_before[node] = run_node[q]
+            node_component[node] = 0
+            node_start[node] = run_start[q]
+            node_edge[node] = -1
+            run_node[q] = node
+            run_next[q] = first_run[g]
+            first_run[g] = q
             live += 1
         ok = fit_1  # start with p
         if ok:
             free -= 1
-            q = FREE[free]
+            q = free_runs[free]
             runs += 1
             RI[q, 0] = 0
             RI[q, 1] = 0
@@ -275,31 +275,31 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             RI[q, 5] = 0
             RI[q, 6] = 0
             RF[q, 0] = 0
-            RN[q] = -1
-            RT[q] = t
+            run_node[q] = -1
+            run_start[q] = t
             RI[q, 0] = 1
             if not (c2_volume_null[i] != 0):
                 x = c2_volume[i]
                 RI[q, 3] += 1
                 RI[q, 4] += x
             s = 2
-            RS[q] = s
-            RK[q] = k
+            run_state[q] = s
+            run_rank[q] = k
             node = natural(nodes)
             nodes = node + 1
-            NE[node] = i
-            NP[node] = RN[q]
-            NC[node] = 1
-            NT[node] = RT[q]
-            NM[node] = -1
-            RN[q] = node
-            RX[q] = P_head[g]
-            P_head[g] = q
+            node_event[node] = i
+            node_before[node] = run_node[q]
+            node_component[node] = 1
+            node_start[node] = run_start[q]
+            node_edge[node] = -1
+            run_node[q] = node
+            run_next[q] = first_run[g]
+            first_run[g] = q
             live += 1
         ok = fit_2  # start with d
         if ok:
             free -= 1
-            q = FREE[free]
+            q = free_runs[free]
             runs += 1
             RI[q, 0] = 0
             RI[q, 1] = 0
@@ -309,24 +309,24 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             RI[q, 5] = 0
             RI[q, 6] = 0
             RF[q, 0] = 0
-            RN[q] = -1
-            RT[q] = t
+            run_node[q] = -1
+            run_start[q] = t
             RI[q, 5] = c1_symbol[i]
             s = 4
-            RS[q] = s
-            RK[q] = k
+            run_state[q] = s
+            run_rank[q] = k
             node = natural(nodes)
             nodes = node + 1
-            NE[node] = i
-            NP[node] = RN[q]
-            NC[node] = 2
-            NT[node] = RT[q]
-            NM[node] = -1
-            RN[q] = node
-            RX[q] = P_head[g]
-            P_head[g] = q
+            node_event[node] = i
+            node_before[node] = run_node[q]
+            node_component[node] = 2
+            node_start[node] = run_start[q]
+            node_edge[node] = -1
+            run_node[q] = node
+            run_next[q] = first_run[g]
+            first_run[g] = q
             live += 1
-        P_live[g] = live
+        live_runs[g] = live
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free
@@ -337,38 +337,38 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
 
 
 @kernel
-def flush(now, every, listing, COUNT, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def flush(now, every, listing, COUNT, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
-    for g in range(P_head.shape[0]):
+    for g in range(first_run.shape[0]):
         live = 0
-        r = P_head[g]
-        P_head[g] = -1
+        r = first_run[g]
+        first_run[g] = -1
         while r >= 0:
-            after = RX[r]
-            m = RS[r]
-            over = every != 0 or now - RT[r] > 950400000
+            after = run_next[r]
+            m = run_state[r]
+            over = every != 0 or now - run_start[r] > 950400000
             if over or listing != 0:
                 if m == 15 and RI[r, 0] >= 2:
                     done = True
                     done = done and (to_float(RI[r, 1], (RI[r, 2] != 0)) > divide(float(RI[r, 4]), float(RI[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                     if done:  # a match
-                        OUT[found] = RN[r]
+                        final_node[found] = run_node[r]
                         found += 1
             if over and listing == 0:
-                FREE[free] = r
+                free_runs[free] = r
                 free += 1
                 runs -= 1
             else:
-                RX[r] = P_head[g]
-                P_head[g] = r
+                run_next[r] = first_run[g]
+                first_run[g] = r
                 live += 1
             r = after
-        P_live[g] = live
+        live_runs[g] = live
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

@@ -12,24 +12,24 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, RS, RN, RT, RK, RX, RI, RF, FREE, P_head, P_live, NE, NP, NC, NT, NM, XN, XX, OUT, HT, HG, WALK):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
     found = nums[3]
     runs = nums[4]
     stamp = nums[5]
-    room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)
+    room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found)
     for event in range(i0, n):
         i = natural(event)
         g = part[i]
         if g < 0:
             continue
-        r = P_head[g]
-        need = 1 if r < 0 else 3 * P_live[g] + 1
+        r = first_run[g]
+        need = 1 if r < 0 else 3 * live_runs[g] + 1
         room -= need
         if room < 0:
-            room = min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found) - need
+            room = min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found) - need
             if room < 0 or stopped(nums):
                 nums[0] = nodes
                 nums[1] = edges
@@ -47,15 +47,15 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
         fit_1 = (type_[i] == 0)  # b
         link = -1  # the run before r
         while r >= 0:
-            after = RX[r]
-            later = k > RK[r]  # than the last event of the run
-            if t - RT[r] > 3600000:  # WITHIN
+            after = run_next[r]
+            later = k > run_rank[r]  # than the last event of the run
+            if t - run_start[r] > 3600000:  # WITHIN
                 if link < 0:
-                    P_head[g] = after
+                    first_run[g] = after
                 else:
-                    RX[link] = after
-                P_live[g] -= 1
-                FREE[free] = r
+                    run_next[link] = after
+                live_runs[g] -= 1
+                free_runs[free] = r
                 free += 1
                 runs -= 1
             else:  # looping over a
@@ -67,19 +67,19 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                     if final_0 >= 0:  # another run ends with the same event
                         edge = natural(edges)
                         edges = edge + 1
-                        XN[edge] = RN[r]
-                        XX[edge] = NM[final_0]
-                        NM[final_0] = edge
-                        NT[final_0] = max(NT[final_0], RT[r])
+                        edge_node[edge] = run_node[r]
+                        edge_next[edge] = node_edge[final_0]
+                        node_edge[final_0] = edge
+                        node_start[final_0] = max(node_start[final_0], run_start[r])
                     else:  # a match
                         node = natural(nodes)
                         nodes = node + 1
-                        NE[node] = i
-                        NP[node] = RN[r]
-                        NC[node] = 1
-                        NT[node] = RT[r]
-                        NM[node] = -1
-                        OUT[natural(found)] = node
+                        node_event[node] = i
+                        node_before[node] = run_node[r]
+                        node_component[node] = 1
+                        node_start[node] = run_start[r]
+                        node_edge[node] = -1
+                        final_node[natural(found)] = node
                         found += 1
                         final_0 = node
                 took = fit_0
@@ -93,37 +93,37 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                         x = c0_price[i]
                         RI[q, 0] += 1
                         RF[q, 0] += x
-                    RK[q] = k
+                    run_rank[q] = k
                     m = lead_0
                     if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0])):
                         h = mix(0)
                         h = mix(h ^ int(RI[q, 0]))
                         h = mix(h ^ bits(RF[q, 0]))
-                        h = h & (HT.shape[0] - 1)
+                        h = h & (table_run.shape[0] - 1)
                         m = -1
-                        while HG[h] == stamp:
-                            m = HT[h]
-                            if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
+                        while table_stamp[h] == stamp:
+                            m = table_run[h]
+                            if run_state[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
                                 break
                             m = -1
-                            h = (h + 1) & (HT.shape[0] - 1)
+                            h = (h + 1) & (table_run.shape[0] - 1)
                         if m < 0:
-                            HG[h] = stamp
-                            HT[h] = q
+                            table_stamp[h] = stamp
+                            table_run[h] = q
                     if m >= 0:  # an equivalent run took the same event: merge
                         edge = natural(edges)
                         edges = edge + 1
-                        XN[edge] = RN[q]
-                        XX[edge] = NM[RN[m]]
-                        NM[RN[m]] = edge
-                        NT[RN[m]] = max(NT[RN[m]], RT[q])
-                        RT[m] = max(RT[m], RT[q])
+                        edge_node[edge] = run_node[q]
+                        edge_next[edge] = node_edge[run_node[m]]
+                        node_edge[run_node[m]] = edge
+                        node_start[run_node[m]] = max(node_start[run_node[m]], run_start[q])
+                        run_start[m] = max(run_start[m], run_start[q])
                         if link < 0:
-                            P_head[g] = after
+                            first_run[g] = after
                         else:
-                            RX[link] = after
-                        P_live[g] -= 1
-                        FREE[free] = r
+                            run_next[link] = after
+                        live_runs[g] -= 1
+                        free_runs[free] = r
                         free += 1
                         runs -= 1
                     else:
@@ -131,40 +131,40 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                             lead_0 = q
                         node = natural(nodes)
                         nodes = node + 1
-                        NE[node] = i
-                        NP[node] = RN[q]
-                        NC[node] = 0
-                        NT[node] = RT[q]
-                        NM[node] = -1
-                        RN[q] = node
+                        node_event[node] = i
+                        node_before[node] = run_node[q]
+                        node_component[node] = 0
+                        node_start[node] = run_start[q]
+                        node_edge[node] = -1
+                        run_node[q] = node
                         link = r
                 else:
-                    if later and idle_0 >= 0 and k > RK[idle_0] and same(RI[idle_0, 0], RI[r, 0]) and same(RI[idle_0, 1], RI[r, 1]) and same(RI[idle_0, 2], RI[r, 2]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
+                    if later and idle_0 >= 0 and k > run_rank[idle_0] and same(RI[idle_0, 0], RI[r, 0]) and same(RI[idle_0, 1], RI[r, 1]) and same(RI[idle_0, 2], RI[r, 2]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
                         if join_0 < 0:
                             node = natural(nodes)
                             nodes = node + 1
-                            NE[node] = NE[RN[idle_0]]
-                            NP[node] = RN[idle_0]
-                            NC[node] = -1
-                            NT[node] = RT[idle_0]
-                            NM[node] = -1
+                            node_event[node] = node_event[run_node[idle_0]]
+                            node_before[node] = run_node[idle_0]
+                            node_component[node] = -1
+                            node_start[node] = run_start[idle_0]
+                            node_edge[node] = -1
                             join_0 = node  # no event: two histories become one
-                            RN[idle_0] = node
+                            run_node[idle_0] = node
                         edge = natural(edges)
                         edges = edge + 1
-                        XN[edge] = RN[r]
-                        XX[edge] = NM[join_0]
-                        NM[join_0] = edge
-                        NT[join_0] = max(NT[join_0], RT[r])
-                        NE[join_0] = max(NE[join_0], NE[RN[r]])
-                        RK[idle_0] = max(RK[idle_0], RK[r])
-                        RT[idle_0] = max(RT[idle_0], RT[r])
+                        edge_node[edge] = run_node[r]
+                        edge_next[edge] = node_edge[join_0]
+                        node_edge[join_0] = edge
+                        node_start[join_0] = max(node_start[join_0], run_start[r])
+                        node_event[join_0] = max(node_event[join_0], node_event[run_node[r]])
+                        run_rank[idle_0] = max(run_rank[idle_0], run_rank[r])
+                        run_start[idle_0] = max(run_start[idle_0], run_start[r])
                         if link < 0:
-                            P_head[g] = after
+                            first_run[g] = after
                         else:
-                            RX[link] = after
-                        P_live[g] -= 1
-                        FREE[free] = r
+                            run_next[link] = after
+                        live_runs[g] -= 1
+                        free_runs[free] = r
                         free += 1
                         runs -= 1
                     else:
@@ -176,47 +176,47 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
         go = go and (not (c1_volume_null[i] != 0) and c1_volume[i] > 1000)  # a[1].volume > 1000   (query 2:45)
         if go:
             free -= 1
-            q = FREE[free]
+            q = free_runs[free]
             runs += 1
             RI[q, 0] = 0
             RI[q, 1] = 0
             RI[q, 2] = 0
             RF[q, 0] = 0
-            RN[q] = -1
-            RT[q] = t
+            run_node[q] = -1
+            run_start[q] = t
             RI[q, 1] = c1_volume[i]
             RI[q, 2] = int(c1_volume_null[i] != 0)
             if not isnan(c0_price[i]):
                 x = c0_price[i]
                 RI[q, 0] += 1
                 RF[q, 0] += x
-            RS[q] = 0
-            RK[q] = k
+            run_state[q] = 0
+            run_rank[q] = k
             m = lead_0
             if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0])):
                 h = mix(0)
                 h = mix(h ^ int(RI[q, 0]))
                 h = mix(h ^ bits(RF[q, 0]))
-                h = h & (HT.shape[0] - 1)
+                h = h & (table_run.shape[0] - 1)
                 m = -1
-                while HG[h] == stamp:
-                    m = HT[h]
-                    if RS[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
+                while table_stamp[h] == stamp:
+                    m = table_run[h]
+                    if run_state[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
                         break
                     m = -1
-                    h = (h + 1) & (HT.shape[0] - 1)
+                    h = (h + 1) & (table_run.shape[0] - 1)
                 if m < 0:
-                    HG[h] = stamp
-                    HT[h] = q
+                    table_stamp[h] = stamp
+                    table_run[h] = q
             if m >= 0:  # an equivalent run took the same event: merge
                 edge = natural(edges)
                 edges = edge + 1
-                XN[edge] = RN[q]
-                XX[edge] = NM[RN[m]]
-                NM[RN[m]] = edge
-                NT[RN[m]] = max(NT[RN[m]], RT[q])
-                RT[m] = max(RT[m], RT[q])
-                FREE[free] = q
+                edge_node[edge] = run_node[q]
+                edge_next[edge] = node_edge[run_node[m]]
+                node_edge[run_node[m]] = edge
+                node_start[run_node[m]] = max(node_start[run_node[m]], run_start[q])
+                run_start[m] = max(run_start[m], run_start[q])
+                free_runs[free] = q
                 free += 1
                 runs -= 1
             else:
@@ -224,15 +224,15 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                     lead_0 = q
                 node = natural(nodes)
                 nodes = node + 1
-                NE[node] = i
-                NP[node] = RN[q]
-                NC[node] = 0
-                NT[node] = RT[q]
-                NM[node] = -1
-                RN[q] = node
-                RX[q] = P_head[g]
-                P_head[g] = q
-                P_live[g] += 1
+                node_event[node] = i
+                node_before[node] = run_node[q]
+                node_component[node] = 0
+                node_start[node] = run_start[q]
+                node_edge[node] = -1
+                run_node[q] = node
+                run_next[q] = first_run[g]
+                first_run[g] = q
+                live_runs[g] += 1
     nums[0] = nodes
     nums[1] = edges
     nums[2] = free

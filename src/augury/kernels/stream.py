@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.budget import Account, too_many_matches
+from augury.codegen.common.cells import Cell
 from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import BoundQuery, CountWindow
@@ -122,7 +123,7 @@ class StreamKernel(ABC, Generic[S]):
     """Of what it saves: a state of another version is refused."""
     state_type: type[S]
     counted: ClassVar[tuple[str, ...]] = ()
-    """What the cells of `nums` from `COUNTERS` on count."""
+    """What the cells of `nums` from `Cell.PREDICATES` on count."""
     fewer_matches: ClassVar[str] = "ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
     """What to do about too many matches."""
 
@@ -240,7 +241,7 @@ class StreamKernel(ABC, Generic[S]):
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the papers, if the options asked for them."""
         live = self.live(state)
-        return {name: int(live.nums[8 + k]) for k, name in enumerate(self.counted)}
+        return {name: int(live.nums[Cell.PREDICATES + k]) for k, name in enumerate(self.counted)}
 
     def remembered(self, state: RunState) -> dict[str, int]:
         """How many events, keys and strings the state holds.

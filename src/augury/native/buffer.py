@@ -1,8 +1,9 @@
 """What the automata of every query do alike with partitions, runs and the match buffer; compiled once for all of them.
 
-Nodes are events bound to components: NE the event, NC the component (-1 for a node that only joins histories), NP the
-node before, NM further ones as a list of edges (XN, XX), NT the latest start of the ways back. docs/decisions/0010 says
-more. Only what Numba compiles belongs here; the functions of the prelude are there by name.
+Nodes are events bound to components: `node_event` the event, `node_component` the component (-1 for a node that only
+joins histories), `node_before` the node before, `node_edge` further ones as a list of edges (`edge_node`, `edge_next`),
+`node_start` the latest start of the ways back. docs/decisions/0010 says more. Only what Numba compiles belongs here;
+the functions of the prelude are there by name.
 """
 
 from __future__ import annotations
@@ -91,14 +92,14 @@ def number(
 def expand(
     f0: int,
     nf: int,
-    OUT: NDArray[Any],
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NC: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
-    XN: NDArray[Any],
-    XX: NDArray[Any],
+    final_node: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
+    edge_node: NDArray[Any],
+    edge_next: NDArray[Any],
     start: NDArray[Any],
     window: int,
     state: NDArray[Any],
@@ -108,17 +109,17 @@ def expand(
     events: NDArray[Any],
     codes: NDArray[Any],
 ) -> int:
-    """Write out the matches that end at the nodes `OUT[f0:nf]`, one for each way back to a start inside the window.
+    """Write out the matches that end at the nodes `final_node[f0:nf]`, one for each way back inside the window.
 
     `state` holds the depth of the walk, the number of matches and of their events; when an array is full, the index of
     the node to come back to is returned, and the walk goes on where it stopped.
     """
     for f in range(f0, nf):
         if state[0] == 0:
-            stack[0] = OUT[f]
+            stack[0] = final_node[f]
             cursor[0] = -2
             state[0] = 1
-        limit = start[NE[OUT[f]]] - window
+        limit = start[node_event[final_node[f]]] - window
         while state[0] > 0:
             depth = state[0]
             node = stack[depth - 1]
@@ -126,22 +127,22 @@ def expand(
             if at == -1:
                 state[0] = depth - 1
                 continue
-            before = NP[node] if at == -2 else XN[at]
-            if before == -1 and (window < 0 or start[NE[node]] >= limit):
+            before = node_before[node] if at == -2 else edge_node[at]
+            if before == -1 and (window < 0 or start[node_event[node]] >= limit):
                 m, n = state[1], state[2]
                 if m + 1 >= offsets.shape[0] or n + depth > events.shape[0]:
                     return f
                 for d in range(depth - 1, -1, -1):
                     # A node without a component only joins histories.
-                    if NC[stack[d]] >= 0:
-                        events[n] = NE[stack[d]]
-                        codes[n] = NC[stack[d]]
+                    if node_component[stack[d]] >= 0:
+                        events[n] = node_event[stack[d]]
+                        codes[n] = node_component[stack[d]]
                         n += 1
                 offsets[m + 1] = n
                 state[1] = m + 1
                 state[2] = n
-            cursor[depth - 1] = NM[node] if at == -2 else XX[at]
-            if before >= 0 and (window < 0 or NT[before] >= limit):
+            cursor[depth - 1] = node_edge[node] if at == -2 else edge_next[at]
+            if before >= 0 and (window < 0 or node_start[before] >= limit):
                 stack[depth] = before
                 cursor[depth] = -2
                 state[0] = depth + 1
@@ -151,13 +152,13 @@ def expand(
 def count(
     stop: NDArray[Any],
     nf: int,
-    OUT: NDArray[Any],
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
-    XN: NDArray[Any],
-    XX: NDArray[Any],
+    final_node: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
+    edge_node: NDArray[Any],
+    edge_next: NDArray[Any],
     start: NDArray[Any],
     window: int,
     stack: NDArray[Any],
@@ -170,44 +171,44 @@ def count(
     stamp: NDArray[Any],
     each: NDArray[Any],
 ) -> int:
-    """How many matches end at each of the nodes `OUT[:nf]`, without writing them out; MANY if they are too many.
+    """How many matches end at each of the nodes `final_node[:nf]`, without writing them out; MANY if they are too many.
 
     The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
     same for every final node; the others are counted again for each, every `fork` once: from there on the way back is
     not one to a single predecessor. The number of nodes that were looked at.
     """
-    looked = int(NE.shape[0])
-    for node in range(NE.shape[0]):
-        if NP[node] >= 0 and NM[node] == -1:
-            fork[node] = fork[NP[node]]
-            ways[node] = ways[NP[node]]
-            earliest[node] = earliest[NP[node]]
+    looked = int(node_event.shape[0])
+    for node in range(node_event.shape[0]):
+        if node_before[node] >= 0 and node_edge[node] == -1:
+            fork[node] = fork[node_before[node]]
+            ways[node] = ways[node_before[node]]
+            earliest[node] = earliest[node_before[node]]
             continue
         fork[node] = node
         ways[node] = 0
         earliest[node] = INT_MAX
         at = -2
         while at != -1:
-            before = NP[node] if at == -2 else XN[at]
-            at = NM[node] if at == -2 else XX[at]
+            before = node_before[node] if at == -2 else edge_node[at]
+            at = node_edge[node] if at == -2 else edge_next[at]
             if before >= 0:
                 ways[node] = plus(ways[node], ways[before])
                 earliest[node] = min(earliest[node], earliest[before])
             elif before == -1:
                 ways[node] = plus(ways[node], 1)
-                earliest[node] = min(earliest[node], start[NE[node]])
+                earliest[node] = min(earliest[node], start[node_event[node]])
             else:
                 # A history that was thrown away because it had expired.
                 earliest[node] = INT_MIN
     for f in range(nf):
         if stopped(stop):
             break
-        limit = start[NE[OUT[f]]] - window
-        if window < 0 or earliest[OUT[f]] >= limit:
-            each[f] = ways[OUT[f]]
+        limit = start[node_event[final_node[f]]] - window
+        if window < 0 or earliest[final_node[f]] >= limit:
+            each[f] = ways[final_node[f]]
             continue
         depth = 0
-        stack[0] = fork[OUT[f]]
+        stack[0] = fork[final_node[f]]
         cursor[0] = -2
         total[0] = 0
         while depth >= 0:
@@ -221,12 +222,12 @@ def count(
                 if depth >= 0:
                     total[depth] = plus(total[depth], value[node])
                 continue
-            before = NP[node] if at == -2 else XN[at]
-            cursor[depth] = NM[node] if at == -2 else XX[at]
+            before = node_before[node] if at == -2 else edge_node[at]
+            cursor[depth] = node_edge[node] if at == -2 else edge_next[at]
             if before == -1:
-                if start[NE[node]] >= limit:
+                if start[node_event[node]] >= limit:
                     total[depth] = plus(total[depth], 1)
-            elif before >= 0 and NT[before] >= limit:
+            elif before >= 0 and node_start[before] >= limit:
                 if earliest[before] >= limit:
                     total[depth] = plus(total[depth], ways[before])
                 elif stamp[fork[before]] == f:
@@ -236,7 +237,7 @@ def count(
                     stack[depth] = fork[before]
                     cursor[depth] = -2
                     total[depth] = 0
-        each[f] = value[fork[OUT[f]]]
+        each[f] = value[fork[final_node[f]]]
     return looked
 
 
@@ -303,45 +304,45 @@ def sweep(
     window: int,
     by_count: bool,
     COUNT: NDArray[Any],
-    RT: NDArray[Any],
-    RX: NDArray[Any],
-    FREE: NDArray[Any],
-    P_head: NDArray[Any],
-    P_live: NDArray[Any],
+    run_start: NDArray[Any],
+    run_next: NDArray[Any],
+    free_runs: NDArray[Any],
+    first_run: NDArray[Any],
+    live_runs: NDArray[Any],
 ) -> None:
     """Free the runs whose window has passed, also those of partitions that get no more events.
 
     A window is measured in time, or `by_count` in the events that a partition has had.
     """
-    for g in range(P_head.shape[0]):
-        r = P_head[g]
-        P_head[g] = -1
-        P_live[g] = 0
+    for g in range(first_run.shape[0]):
+        r = first_run[g]
+        first_run[g] = -1
+        live_runs[g] = 0
         while r >= 0:
-            after = RX[r]
-            if (COUNT[g] if by_count else now) - RT[r] > window:
-                FREE[nums[2]] = r
+            after = run_next[r]
+            if (COUNT[g] if by_count else now) - run_start[r] > window:
+                free_runs[nums[2]] = r
                 nums[2] += 1
                 nums[4] -= 1
             else:
-                RX[r] = P_head[g]
-                P_head[g] = r
-                P_live[g] += 1
+                run_next[r] = first_run[g]
+                first_run[g] = r
+                live_runs[g] += 1
             r = after
 
 
 def collect(
     nums: NDArray[Any],
-    RN: NDArray[Any],
-    RX: NDArray[Any],
-    P_head: NDArray[Any],
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NC: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
-    XN: NDArray[Any],
-    XX: NDArray[Any],
+    run_node: NDArray[Any],
+    run_next: NDArray[Any],
+    first_run: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
+    edge_node: NDArray[Any],
+    edge_next: NDArray[Any],
     place: NDArray[Any],
     X2: NDArray[Any],
     limit: int,
@@ -361,60 +362,60 @@ def collect(
         place[node] = -1
     for g in range(limits.shape[0]):
         limits[g] = limit
-    for g in range(P_head.shape[0]):
-        r = P_head[g]
+    for g in range(first_run.shape[0]):
+        r = first_run[g]
         while r >= 0:
-            node = RN[r]
+            node = run_node[r]
             place[node] = 0
             if window >= 0:
-                p = part[NE[node]]
-                limits[p] = max(limits[p], start[NE[node]] - window)
+                p = part[node_event[node]]
+                limits[p] = max(limits[p], start[node_event[node]] - window)
                 place[node] = p
-            r = RX[r]
+            r = run_next[r]
     for node in range(n - 1, -1, -1):
         p = place[node]
         if p >= 0:
             limit = limits[p]
-            before = NP[node]
-            if before >= 0 and NT[before] >= limit:
+            before = node_before[node]
+            if before >= 0 and node_start[before] >= limit:
                 place[before] = p
-            edge = NM[node]
+            edge = node_edge[node]
             while edge >= 0:
-                before = XN[edge]
-                if before >= 0 and NT[before] >= limit:
+                before = edge_node[edge]
+                if before >= 0 and node_start[before] >= limit:
                     place[before] = p
-                edge = XX[edge]
+                edge = edge_next[edge]
     kept, edges, least = 0, 0, INT_MAX
     for node in range(n):
         if place[node] < 0:
             continue
         place[node] = kept
-        NE[kept] = NE[node]
-        NC[kept] = NC[node]
-        NT[kept] = NT[node]
-        least = min(least, NE[node])
-        before = NP[node]
-        NP[kept] = before if before < 0 else (place[before] if place[before] >= 0 else -3)
-        edge = NM[node]
-        NM[kept] = -1
+        node_event[kept] = node_event[node]
+        node_component[kept] = node_component[node]
+        node_start[kept] = node_start[node]
+        least = min(least, node_event[node])
+        before = node_before[node]
+        node_before[kept] = before if before < 0 else (place[before] if place[before] >= 0 else -3)
+        edge = node_edge[node]
+        node_edge[kept] = -1
         while edge >= 0:
-            before = XN[edge]
+            before = edge_node[edge]
             if before == -1 or (before >= 0 and place[before] >= 0):
                 # Into a second array: the edges of one node do not lie together.
                 X2[0, edges] = before if before < 0 else place[before]
-                X2[1, edges] = NM[kept]
-                NM[kept] = edges
+                X2[1, edges] = node_edge[kept]
+                node_edge[kept] = edges
                 edges += 1
-            edge = XX[edge]
+            edge = edge_next[edge]
         kept += 1
     for edge in range(edges):
-        XN[edge] = X2[0, edge]
-        XX[edge] = X2[1, edge]
-    for g in range(P_head.shape[0]):
-        r = P_head[g]
+        edge_node[edge] = X2[0, edge]
+        edge_next[edge] = X2[1, edge]
+    for g in range(first_run.shape[0]):
+        r = first_run[g]
         while r >= 0:
-            RN[r] = place[RN[r]]
-            r = RX[r]
+            run_node[r] = place[run_node[r]]
+            r = run_next[r]
     nums[0] = kept
     nums[1] = edges
     return least

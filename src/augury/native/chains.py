@@ -65,13 +65,13 @@ def chain_ways(
     E: NDArray[Any],
     R: NDArray[Any],
     T: NDArray[Any],
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NC: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
-    XN: NDArray[Any],
-    XX: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
+    edge_node: NDArray[Any],
+    edge_next: NDArray[Any],
 ) -> None:
     """Sequences of one event of each buffer as ways back: position p is node 2p, it or an earlier one node 2p + 1."""
     for b in range(starts.shape[0] - 1):
@@ -81,7 +81,21 @@ def chain_ways(
                 before = lower_bound(R, starts[b - 1], starts[b], R[p]) - 1
                 # Nothing before it: no way back, as if its history had been thrown away.
                 before = 2 * before + 1 if before >= starts[b - 1] else -3
-            join_ways(p, before, 2 * p - 1 if p > starts[b] else -1, b, E[p], T[p], NE, NP, NC, NT, NM, XN, XX)
+            join_ways(
+                p,
+                before,
+                2 * p - 1 if p > starts[b] else -1,
+                b,
+                E[p],
+                T[p],
+                node_event,
+                node_before,
+                node_component,
+                node_start,
+                node_edge,
+                edge_node,
+                edge_next,
+            )
 
 
 def join_ways(
@@ -91,27 +105,27 @@ def join_ways(
     code: int,
     event: int,
     start: int,
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NC: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
-    XN: NDArray[Any],
-    XX: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
+    edge_node: NDArray[Any],
+    edge_next: NDArray[Any],
 ) -> None:
     """Node 2p is `event` after the node `before`, node 2p + 1 is that or one `earlier`, by edge p."""
     m, u = 2 * p, 2 * p + 1
-    NE[m] = NE[u] = event
-    NC[m] = code
-    NC[u] = -1
-    NP[m] = before
-    NP[u] = m
-    NM[m] = -1
-    NM[u] = p if earlier >= 0 else -1
-    XN[p] = earlier
-    XX[p] = -1
-    NT[m] = start if before == -1 else (NT[before] if before >= 0 else INT_MIN)
-    NT[u] = max(NT[m], NT[earlier]) if earlier >= 0 else NT[m]
+    node_event[m] = node_event[u] = event
+    node_component[m] = code
+    node_component[u] = -1
+    node_before[m] = before
+    node_before[u] = m
+    node_edge[m] = -1
+    node_edge[u] = p if earlier >= 0 else -1
+    edge_node[p] = earlier
+    edge_next[p] = -1
+    node_start[m] = start if before == -1 else (node_start[before] if before >= 0 else INT_MIN)
+    node_start[u] = max(node_start[m], node_start[earlier]) if earlier >= 0 else node_start[m]
 
 
 def linked_ways(
@@ -123,13 +137,13 @@ def linked_ways(
     L_depth: NDArray[Any],
     rank: NDArray[Any],
     clock: NDArray[Any],
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NC: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
-    XN: NDArray[Any],
-    XX: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
+    edge_node: NDArray[Any],
+    edge_next: NDArray[Any],
 ) -> None:
     """The nodes of linked chains as ways back: node x is node 2x, it or an earlier one of its list node 2x + 1."""
     for x in range(n):
@@ -139,7 +153,21 @@ def linked_ways(
             above = latest_before(N_up[x], rank[e], rank, N_event, N_prev)
             before = 2 * above + 1 if above >= 0 else -3
         earlier = 2 * N_prev[x] + 1 if N_prev[x] >= 0 else -1
-        join_ways(x, before, earlier, depth, e, clock[e], NE, NP, NC, NT, NM, XN, XX)
+        join_ways(
+            x,
+            before,
+            earlier,
+            depth,
+            e,
+            clock[e],
+            node_event,
+            node_before,
+            node_component,
+            node_start,
+            node_edge,
+            edge_node,
+            edge_next,
+        )
 
 
 def final_ways(
@@ -151,20 +179,20 @@ def final_ways(
     N_event: NDArray[Any],
     N_prev: NDArray[Any],
     rank: NDArray[Any],
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NC: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
 ) -> None:
     """Nodes 2n + f for the events that complete matches by going on from the nodes `F_up` or earlier ones."""
     for f in range(nf):
         above = latest_before(F_up[f], rank[F_event[f]], rank, N_event, N_prev)
-        NE[2 * n + f] = F_event[f]
-        NP[2 * n + f] = 2 * above + 1 if above >= 0 else -3
-        NC[2 * n + f] = last
-        NT[2 * n + f] = NT[2 * above + 1] if above >= 0 else INT_MIN
-        NM[2 * n + f] = -1
+        node_event[2 * n + f] = F_event[f]
+        node_before[2 * n + f] = 2 * above + 1 if above >= 0 else -3
+        node_component[2 * n + f] = last
+        node_start[2 * n + f] = node_start[2 * above + 1] if above >= 0 else INT_MIN
+        node_edge[2 * n + f] = -1
 
 
 def latest_before(node: int, k: int, rank: NDArray[Any], N_event: NDArray[Any], N_prev: NDArray[Any]) -> int:

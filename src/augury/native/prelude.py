@@ -262,30 +262,41 @@ def stddev(n: int, squares: float) -> float:
 
 
 def gather(
-    head: int, component: int, NE: NDArray[Any], NP: NDArray[Any], NC: NDArray[Any], events: NDArray[Any]
+    head: int,
+    component: int,
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    events: NDArray[Any],
 ) -> int:
     """Write the events that the history of `head` binds to `component` into `events`, in order; how many they are."""
     n = 0
     node = head
     while node >= 0:
-        if NC[node] == component:
-            events[n] = NE[node]
+        if node_component[node] == component:
+            events[n] = node_event[node]
             n += 1
-        node = NP[node]
+        node = node_before[node]
     for k in range(n // 2):
         events[k], events[n - 1 - k] = events[n - 1 - k], events[k]
     return n
 
 
 def tied(
-    head: int, first: int, k: int, rank: NDArray[Any], NE: NDArray[Any], NP: NDArray[Any], NC: NDArray[Any]
+    head: int,
+    first: int,
+    k: int,
+    rank: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
 ) -> int:
     """The components, as bits from `first` on, to which the history of `head` binds events of rank `k`, its latest."""
     mask = 0
     node = head
-    while node >= 0 and rank[NE[node]] == k:
-        mask |= 1 << (NC[node] - first)
-        node = NP[node]
+    while node >= 0 and rank[node_event[node]] == k:
+        mask |= 1 << (node_component[node] - first)
+        node = node_before[node]
     return mask
 
 

@@ -111,14 +111,14 @@ def bind_event(
 def weigh_ways(
     stop: NDArray[Any],
     nf: int,
-    OUT: NDArray[Any],
-    NE: NDArray[Any],
-    NP: NDArray[Any],
-    NC: NDArray[Any],
-    NT: NDArray[Any],
-    NM: NDArray[Any],
-    XN: NDArray[Any],
-    XX: NDArray[Any],
+    final_node: NDArray[Any],
+    node_event: NDArray[Any],
+    node_before: NDArray[Any],
+    node_component: NDArray[Any],
+    node_start: NDArray[Any],
+    node_edge: NDArray[Any],
+    edge_node: NDArray[Any],
+    edge_next: NDArray[Any],
     start: NDArray[Any],
     window: int,
     on_sum: NDArray[Any],
@@ -138,38 +138,38 @@ def weigh_ways(
     S_out: NDArray[Any],
     L_out: NDArray[Any],
 ) -> int:
-    """The sums and least values of the matches that end at each of the nodes `OUT[:nf]`, as `count` counts them.
+    """The sums and least values of the matches that end at each of the nodes `final_node[:nf]`, as `count` counts them.
 
     Row n of W, S and L is what all ways back from node n come to, row n of W1, S1 and L1 what those inside the window
     of one final node do. W, S and L are to hold zeros and INT_MAX. The number of nodes that were looked at.
     """
-    looked = int(NE.shape[0])
-    for node in range(NE.shape[0]):
+    looked = int(node_event.shape[0])
+    for node in range(node_event.shape[0]):
         earliest[node] = INT_MAX
         at = -2
         while at != -1:
-            before = NP[node] if at == -2 else XN[at]
-            at = NM[node] if at == -2 else XX[at]
+            before = node_before[node] if at == -2 else edge_node[at]
+            at = node_edge[node] if at == -2 else edge_next[at]
             if before >= 0:
                 W[node, 0], W[node, 1] = added(W[node, 0], W[node, 1], W[before, 0], W[before, 1])
                 join_rows(node, S, L, before, S, L)
                 earliest[node] = min(earliest[node], earliest[before])
             elif before == -1:
                 W[node, 0], W[node, 1] = added(W[node, 0], W[node, 1], 1.0, 0.0)
-                earliest[node] = min(earliest[node], start[NE[node]])
+                earliest[node] = min(earliest[node], start[node_event[node]])
             else:
                 # A history that was thrown away because it had expired.
                 earliest[node] = INT_MIN
-        bind_event(node, NE[node], NC[node], on_sum, on_least, H, K, W, S, L)
+        bind_event(node, node_event[node], node_component[node], on_sum, on_least, H, K, W, S, L)
     for f in range(nf):
         if stopped(stop):
             break
-        limit = start[NE[OUT[f]]] - window
-        if window < 0 or earliest[OUT[f]] >= limit:
-            join_rows(f, S_out, L_out, OUT[f], S, L)
+        limit = start[node_event[final_node[f]]] - window
+        if window < 0 or earliest[final_node[f]] >= limit:
+            join_rows(f, S_out, L_out, final_node[f], S, L)
             continue
         depth = 0
-        stack[0] = OUT[f]
+        stack[0] = final_node[f]
         cursor[0] = -2
         while depth >= 0:
             node = stack[depth]
@@ -180,7 +180,7 @@ def weigh_ways(
                 S1[node] = 0.0
                 L1[node] = INT_MAX
             if at == -1:
-                bind_event(node, NE[node], NC[node], on_sum, on_least, H, K, W1, S1, L1)
+                bind_event(node, node_event[node], node_component[node], on_sum, on_least, H, K, W1, S1, L1)
                 stamp[node] = f
                 depth -= 1
                 if depth >= 0:
@@ -188,12 +188,12 @@ def weigh_ways(
                     W1[above, 0], W1[above, 1] = added(W1[above, 0], W1[above, 1], W1[node, 0], W1[node, 1])
                     join_rows(above, S1, L1, node, S1, L1)
                 continue
-            before = NP[node] if at == -2 else XN[at]
-            cursor[depth] = NM[node] if at == -2 else XX[at]
+            before = node_before[node] if at == -2 else edge_node[at]
+            cursor[depth] = node_edge[node] if at == -2 else edge_next[at]
             if before == -1:
-                if start[NE[node]] >= limit:
+                if start[node_event[node]] >= limit:
                     W1[node, 0], W1[node, 1] = added(W1[node, 0], W1[node, 1], 1.0, 0.0)
-            elif before >= 0 and NT[before] >= limit:
+            elif before >= 0 and node_start[before] >= limit:
                 if earliest[before] >= limit:
                     W1[node, 0], W1[node, 1] = added(W1[node, 0], W1[node, 1], W[before, 0], W[before, 1])
                     join_rows(node, S1, L1, before, S, L)
@@ -204,7 +204,7 @@ def weigh_ways(
                     depth += 1
                     stack[depth] = before
                     cursor[depth] = -2
-        join_rows(f, S_out, L_out, OUT[f], S1, L1)
+        join_rows(f, S_out, L_out, final_node[f], S1, L1)
     return looked
 
 

@@ -19,8 +19,8 @@ class ArraySpec:
 
     It has a cell, or with a `width` a row of so many cells, for each of its `owner`s (runs, nodes, the events of a
     buffer, ...) and grows with them; `per_cell` of them share one, and `more` cells follow the last. One without an
-    owner has `more` cells for good. A new cell holds `fill`, or whatever was there if that is None. `account` is what
-    its memory is charged to.
+    owner has `more` cells for good. With `rows` there are so many of all that, side by side. A new cell holds `fill`,
+    or whatever was there if that is None. `account` is what its memory is charged to.
 
     Its numbers are at least `low` and below `below`, or below the number of what they refer to (`refers_to`). With
     `ascending` none is less than the one before it; with `earlier` each is less than its own place, so that links
@@ -42,6 +42,7 @@ class ArraySpec:
     earlier: bool = False
     owner: str = ""
     width: int = 0
+    rows: int = 0
     per_cell: int = 1
     more: int = 0
     fill: int | None = 0
@@ -52,7 +53,8 @@ class ArraySpec:
     def shape(self, owners: int) -> tuple[int, ...]:
         """The shape with so many owners."""
         length = (owners // self.per_cell if self.owner else 0) + self.more
-        return (length, self.width) if self.width else (length,)
+        shape = (length, self.width) if self.width else (length,)
+        return (self.rows, *shape) if self.rows else shape
 
     def allocate(self, owners: int = 0) -> Array:
         """The array for so many owners, before anything is written to it."""

@@ -183,13 +183,6 @@ class EventStore:
         return specs
 
 
-def array_dtypes(specs: Sequence[ColumnSpec]) -> dict[str, np.dtype[Any]]:
-    """The types of the arrays that columns become, by name."""
-    return {
-        name: np.dtype(_dtype(spec.kind, name.removeprefix(spec.name))) for spec in specs for name in array_names(spec)
-    }
-
-
 def _dtype(kind: Kind, suffix: str) -> type[Any]:
     if suffix == "_null":
         return np.uint8

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from augury.codegen.common.cells import Cell
 from augury.codegen.common.constants import Constants
 from augury.codegen.common.expressions import Code, Leaf, true
 from augury.codegen.common.lines import Lines
@@ -38,7 +39,7 @@ def emit_absences(
 ) -> tuple[Component, ...]:
     """Write `fits` and `absent` if a branch negates anything; the negated components in the order of their numbers.
 
-    With `counters`, predicates that are evaluated to look for a part are counted with the others, in `nums[8]`.
+    With `counters`, predicates that are evaluated to look for a part are counted with the others, in `Cell.PREDICATES`.
     """
     if not any(branches):
         return ()
@@ -226,7 +227,7 @@ class _Absences:
             out.depth += 1
             walked[v] = (f"V_events[{at}]", f"V_events[{at} - 1]")
         if self.counters:
-            out.add("nums[8] += 1", "predicate evaluations")
+            out.add(f"nums[{Cell.PREDICATES}] += 1", "predicate evaluations")
         out.add(f"ok = ok and {self._text(c, bound, walked)}")
         out.depth = depth
         with out.block("if not ok:"):

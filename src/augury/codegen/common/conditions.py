@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from augury.codegen.common.cells import Cell
 from augury.codegen.common.expressions import true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin
@@ -13,6 +14,9 @@ from augury.ir.predicate import Conjunct
 from augury.plan import Component
 from augury.runtime.identifiers import identifier
 from augury.source import Source
+
+NODE_CHAIN = "node_event, node_before, node_component"
+"""The arrays of the match buffer that lead back along one history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,15 @@ class Conditions:
         """Statements that set `name` to false when `c` does not hold, for every element of the lists `walk`."""
         if self.counters:
             with out.block(f"if {name}:"):
-                out.add("nums[8] += 1", "predicate evaluations")
+                out.add(f"nums[{Cell.PREDICATES}] += 1", "predicate evaluations")
         if not walk:
             out.add(f"{name} = {name} and {self.text(c, at)}", self.origin(c))
             return
         with out.block(f"if {name}:", self.origin(c)):
             for depth, v in enumerate(walk):
-                out.add(f"n_{self.names[v]} = gather(RN[{run}], {self.codes[v]}, NE, NP, NC, WALK[{depth}])")
+                out.add(
+                    f"n_{self.names[v]} = gather(run_node[{run}], {self.codes[v]}, {NODE_CHAIN}, list_event[{depth}])"
+                )
             self._walk(out, name, c, at, walk, 0)
 
     def _walk(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], depth: int) -> None:
@@ -81,7 +87,7 @@ class Conditions:
         first = 1 if v in c.from_second else 0
         k, n = f"k_{self.names[v]}", f"n_{self.names[v]}"
         with out.block(f"for {k} in range({first}, {n}):"):
-            events = (f"WALK[{depth}, {k}]", f"WALK[{depth}, {k} - 1]")
+            events = (f"list_event[{depth}, {k}]", f"list_event[{depth}, {k} - 1]")
             self._walk(out, name, c, replace(at, walked={**at.walked, v: events}), walk, depth + 1)
             if depth + 1 < len(walk):
                 with out.block(f"if not {name}:"):

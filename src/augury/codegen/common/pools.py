@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from augury.codegen.common.cells import Cell
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.runs import ValueVector
 
@@ -18,21 +19,21 @@ class Pools:
 
     def allocate(self) -> None:
         self.out.add("free -= 1")
-        self.out.add("q = FREE[free]")
+        self.out.add("q = free_runs[free]")
         self.out.add("runs += 1")
         if self.counters:
-            self.out.add("nums[9] += 1", "runs created")
+            self.out.add(f"nums[{Cell.RUNS}] += 1", "runs created")
 
     def free(self, run: str) -> None:
-        self.out.add(f"FREE[free] = {run}")
+        self.out.add(f"free_runs[free] = {run}")
         self.out.add("free += 1")
         self.out.add("runs -= 1")
 
     def insert(self, run: str, *, walking: bool) -> None:
         """Put a new run at the head of its partition's list; `walking` that list, it is not met again."""
-        self.out.add(f"RX[{run}] = P_head[g]")
-        self.out.add(f"P_head[g] = {run}")
-        self.out.add("P_live[g] += 1")
+        self.out.add(f"run_next[{run}] = first_run[g]")
+        self.out.add(f"first_run[g] = {run}")
+        self.out.add("live_runs[g] += 1")
         if walking:
             with self.out.block("if link < 0:"):
                 self.out.add(f"link = {run}")
@@ -44,10 +45,10 @@ class Pools:
     def remove(self) -> None:
         """Take run r out of the list and free it."""
         with self.out.block("if link < 0:"):
-            self.out.add("P_head[g] = after")
+            self.out.add("first_run[g] = after")
         with self.out.block("else:"):
-            self.out.add("RX[link] = after")
-        self.out.add("P_live[g] -= 1")
+            self.out.add("run_next[link] = after")
+        self.out.add("live_runs[g] -= 1")
         self.free("r")
 
     def cells(self, value: str = "") -> None:
@@ -60,19 +61,19 @@ class Pools:
         out = self.out
         out.add("node = natural(nodes)")
         out.add("nodes = node + 1")
-        out.add(f"NE[node] = {event}")
-        out.add(f"NP[node] = {before}")
-        out.add(f"NC[node] = {code}")
-        out.add(f"NT[node] = {start}")
-        out.add("NM[node] = -1")
+        out.add(f"node_event[node] = {event}")
+        out.add(f"node_before[node] = {before}")
+        out.add(f"node_component[node] = {code}")
+        out.add(f"node_start[node] = {start}")
+        out.add("node_edge[node] = -1")
         if self.counters:
-            out.add("nums[11] += 1", "buffer writes")
+            out.add(f"nums[{Cell.BUFFER_WRITES}] += 1", "buffer writes")
 
     def edge(self, node: str, before: str, start: str) -> None:
         out = self.out
         out.add("edge = natural(edges)")
         out.add("edges = edge + 1")
-        out.add(f"XN[edge] = {before}")
-        out.add(f"XX[edge] = NM[{node}]")
-        out.add(f"NM[{node}] = edge")
-        out.add(f"NT[{node}] = max(NT[{node}], {start})")
+        out.add(f"edge_node[edge] = {before}")
+        out.add(f"edge_next[edge] = node_edge[{node}]")
+        out.add(f"node_edge[{node}] = edge")
+        out.add(f"node_start[{node}] = max(node_start[{node}], {start})")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.pools import Pools
 from augury.codegen.common.runs import Slot, ValueVector
+from augury.codegen.eager.arrays import RunCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,16 @@ class Merging:
         out = self.out
         lead, join = f"idle_{state}", f"join_{state}"
         # An event concurrent with the last one of a run is closed to it: only then may two runs differ in that one.
-        open_to_all = ["later", f"{lead} >= 0", f"k > RK[{lead}]"]
+        open_to_all = ["later", f"{lead} >= 0", f"k > run_rank[{lead}]"]
         with out.block(f"if {' and '.join([*open_to_all, *_same(keys, lead, 'r')])}:", "an equivalent run: merge"):
             with out.block(f"if {join} < 0:"):
-                self.pools.write_node(f"NE[RN[{lead}]]", f"RN[{lead}]", "-1", f"RT[{lead}]")
+                self.pools.write_node(f"node_event[run_node[{lead}]]", f"run_node[{lead}]", "-1", f"run_start[{lead}]")
                 out.add(f"{join} = node", "no event: two histories become one")
-                out.add(f"RN[{lead}] = node")
-            self.pools.edge(join, "RN[r]", "RT[r]")
-            out.add(f"NE[{join}] = max(NE[{join}], NE[RN[r]])")
-            out.add(f"RK[{lead}] = max(RK[{lead}], RK[r])")
-            out.add(f"RT[{lead}] = max(RT[{lead}], RT[r])")
+                out.add(f"run_node[{lead}] = node")
+            self.pools.edge(join, "run_node[r]", "run_start[r]")
+            out.add(f"node_event[{join}] = max(node_event[{join}], node_event[run_node[r]])")
+            out.add(f"run_rank[{lead}] = max(run_rank[{lead}], run_rank[r])")
+            out.add(f"run_start[{lead}] = max(run_start[{lead}], run_start[r])")
             self._count()
             self.pools.remove()
         with out.block("else:"):
@@ -66,27 +67,27 @@ class Merging:
             out.add(f"h = mix({state})")
             for text, is_float in keys:
                 out.add(f"h = mix(h ^ {'bits' if is_float else 'int'}({text.format('q')}))")
-            out.add("h = h & (HT.shape[0] - 1)")
+            out.add("h = h & (table_run.shape[0] - 1)")
             out.add("m = -1")
-            with out.block("while HG[h] == stamp:"):
-                out.add("m = HT[h]")
-                with out.block(f"if RS[m] == {state} and {same}:"):
+            with out.block("while table_stamp[h] == stamp:"):
+                out.add("m = table_run[h]")
+                with out.block(f"if run_state[m] == {state} and {same}:"):
                     out.add("break")
                 out.add("m = -1")
-                out.add("h = (h + 1) & (HT.shape[0] - 1)")
+                out.add("h = (h + 1) & (table_run.shape[0] - 1)")
             with out.block("if m < 0:"):
-                out.add("HG[h] = stamp")
-                out.add("HT[h] = q")
+                out.add("table_stamp[h] = stamp")
+                out.add("table_run[h] = q")
 
     def join_taken(self) -> None:
         """Run m goes on for run q, which has taken the same event."""
-        self.pools.edge("RN[m]", "RN[q]", "RT[q]")
-        self.out.add("RT[m] = max(RT[m], RT[q])")
+        self.pools.edge("run_node[m]", "run_node[q]", "run_start[q]")
+        self.out.add("run_start[m] = max(run_start[m], run_start[q])")
         self._count()
 
     def _count(self) -> None:
         if self.counters:
-            self.out.add("nums[12] += 1", "merged")
+            self.out.add(f"nums[{RunCell.MERGED}] += 1", "merged")
 
 
 def _same(keys: Sequence[tuple[str, bool]], one: str, other: str) -> list[str]:

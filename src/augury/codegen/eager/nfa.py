@@ -20,6 +20,7 @@ from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
 from augury.codegen.common.pools import Pools
 from augury.codegen.common.runs import Place, Slot, ValueVector, updates
+from augury.codegen.eager.arrays import ARGUMENTS, RunCell
 from augury.codegen.eager.merging import Merging
 from augury.codegen.eager.present import never_null
 from augury.ir.query import CountWindow, TimeWindow
@@ -28,13 +29,19 @@ from augury.plan import Component, EagerNfaPlan
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.kernel_source import KernelSource, kernel_source
 
-POOL = ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")
-BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
+REGISTERS = {
+    "nodes": RunCell.NODES,
+    "edges": RunCell.EDGES,
+    "free": RunCell.FREE,
+    "found": RunCell.FOUND,
+    "runs": RunCell.LIVE,
+    "stamp": RunCell.STAMP,
+}
+"""How far the pools are filled: local variables while the events pass, cells of `nums` before and after."""
 
-REGISTERS = ("nodes", "edges", "free", "found", "runs", "stamp")
-"""The first cells of `nums`: how far the pools are filled."""
+PEAK_RUNS = RunCell.PEAK_RUNS
 
-ROOM = "min(free, NE.shape[0] - nodes, XN.shape[0] - edges, OUT.shape[0] - found)"
+ROOM = "min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found)"
 """How many more runs, nodes, edges and matches there is place for; an event counts on the most it may need."""
 
 COUNTERS = ("predicates", "runs", "peak_runs", "buffer_writes", "merged")
@@ -176,10 +183,10 @@ class _Emitter:
     def _advance(self) -> None:
         out = self.out
         out.add("@kernel")
-        with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join((*POOL, *BUFFER))}):"):
+        with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join(ARGUMENTS)}):"):
             # Counters live in registers while the events pass.
-            for k, name in enumerate(REGISTERS):
-                out.add(f"{name} = nums[{k}]")
+            for name, cell in REGISTERS.items():
+                out.add(f"{name} = nums[{cell}]")
             out.add(f"room = {ROOM}")
             with out.block("for event in range(i0, n):"):
                 out.add("i = natural(event)")
@@ -188,8 +195,8 @@ class _Emitter:
             out.add("return n")
 
     def _save(self) -> None:
-        for k, name in enumerate(REGISTERS):
-            self.out.add(f"nums[{k}] = {name}")
+        for name, cell in REGISTERS.items():
+            self.out.add(f"nums[{cell}] = {name}")
 
     def _event(self) -> None:
         out, strict = self.out, self.plan.query.strategy is Strategy.STRICT_CONTIGUITY
@@ -201,8 +208,8 @@ class _Emitter:
                 out.add("continue")
         # Each run may take the event, proceed with it, and be merged with one that ignores it. Of many keys most have
         # no run: how many there are is then not read, which would be one more place far away in memory.
-        out.add("r = P_head[g]")
-        out.add(f"need = {len(self.plan.branches)} if r < 0 else 3 * P_live[g] + {len(self.plan.branches)}")
+        out.add("r = first_run[g]")
+        out.add(f"need = {len(self.plan.branches)} if r < 0 else 3 * live_runs[g] + {len(self.plan.branches)}")
         out.add("room -= need")
         with out.block("if room < 0:"):
             out.add(f"room = {ROOM} - need")
@@ -223,8 +230,8 @@ class _Emitter:
                 out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", remark(c.variable))
         out.add("link = -1", "the run before r")
         with out.block("while r >= 0:"):
-            out.add("after = RX[r]")
-            out.add("later = k > RK[r]", "than the last event of the run")
+            out.add("after = run_next[r]")
+            out.add("later = k > run_rank[r]", "than the last event of the run")
             word = "if"
             expired = self._expired()
             if expired:
@@ -235,7 +242,7 @@ class _Emitter:
                 c = self.plan.branches[s.branch].components[s.component]
                 others = k + 1 < len(self.states) or word == "if"
                 with out.block(
-                    f"{word} RS[r] == {k}:" if others else "else:",
+                    f"{word} run_state[r] == {k}:" if others else "else:",
                     remark(f"{'looping over' if s.looping else 'waiting for'} {c.variable}"),
                 ):
                     (self._looping if s.looping else self._waiting)(s)
@@ -244,14 +251,14 @@ class _Emitter:
         for b in range(len(self.plan.branches)):
             self._begin(b)
         if self.counters:
-            out.add("nums[10] = max(nums[10], runs)", "peak of simultaneous runs")
+            out.add(f"nums[{PEAK_RUNS}] = max(nums[{PEAK_RUNS}], runs)", "peak of simultaneous runs")
 
     def _expired(self) -> str:
         match self.plan.query.window:
             case TimeWindow(ticks):
-                return f"t - RT[r] > {ticks}"
+                return f"t - run_start[r] > {ticks}"
             case CountWindow(events):
-                return f"place[i] - RT[r] >= {events}"
+                return f"place[i] - run_start[r] >= {events}"
             case None:
                 return ""
 
@@ -293,7 +300,7 @@ class _Emitter:
             out.add(f"{name} = fit_{self._code(b, j)}")
         tests = ["later"]
         if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY and self.plan.query.partition_by:
-            tests.append("part[i] == part[NE[RN[r]]]")
+            tests.append("part[i] == part[node_event[run_node[r]]]")
         if not begins and c.high is not None:
             tests.append(f"{self._length(c)} < {c.high}")
         out.add(f"{name} = {name} and {' and '.join(tests)}")
@@ -340,23 +347,23 @@ class _Emitter:
                 return
             self.pools.allocate()
             self.pools.cells("0")
-            out.add("RN[q] = -1")
-            out.add(f"RT[q] = {start}")
+            out.add("run_node[q] = -1")
+            out.add(f"run_start[q] = {start}")
             self._take_into(b, 0, begins=True, run=_Run.BEGUN)
 
     def _take(self, b: int, j: int, *, begins: bool, copy: bool) -> None:
         branch = self.plan.branches[b]
         last = j + 1 == len(branch.components)
         if last and not branch.components[j].iterated:
-            self._final(b, "RN[r]", "RT[r]")
+            self._final(b, "run_node[r]", "run_start[r]")
             if not copy:
                 self.pools.remove()
             return
         if copy:
             self.pools.allocate()
             self.pools.cells()
-            self.out.add("RN[q] = RN[r]")
-            self.out.add("RT[q] = RT[r]")
+            self.out.add("run_node[q] = run_node[r]")
+            self.out.add("run_start[q] = run_start[r]")
         else:
             self.out.add("q = r")
         self._take_into(b, j, begins=begins, run=_Run.SPLIT if copy else _Run.SAME)
@@ -369,10 +376,10 @@ class _Emitter:
             out.add(line)
         state = self._state(b, j, True) if c.iterated else self._state(b, j + 1, False)
         if run is not _Run.SAME or begins:
-            out.add(f"RS[q] = {state}")
-        out.add("RK[q] = k")
+            out.add(f"run_state[q] = {state}")
+        out.add("run_rank[q] = k")
         if not self.plan.merge:
-            self._node(b, j, "RN[q]", "RT[q]")
+            self._node(b, j, "run_node[q]", "run_start[q]")
             self._settle(b, j, run)
             return
         # All runs that get here have just taken event i, and remember the same of it.
@@ -388,20 +395,20 @@ class _Emitter:
         with out.block("else:"):
             with out.block(f"if lead_{state} < 0:"):
                 out.add(f"lead_{state} = q")
-            self._node(b, j, "RN[q]", "RT[q]")
+            self._node(b, j, "run_node[q]", "run_start[q]")
             self._settle(b, j, run)
 
     def _settle(self, b: int, j: int, run: _Run) -> None:
         """Run q holds its new node: report it if that completes a match, and keep it."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
-        out.add("RN[q] = node")
+        out.add("run_node[q] = node")
         if c.iterated and j + 1 == len(branch.components):
             low = f"{self._length(c).replace('[r,', '[q,')} >= {c.low}" if c.low > 1 else "True"
             out.add(f"done = {low}")
             self.conditions[b, j].whole(out, "done", "q")
             with out.block("if done:", "a match"):
-                out.add("OUT[natural(found)] = node")
+                out.add("final_node[natural(found)] = node")
                 out.add("found += 1")
         if run is _Run.SAME:
             self.pools.keep()
@@ -417,12 +424,12 @@ class _Emitter:
                 self.pools.edge(f"final_{b}", before, start)
             with out.block("else:", "a match"):
                 self._node(b, j, before, start)
-                out.add("OUT[natural(found)] = node")
+                out.add("final_node[natural(found)] = node")
                 out.add("found += 1")
                 out.add(f"final_{b} = node")
         else:
             self._node(b, j, before, start)
-            out.add("OUT[natural(found)] = node", "a match")
+            out.add("final_node[natural(found)] = node", "a match")
             out.add("found += 1")
 
     def _node(self, b: int, j: int, before: str, start: str) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from augury.codegen.common.absence import MATCH, emit_absences
+from augury.codegen.common.cells import Cell
 from augury.codegen.common.constants import constants_of, functions_of
 from augury.codegen.common.expressions import Code, Leaf, true
 from augury.codegen.common.inventory import columns_of, conjuncts_of, stream_names, with_inner
@@ -241,7 +242,7 @@ class _Emitter:
                 places = [self.names.index(v) for v in c.variables]
                 if min(places) == d and max(places) <= j and not (max(places) == j and self._of_last(c, j)):
                     if self.counters:
-                        out.add("nums[8] += 1", "predicate evaluations")
+                        out.add(f"nums[{Cell.PREDICATES}] += 1", "predicate evaluations")
                     with out.block(f"if not {self._text(c)}:", self._origin(c)):
                         out.add("continue")
             out.add(f"M[{d}] = e{d}")

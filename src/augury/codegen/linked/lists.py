@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from augury.codegen.common.cells import Cell
 from augury.codegen.common.constants import Constants
 from augury.codegen.common.expressions import Code, Leaf, true
 from augury.codegen.common.lines import Lines
@@ -223,7 +224,7 @@ class Walk:
         others = [v for v in c.each if v != self.names[p]]
         with out.block(f"if {condition}:"):
             if self.counters:
-                out.add("nums[8] += 1", "predicate evaluations")
+                out.add(f"nums[{Cell.PREDICATES}] += 1", "predicate evaluations")
             if not others:
                 out.add(f"fits = {self._text(p, c, '')}", origin)
                 return

@@ -1,7 +1,7 @@
 """EventSetsPlan -> source of SES automata: SESExec and ConsumeEvent of paper 002, section 4.3, as one pass.
 
-An instance is a run of the pool: RS is the set of variables it has bound as a bit mask, with the number of the branch
-above it. What a transition asks of the set is a comparison of masks, so that no state is ever written down.
+An instance is a run of the pool: `run_state` is the set of variables it has bound as a bit mask, with the number of the
+branch above it. What a transition asks of the set is a comparison of masks, so that no state is ever written down.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from augury.codegen.common.absence import emit_absences
-from augury.codegen.common.conditions import Conditions
+from augury.codegen.common.conditions import NODE_CHAIN, Conditions
 from augury.codegen.common.constants import constants_of, functions_of
 from augury.codegen.common.inventory import columns_of, conjuncts_of, stream_names, with_inner
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
 from augury.codegen.common.pools import Pools
 from augury.codegen.common.runs import Place, Slot, ValueVector, updates
-from augury.codegen.eager.nfa import BUFFER, POOL, REGISTERS, ROOM, EagerNfaSource
+from augury.codegen.eager.arrays import ARGUMENTS, RunCell
+from augury.codegen.eager.nfa import PEAK_RUNS, REGISTERS, ROOM, EagerNfaSource
 from augury.ir.predicate import Conjunct
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
@@ -137,7 +138,7 @@ class _Emitter:
         for line in heading(self.query.source):
             out.comment(line)
         out.comment()
-        out.comment(f"{self.query.strategy}; RS is the set of bound variables")
+        out.comment(f"{self.query.strategy}; run_state is the set of bound variables")
         for b, branch in enumerate(self.plan.branches):
             bits = ", ".join(f"{1 << j} {c.variable}" for j, c in enumerate(branch.components))
             out.comment(remark(f"branch {b}: {bits}; all {self._all(b)}"))
@@ -149,10 +150,10 @@ class _Emitter:
     def _advance(self) -> None:
         out = self.out
         out.add("@kernel")
-        with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join((*POOL, *BUFFER))}):"):
+        with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join(ARGUMENTS)}):"):
             # Counters live in registers while the events pass.
-            for k, name in enumerate(REGISTERS):
-                out.add(f"{name} = nums[{k}]")
+            for name, cell in REGISTERS.items():
+                out.add(f"{name} = nums[{cell}]")
             out.add(f"room = {ROOM}")
             with out.block("for i in range(i0, n):"):
                 self._event()
@@ -160,8 +161,8 @@ class _Emitter:
             out.add("return n")
 
     def _save(self) -> None:
-        for k, name in enumerate(REGISTERS):
-            self.out.add(f"nums[{k}] = {name}")
+        for name, cell in REGISTERS.items():
+            self.out.add(f"nums[{cell}] = {name}")
 
     def _event(self) -> None:
         out = self.out
@@ -179,7 +180,7 @@ class _Emitter:
         if self.plan.filter:
             with out.block(f"if not ({' or '.join(fits)}):", "it fits nothing"):
                 out.add("continue")
-        out.add(f"need = {width(self.plan)} * P_live[g] + {len(fits)}")
+        out.add(f"need = {width(self.plan)} * live_runs[g] + {len(fits)}")
         out.add("room -= need")
         with out.block("if room < 0:"):
             out.add(f"room = {ROOM} - need")
@@ -190,13 +191,13 @@ class _Emitter:
         out.add("t = time[i]")
         out.add("k = rank[i]")
         out.add("live = 0")
-        out.add("r = P_head[g]")
-        out.add("P_head[g] = -1")
+        out.add("r = first_run[g]")
+        out.add("first_run[g] = -1")
         with out.block("while r >= 0:"):
-            out.add("after = RX[r]")
-            out.add("m = RS[r]")
+            out.add("after = run_next[r]")
+            out.add("m = run_state[r]")
             if self.counters:
-                out.add("nums[12] += 1", "instances looked at")
+                out.add(f"nums[{RunCell.MERGED}] += 1", "instances looked at")
             word = "if"
             if expired := self._expired():
                 with out.block(f"if {expired}:", "WITHIN: it can take nothing more"):
@@ -210,16 +211,16 @@ class _Emitter:
             out.add("r = after")
         for b in range(len(self.plan.branches)):
             self._start(b)
-        out.add("P_live[g] = live")
+        out.add("live_runs[g] = live")
         if self.counters:
-            out.add("nums[10] = max(nums[10], runs)", "peak of simultaneous instances")
+            out.add(f"nums[{PEAK_RUNS}] = max(nums[{PEAK_RUNS}], runs)", "peak of simultaneous instances")
 
     def _expired(self) -> str:
         match self.query.window:
             case TimeWindow(ticks):
-                return f"t - RT[r] > {ticks}"
+                return f"t - run_start[r] > {ticks}"
             case CountWindow(events):
-                return f"place[i] - RT[r] >= {events}"
+                return f"place[i] - run_start[r] >= {events}"
             case None:
                 return ""
 
@@ -238,9 +239,12 @@ class _Emitter:
         out, branch = self.out, self.plan.branches[b]
         out.add("moved = 0")
         if self.query.partition_by and self.strict:
-            out.add("mine = part[i] == part[NE[RN[r]]]")
+            out.add("mine = part[i] == part[node_event[run_node[r]]]")
         first = self._code(b, 0)
-        out.add(f"late = 0 if k > RK[r] else tied(RN[r], {first}, k, rank, NE, NP, NC)", "concurrent with the event")
+        out.add(
+            f"late = 0 if k > run_rank[r] else tied(run_node[r], {first}, k, rank, {NODE_CHAIN})",
+            "concurrent with the event",
+        )
         word = "if"
         for j, c in enumerate(branch.components):
             test = f"fit_{self._code(b, j)}" + (" and mine" if self.query.partition_by and self.strict else "")
@@ -287,8 +291,8 @@ class _Emitter:
             if copy:
                 self.pools.allocate()
                 self.pools.cells()
-                out.add("RN[q] = RN[r]")
-                out.add("RT[q] = RT[r]")
+                out.add("run_node[q] = run_node[r]")
+                out.add("run_start[q] = run_start[r]")
             else:
                 out.add("q = r")
             self._take(x, "m", in_place=not copy)
@@ -336,14 +340,14 @@ class _Emitter:
             out.add(line)
         tag = f"{(x.b << MOST_VARIABLES) + (1 << x.j)}" if mask == "0" else f"{mask} | {1 << x.j}"
         out.add(f"s = {tag}")
-        out.add("RS[q] = s")
-        out.add("RK[q] = k")
-        self.pools.write_node("i", "RN[q]", str(self._code(x.b, x.j)), "RT[q]")
-        out.add("RN[q] = node")
+        out.add("run_state[q] = s")
+        out.add("run_rank[q] = k")
+        self.pools.write_node("i", "run_node[q]", str(self._code(x.b, x.j)), "run_start[q]")
+        out.add("run_node[q] = node")
         closing = self._closing(x)
         if not closing:
             if branch.sequential and branch.after(c.variable) == ():
-                out.add("OUT[found] = node", "a match")
+                out.add("final_node[found] = node", "a match")
                 out.add("found += 1")
                 self.pools.free("q")
             else:
@@ -376,8 +380,8 @@ class _Emitter:
 
     def _keep(self, run: str) -> None:
         """Instances that go on are linked anew."""
-        self.out.add(f"RX[{run}] = P_head[g]")
-        self.out.add(f"P_head[g] = {run}")
+        self.out.add(f"run_next[{run}] = first_run[g]")
+        self.out.add(f"first_run[g] = {run}")
         self.out.add("live += 1")
 
     def _start(self, b: int) -> None:
@@ -393,8 +397,8 @@ class _Emitter:
             with out.block("if ok:"):
                 self.pools.allocate()
                 self.pools.cells("0")
-                out.add("RN[q] = -1")
-                out.add(f"RT[q] = {start}")
+                out.add("run_node[q] = -1")
+                out.add(f"run_start[q] = {start}")
                 self._take(x, "0", in_place=False)
 
     def _accept(self, run: str) -> None:
@@ -410,7 +414,7 @@ class _Emitter:
                 for c in waiting:
                     self._test(b, "done", c, replace(self.at, run=run), sorted(c.each), run)
                 with out.block("if done:", "a match"):
-                    out.add(f"OUT[found] = RN[{run}]")
+                    out.add(f"final_node[found] = run_node[{run}]")
                     out.add("found += 1")
 
     def _flush(self) -> None:
@@ -419,18 +423,16 @@ class _Emitter:
         out.add()
         out.add()
         out.add("@kernel")
-        with out.block(
-            f"def flush(now, every, listing, COUNT, nums, {self.arguments}, {', '.join((*POOL, *BUFFER))}):"
-        ):
-            for k, name in enumerate(REGISTERS):
-                out.add(f"{name} = nums[{k}]")
-            with out.block("for g in range(P_head.shape[0]):"):
+        with out.block(f"def flush(now, every, listing, COUNT, nums, {self.arguments}, {', '.join(ARGUMENTS)}):"):
+            for name, cell in REGISTERS.items():
+                out.add(f"{name} = nums[{cell}]")
+            with out.block("for g in range(first_run.shape[0]):"):
                 out.add("live = 0")
-                out.add("r = P_head[g]")
-                out.add("P_head[g] = -1")
+                out.add("r = first_run[g]")
+                out.add("first_run[g] = -1")
                 with out.block("while r >= 0:"):
-                    out.add("after = RX[r]")
-                    out.add("m = RS[r]")
+                    out.add("after = run_next[r]")
+                    out.add("m = run_state[r]")
                     over = self._over()
                     out.add(f"over = every != 0{f' or {over}' if over else ''}")
                     with out.block("if over or listing != 0:"):
@@ -440,14 +442,14 @@ class _Emitter:
                     with out.block("else:"):
                         self._keep("r")
                     out.add("r = after")
-                out.add("P_live[g] = live")
+                out.add("live_runs[g] = live")
             self._save()
 
     def _over(self) -> str:
         match self.query.window:
             case TimeWindow(ticks):
-                return f"now - RT[r] > {ticks}"
+                return f"now - run_start[r] > {ticks}"
             case CountWindow(events):
-                return f"COUNT[{'part[NE[RN[r]]]' if self.strict else 'g'}] - RT[r] >= {events}"
+                return f"COUNT[{'part[node_event[run_node[r]]]' if self.strict else 'g'}] - run_start[r] >= {events}"
             case None:
                 return ""

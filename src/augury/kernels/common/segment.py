@@ -1,9 +1,10 @@
 """Matches as ways back through a shared buffer: the one factorised form, whichever plan found them.
 
-A node is an event bound to a component (NC), or with NC = -1 one that only joins histories; NP and the edges NM, XN,
-XX lead to the nodes before it, NP = -1 begins a match. A match is a way back from one of the `finals` to a beginning
-inside the window. The match buffer of runs is such a graph as it stands; linked chains and the input buffers of unary
-sequences become one with a node for each event and one for "this event or an earlier one".
+A node is an event bound to a component (`node_component`), or with component -1 one that only joins histories;
+`node_before` and the edges (`node_edge`, `edge_node`, `edge_next`) lead to the nodes before it, -1 begins a match. A
+match is a way back from one of the `finals` to a beginning inside the window. The match buffer of runs is such a graph
+as it stands; linked chains and the input buffers of unary sequences become one with a node for each event and one for
+"this event or an earlier one".
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.codegen.eager import arrays
 from augury.jit.tier import Tier
 from augury.kernels.common.reporting import Expanded
 from augury.kernels.common.totals import Totals, Weighed
@@ -27,8 +29,8 @@ from augury.runtime.batch import Integers
 CHUNK = 1 << 18
 """How many events of matches are written out at a time."""
 
-NODES = ("NE", "NP", "NC", "NT", "NM")
-EDGES = ("XN", "XX")
+NODES = tuple(spec.name for spec in arrays.saved(arrays.NODES))
+EDGES = tuple(spec.name for spec in arrays.saved(arrays.EDGES))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +79,8 @@ class Segment:
         for number in numbers:
             node, events = int(self.finals[f]), []
             while True:
-                if self.buffer["NC"][node] >= 0:
-                    events.append((int(self.buffer["NE"][node]), int(self.buffer["NC"][node])))
+                if self.buffer["node_component"][node] >= 0:
+                    events.append((int(self.buffer["node_event"][node]), int(self.buffer["node_component"][node])))
                 for before in self._before(node):
                     here = ways.get(before, 0) if before >= 0 else int(self._begins(node, f))
                     if number < here:
@@ -92,15 +94,15 @@ class Segment:
             yield events[::-1]
 
     def _before(self, node: int) -> Iterator[int]:
-        yield int(self.buffer["NP"][node])
-        edge = int(self.buffer["NM"][node])
+        yield int(self.buffer["node_before"][node])
+        edge = int(self.buffer["node_edge"][node])
         while edge >= 0:
-            yield int(self.buffer["XN"][edge])
-            edge = int(self.buffer["XX"][edge])
+            yield int(self.buffer["edge_node"][edge])
+            edge = int(self.buffer["edge_next"][edge])
 
     def _begins(self, node: int, f: int) -> bool:
         """Whether a match that ends at final node f may begin here."""
-        first, last = (self.start[self.buffer["NE"][n]] for n in (node, self.finals[f]))
+        first, last = (self.start[self.buffer["node_event"][n]] for n in (node, self.finals[f]))
         return self.span < 0 or bool(last - first <= self.span)
 
     def _ways(self, f: int) -> dict[int, int]:
@@ -151,11 +153,11 @@ def count_ways(
     support: Tier, finals: Integers, buffer: Mapping[str, npt.NDArray[Any]], start: Integers, span: int
 ) -> Integers:
     """How many matches end at each of the nodes `finals`, `MANY` for more than 64 bits can count."""
-    support.claim("counting", 8 * (8 * len(buffer["NE"]) + len(finals)))
-    scratch = (np.empty(len(buffer["NE"]) + 1, dtype=np.int64) for _ in range(7))
-    stamp = np.full(len(buffer["NE"]) + 1, -1, dtype=np.int64)
+    support.claim("counting", 8 * (8 * len(buffer["node_event"]) + len(finals)))
+    scratch = (np.empty(len(buffer["node_event"]) + 1, dtype=np.int64) for _ in range(7))
+    stamp = np.full(len(buffer["node_event"]) + 1, -1, dtype=np.int64)
     each = np.zeros(len(finals), dtype=np.int64)
-    arrays = (buffer[k] for k in ("NE", "NP", "NT", "NM", "XN", "XX"))
+    arrays = (buffer[k] for k in ("node_event", "node_before", "node_start", "node_edge", "edge_node", "edge_next"))
     support("count", support.cells, len(finals), finals, *arrays, start, span, *scratch, stamp, each)
     return each
 
@@ -171,13 +173,16 @@ def weigh_ways(
     weights: tuple[npt.NDArray[Any], ...],
 ) -> tuple[Weighed, int]:
     """What the matches that end at each of the nodes `finals` come to, and how many nodes were looked at."""
-    n = len(buffer["NE"]) + 1
+    n = len(buffer["node_event"]) + 1
     support.claim("sums over matches", 8 * n * (8 + 4 * len(totals.sums) + 2 * len(totals.keys)))
     scratch = (np.empty(n, dtype=np.int64) for _ in range(3))
     stamp = np.full(n, -1, dtype=np.int64)
     found = Weighed.none(len(finals), totals)
     ways = [(np.zeros((n, 2)), rows.sums, rows.least) for rows in (Weighed.none(n, totals) for _ in range(2))]
-    arrays = (buffer[k] for k in ("NE", "NP", "NC", "NT", "NM", "XN", "XX"))
+    arrays = (
+        buffer[k]
+        for k in ("node_event", "node_before", "node_component", "node_start", "node_edge", "edge_node", "edge_next")
+    )
     looked = support(
         "weigh_ways",
         support.cells,

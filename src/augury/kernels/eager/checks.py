@@ -11,6 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from augury.codegen.eager import arrays
+from augury.codegen.eager.arrays import GONE
 from augury.ir.query import TimeWindow, Window
 from augury.kernels.common.keys import KeyNumbers
 from augury.plan import EagerNfaPlan, EventSetsPlan
@@ -21,27 +23,9 @@ from augury.runtime.events import EventStore
 
 Arrays = Mapping[str, Integers]
 
-GONE = -3
-"""The node before is one that was thrown away since its window had passed."""
-
-RUNS = (
-    ArraySpec("partition", low=0, refers_to="partitions"),
-    ArraySpec("RS", low=0),
-    ArraySpec("RN", low=0, refers_to="nodes"),
-    ArraySpec("RT"),
-    ArraySpec("RK", low=0),
-)
-NODES = (
-    ArraySpec("NE", low=0, refers_to="events"),
-    ArraySpec("NP", low=GONE, refers_to="nodes", earlier=True),
-    ArraySpec("NC", low=-1, refers_to="components"),
-    ArraySpec("NT"),
-    ArraySpec("NM", low=-1, refers_to="edges"),
-)
-EDGES = (
-    ArraySpec("XN", low=-1, refers_to="nodes"),
-    ArraySpec("XX", low=-1, refers_to="edges", earlier=True),
-)
+RUN_SPECS = (ArraySpec("partition", low=0, refers_to=arrays.PARTITIONS), *arrays.saved(arrays.RUNS))
+NODE_SPECS = arrays.saved(arrays.NODES)
+EDGE_SPECS = arrays.saved(arrays.EDGES)
 """The buffer: a node leads to earlier nodes, an edge to the next of a list, which is an earlier one."""
 
 
@@ -52,38 +36,44 @@ def check_history(
     start = events.view("time" if window is None or isinstance(window, TimeWindow) else "place")
     partition, rank = events.view("partition"), events.view("rank")
     owner = _owners(nodes, edges)
-    require(edges["XN"] < owner, "a history leads to a later event")
-    require((nodes["NP"] >= 0) | (nodes["NP"] == -1) | (nodes["NP"] == GONE), "a history leads nowhere")
-    require(partition[nodes["NE"]] >= 0, "a run holds an event without a partition")
+    require(edges["edge_node"] < owner, "a history leads to a later event")
+    require(
+        (nodes["node_before"] >= 0) | (nodes["node_before"] == -1) | (nodes["node_before"] == GONE),
+        "a history leads nowhere",
+    )
+    require(partition[nodes["node_event"]] >= 0, "a run holds an event without a partition")
     for node, before in _links(nodes, edges, owner):
-        own, earlier = nodes["NE"][node], nodes["NE"][before]
+        own, earlier = nodes["node_event"][node], nodes["node_event"][before]
         require(partition[own] == partition[earlier], "a run holds events of two partitions")
         # A node without a component only joins histories, and has the later one of their last events.
-        joins = nodes["NC"][node] < 0
+        joins = nodes["node_component"][node] < 0
         require((own > earlier) | (joins & (own == earlier)), "the events of a run are out of order")
     _check_starts(nodes, edges, owner, start, partition, keys, window)
-    require(runs["RT"] == nodes["NT"][runs["RN"]], "a run starts at another time than its history")
-    require(runs["RK"] == rank[nodes["NE"][runs["RN"]]], "the last event of a run is not that of its history")
+    require(runs["run_start"] == nodes["node_start"][runs["run_node"]], "a run starts at another time than its history")
+    require(
+        runs["run_rank"] == rank[nodes["node_event"][runs["run_node"]]],
+        "the last event of a run is not that of its history",
+    )
     return owner
 
 
 def _links(nodes: Arrays, edges: Arrays, owner: Integers) -> list[tuple[Integers, Integers]]:
     """Nodes with a node before each: by their own link, and by their edges."""
-    linked, joined = np.flatnonzero(nodes["NP"] >= 0), np.flatnonzero(edges["XN"] >= 0)
-    return [(linked, nodes["NP"][linked]), (owner[joined], edges["XN"][joined])]
+    linked, joined = np.flatnonzero(nodes["node_before"] >= 0), np.flatnonzero(edges["edge_node"] >= 0)
+    return [(linked, nodes["node_before"][linked]), (owner[joined], edges["edge_node"][joined])]
 
 
 def _owners(nodes: Arrays, edges: Arrays) -> Integers:
     """The node that each edge belongs to, which is one and no other."""
-    count = len(edges["XN"])
-    heads, following = np.flatnonzero(nodes["NM"] >= 0), np.flatnonzero(edges["XX"] >= 0)
-    referred = np.concatenate([nodes["NM"][heads], edges["XX"][following]])
+    count = len(edges["edge_node"])
+    heads, following = np.flatnonzero(nodes["node_edge"] >= 0), np.flatnonzero(edges["edge_next"] >= 0)
+    referred = np.concatenate([nodes["node_edge"][heads], edges["edge_next"][following]])
     require(np.bincount(referred, minlength=count) == 1, "an edge belongs to no node, or to two")
     owner = np.full(count, -1, dtype=np.int64)
-    owner[nodes["NM"][heads]] = heads
+    owner[nodes["node_edge"][heads]] = heads
     # Each edge asks the one before it in the list, then the one twice, four times as far, until a head answers.
     up = np.arange(count)
-    up[edges["XX"][following]] = following
+    up[edges["edge_next"][following]] = following
     while (owner < 0).any():
         known = owner[up]
         owner = np.where(owner < 0, known, owner)
@@ -104,24 +94,26 @@ def _check_starts(
 
     Were it later, generated code would look for ways that are not there, through all combinations there are.
     """
-    if not len(nodes["NE"]):
+    if not len(nodes["node_event"]):
         return
     nothing = np.iinfo(np.int64).min
-    latest = np.full(len(nodes["NE"]), nothing)
-    begins = nodes["NP"] == -1
-    latest[begins] = start[nodes["NE"][begins]]
-    linked = nodes["NP"] >= 0
-    latest[linked] = nodes["NT"][nodes["NP"][linked]]
-    first = np.where(edges["XN"] >= 0, nodes["NT"][edges["XN"]], start[nodes["NE"][owner]])
+    latest = np.full(len(nodes["node_event"]), nothing)
+    begins = nodes["node_before"] == -1
+    latest[begins] = start[nodes["node_event"][begins]]
+    linked = nodes["node_before"] >= 0
+    latest[linked] = nodes["node_start"][nodes["node_before"][linked]]
+    first = np.where(
+        edges["edge_node"] >= 0, nodes["node_start"][edges["edge_node"]], start[nodes["node_event"][owner]]
+    )
     np.maximum.at(latest, owner, first)
-    agrees = nodes["NT"] == latest
+    agrees = nodes["node_start"] == latest
     if window is not None:
         # What was thrown away had expired, and everything still to come is no earlier than the last event.
         if isinstance(window, TimeWindow):
-            past = nodes["NT"] < _minus(int(start[-1]), window.ticks)
+            past = nodes["node_start"] < _minus(int(start[-1]), window.ticks)
         else:
-            past = nodes["NT"] < keys.counts[partition[nodes["NE"]]] - (window.events - 1)
-        agrees |= (nodes["NP"] == GONE) & past & (nodes["NT"] >= latest)
+            past = nodes["node_start"] < keys.counts[partition[nodes["node_event"]]] - (window.events - 1)
+        agrees |= (nodes["node_before"] == GONE) & past & (nodes["node_start"] >= latest)
     require(agrees, "a history starts later than any event in it")
 
 
@@ -135,12 +127,18 @@ def check_states(plan: EagerNfaPlan, runs: Arrays, nodes: Arrays, edges: Arrays,
     first = np.array([j == 0 for _, j, _ in components])
     iterated = np.array([c.iterated for _, _, c in components])
     code = _last_component(nodes, edges)
-    require((nodes["NP"] != -1) | ((nodes["NC"] >= 0) & first[nodes["NC"]]), "a run begins in the middle of a pattern")
-    begun = owner[edges["XN"] == -1]
-    require((nodes["NC"][begun] >= 0) & first[nodes["NC"][begun]], "a run begins in the middle of a pattern")
+    require(
+        (nodes["node_before"] != -1) | ((nodes["node_component"] >= 0) & first[nodes["node_component"]]),
+        "a run begins in the middle of a pattern",
+    )
+    begun = owner[edges["edge_node"] == -1]
+    require(
+        (nodes["node_component"][begun] >= 0) & first[nodes["node_component"][begun]],
+        "a run begins in the middle of a pattern",
+    )
     for node, before in _links(nodes, edges, owner):
         own, earlier = code[node], code[before]
-        joins = nodes["NC"][node] < 0
+        joins = nodes["node_component"][node] < 0
         goes_on = ~first[own] & (own == earlier + 1)
         again = (joins | iterated[own]) & (own == earlier)
         # Of a history that was thrown away it is not known what it led to; nothing leads back through it.
@@ -152,44 +150,45 @@ def check_states(plan: EagerNfaPlan, runs: Arrays, nodes: Arrays, edges: Arrays,
         for looping in (False, True)
         if (c.iterated if looping else j > 0 and not plan.branches[b].components[j - 1].iterated)
     ]
-    require(runs["RS"] < len(expected), "a run is in a state that there is not")
-    reached = code[runs["RN"]]
-    wanted = np.array(expected, dtype=np.int64)[runs["RS"]]
+    require(runs["run_state"] < len(expected), "a run is in a state that there is not")
+    reached = code[runs["run_node"]]
+    wanted = np.array(expected, dtype=np.int64)[runs["run_state"]]
     require((reached == wanted) | (reached < 0), "a run is in another state than its history")
 
 
 def _last_component(nodes: Arrays, edges: Arrays) -> Integers:
     """The component that each node, or the history it joins, has bound last; -1 where that was thrown away."""
-    count = len(nodes["NE"])
+    count = len(nodes["node_event"])
     # A node without a component asks the one before it, or that of its first edge; what has one, itself.
-    link = np.where(nodes["NP"] >= 0, nodes["NP"], -1)
-    other = (link < 0) & (nodes["NM"] >= 0)
-    link[other] = edges["XN"][nodes["NM"][other]]
-    up = np.where((nodes["NC"] >= 0) | (link < 0), np.arange(count), link)
+    link = np.where(nodes["node_before"] >= 0, nodes["node_before"], -1)
+    other = (link < 0) & (nodes["node_edge"] >= 0)
+    link[other] = edges["edge_node"][nodes["node_edge"][other]]
+    up = np.where((nodes["node_component"] >= 0) | (link < 0), np.arange(count), link)
     while True:
         further = up[up]
         if (further == up).all():
-            return np.asarray(nodes["NC"][up]) if count else np.empty(0, dtype=np.int64)
+            return np.asarray(nodes["node_component"][up]) if count else np.empty(0, dtype=np.int64)
         up = further
 
 
 def check_sets(plan: EventSetsPlan, runs: Arrays, nodes: Arrays, edges: Arrays) -> None:
     """Refuse instances whose set of bound variables is not that of their history."""
-    require(not len(edges["XN"]), "instances are never joined")
-    require(nodes["NC"] >= 0, "instances are never joined")
-    require(nodes["NP"] >= -1, "an instance has lost its history")
+    require(not len(edges["edge_node"]), "instances are never joined")
+    require(nodes["node_component"] >= 0, "instances are never joined")
+    require(nodes["node_before"] >= -1, "an instance has lost its history")
     branch_of = np.array([b for b, branch in enumerate(plan.branches) for _ in branch.components], dtype=np.int64)
     bits = np.array([1 << j for branch in plan.branches for j in range(len(branch.components))], dtype=np.int64)
-    branch = branch_of[nodes["NC"]]
-    linked = np.flatnonzero(nodes["NP"] >= 0)
-    require(branch[linked] == branch[nodes["NP"][linked]], "an instance is one of two branches")
-    bound, up = bits[nodes["NC"]], nodes["NP"].copy()
+    branch = branch_of[nodes["node_component"]]
+    linked = np.flatnonzero(nodes["node_before"] >= 0)
+    require(branch[linked] == branch[nodes["node_before"][linked]], "an instance is one of two branches")
+    bound, up = bits[nodes["node_component"]], nodes["node_before"].copy()
     while (up >= 0).any():
         bound |= np.where(up >= 0, bound[up], 0)
         up = np.where(up >= 0, up[up], -1)
-    at = runs["RN"]
+    at = runs["run_node"]
     require(
-        runs["RS"] == (branch[at] << MOST_VARIABLES) + bound[at], "an instance binds other variables than its history"
+        runs["run_state"] == (branch[at] << MOST_VARIABLES) + bound[at],
+        "an instance binds other variables than its history",
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.budget import too_many_partial_matches
+from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, RunCell
 from augury.codegen.eager.nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
 from augury.ir.query import TimeWindow, span_of
 from augury.ir.terms import OutputMode, Strategy
@@ -18,13 +19,7 @@ from augury.kernels.common.reporting import SLICE, Expanded
 from augury.kernels.common.restoring import restore_pending
 from augury.kernels.eager.checks import Arrays, check_cells, check_history, check_states
 from augury.kernels.eager.reporting import EagerReporting
-from augury.kernels.eager.state import (
-    EDGES,
-    FREE,
-    NODES,
-    OUT,
-    EagerState,
-)
+from augury.kernels.eager.state import EagerState
 from augury.kernels.stream import Renumbering, StreamKernel
 from augury.options import Options
 from augury.plan import EagerNfaPlan, EventSetsPlan
@@ -38,7 +33,7 @@ from augury.runtime.state import RunState
 class AutomatonKernel(StreamKernel[EagerState]):
     """Runs or instances in a pool that take the events of a batch one by one; `EagerKernel` is the plainest."""
 
-    version = 3
+    version = 4
     state_type = EagerState
     plan: EagerNfaPlan | EventSetsPlan
     reporting: EagerReporting
@@ -85,7 +80,7 @@ class AutomatonKernel(StreamKernel[EagerState]):
     def _check(self, live: EagerState, runs: Arrays, nodes: Arrays, edges: Arrays) -> None:
         """Refuse saved runs that generated code could not follow."""
         owner = check_history(runs, nodes, edges, live.events, live.keys, self.query.window)
-        partition = live.events.view("partition")[nodes["NE"][runs["RN"]]]
+        partition = live.events.view("partition")[nodes["node_event"][runs["run_node"]]]
         require(
             runs["partition"] == (partition if self.by_partition else 0),
             "a run is in another partition than its events",
@@ -115,10 +110,9 @@ class AutomatonKernel(StreamKernel[EagerState]):
                 end,
                 live.nums,
                 *stream,
-                *(pool[k] for k in ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")),
-                *(pool[k] for k in ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")),
+                *(pool[spec.name] for spec in live.specs),
             )
-            if live.nums[OUT]:
+            if live.nums[RunCell.FOUND]:
                 if self.reporting.shares:
                     live.cut_segment(self.reporting.starts(live), span_of(self.plan.query.window))
                 elif self.reporting.tallies:
@@ -134,9 +128,9 @@ class AutomatonKernel(StreamKernel[EagerState]):
         """Free what has expired, and enlarge what is still too small for the event at `at`."""
         partition = int(live.events.view("partition")[at]) if self.by_partition else 0
         self._collect(live, int(live.events.view("time")[at]))
-        need = 3 * int(live.pool["P_live"][partition]) + len(self.plan.branches)
-        if live.nums[FREE] < 2 * need:
-            if len(live.pool["RS"]) > self.options.max_partial_matches:
+        need = 3 * int(live.pool["live_runs"][partition]) + len(self.plan.branches)
+        if live.nums[RunCell.FREE] < 2 * need:
+            if len(live.pool["run_state"]) > self.options.max_partial_matches:
                 raise too_many_partial_matches(
                     self.options.max_partial_matches,
                     "partial matches at a time",
@@ -144,12 +138,12 @@ class AutomatonKernel(StreamKernel[EagerState]):
                 )
             live.grow_runs(2 * need)
         # Every collection goes through all nodes: where few of them stay, it is seldom called and finds much.
-        if live.nums[NODES] + 2 * need > len(live.pool["NE"]) // 4:
-            live.grow_buffer(4 * need, ("NE", "NP", "NC", "NT", "NM"))
-        if live.nums[EDGES] + 2 * need > len(live.pool["XN"]) // 2:
-            live.grow_buffer(4 * need, ("XN", "XX"))
-        if need > len(live.pool["OUT"]) // 2:
-            live.grow_buffer(2 * need, ("OUT",))
+        if live.nums[RunCell.NODES] + 2 * need > len(live.pool["node_event"]) // 4:
+            live.grow(NODES, 4 * need)
+        if live.nums[RunCell.EDGES] + 2 * need > len(live.pool["edge_node"]) // 2:
+            live.grow(EDGES, 4 * need)
+        if need > len(live.pool["final_node"]) // 2:
+            live.grow(MATCHES, 2 * need)
 
     def _collect(self, live: EagerState, now: int | None = None) -> int:
         """Throw away runs and nodes that nothing can come of; the first event that is left in a run."""
@@ -162,19 +156,33 @@ class AutomatonKernel(StreamKernel[EagerState]):
             if now is None:
                 now = int(live.events.view("time")[-1])
             limit = now - window.ticks if isinstance(window, TimeWindow) else limit
-            lists = (live.counts, *(pool[k] for k in ("RT", "RX", "FREE", "P_head", "P_live")))
+            lists = (live.counts, *(pool[k] for k in ("run_start", "run_next", "free_runs", "first_run", "live_runs")))
             self.support("sweep", live.nums, now, span_of(window), self.counts_events, *lists)
         # Places are counted by partition, so that no one place is too early for all nodes. Without merging a node is no
         # older than the runs that lead back to it.
         by_partition = self.counts_events and isinstance(self.plan, EagerNfaPlan) and self.plan.merge
-        limits = np.empty(len(pool["P_head"]) if by_partition else 1, dtype=np.int64)
-        self.memory.claim("partial matches", 8 * (len(pool["NE"]) + 2 * len(pool["XN"])))
-        scratch = np.empty(len(pool["NE"]), dtype=np.int64)
-        edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
+        limits = np.empty(len(pool["first_run"]) if by_partition else 1, dtype=np.int64)
+        self.memory.claim("partial matches", 8 * (len(pool["node_event"]) + 2 * len(pool["edge_node"])))
+        scratch = np.empty(len(pool["node_event"]), dtype=np.int64)
+        edges = np.empty((2, len(pool["edge_node"])), dtype=np.int64)
         least = self.support(
             "collect",
             live.nums,
-            *(pool[k] for k in ("RN", "RX", "P_head", "NE", "NP", "NC", "NT", "NM", "XN", "XX")),
+            *(
+                pool[k]
+                for k in (
+                    "run_node",
+                    "run_next",
+                    "first_run",
+                    "node_event",
+                    "node_before",
+                    "node_component",
+                    "node_start",
+                    "node_edge",
+                    "edge_node",
+                    "edge_next",
+                )
+            ),
             scratch,
             edges,
             limit,
@@ -202,13 +210,13 @@ class AutomatonKernel(StreamKernel[EagerState]):
         else:
             first = self._collect(live)
             # A look goes through all partitions and what is left, so that it is put off until as many events have come.
-            live.next_look = 2 * live.events.length - first + max(4096, len(live.pool["P_head"]))
+            live.next_look = 2 * live.events.length - first + max(4096, len(live.pool["first_run"]))
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
     def expire(self, live: EagerState) -> int:
         self._collect(live)
-        nodes = int(live.nums[NODES])
-        return min(live.horizon, int(live.pool["NE"][:nodes].min())) if nodes else live.horizon
+        nodes = int(live.nums[RunCell.NODES])
+        return min(live.horizon, int(live.pool["node_event"][:nodes].min())) if nodes else live.horizon
 
     def strings_held(self, live: EagerState) -> list[Integers]:
         return live.strings_held()
@@ -230,7 +238,7 @@ class EagerKernel(AutomatonKernel):
         super().__init__(plan, options, source or emit_eager_nfa(plan, counters=options.counters), EagerReporting)
 
     def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
-        require(self.plan.merge or not len(edges["XN"]), "runs that are not to be merged were merged")
+        require(self.plan.merge or not len(edges["edge_node"]), "runs that are not to be merged were merged")
         check_states(self.plan, runs, nodes, edges, owner)
 
     def new_state(self) -> EagerState:

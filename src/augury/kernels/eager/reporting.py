@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from augury.budget import too_many_matches
+from augury.codegen.eager.arrays import RunCell
 from augury.codegen.eager.nfa import EagerNfaSource
 from augury.ir.query import CountWindow, span_of
 from augury.ir.terms import OutputMode
@@ -14,7 +15,7 @@ from augury.kernels.common.segment import EDGES, count_ways, weigh_ways, write_o
 from augury.kernels.common.segment import NODES as NODE_ARRAYS
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.common.totals import Weighed
-from augury.kernels.eager.state import NODES, OUT, EagerState
+from augury.kernels.eager.state import EagerState
 from augury.options import Options
 from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import Integers
@@ -44,7 +45,7 @@ class EagerReporting(SharedReporting):
 
     def expand(self, live: EagerState, before: int) -> Expanded:
         """Write out the matches of the nodes reported so far."""
-        finals = live.pool["OUT"][: int(live.nums[OUT])]
+        finals = live.pool["final_node"][: int(live.nums[RunCell.FOUND])]
         parts, count = [], before
         for some in write_out(self.support, finals, live.pool, self.starts(live), span_of(self.query.window)):
             parts.append(some)
@@ -56,7 +57,7 @@ class EagerReporting(SharedReporting):
                     self.options.max_matches,
                     "ask for OUTPUT NONOVERLAP, shorten WITHIN, add predicates, or let them stay compressed",
                 )
-        live.nums[OUT] = 0
+        live.nums[RunCell.FOUND] = 0
         return Expanded.of(parts)
 
     # -- matches that are not written out -----------------------------------------------------------------------------
@@ -77,7 +78,7 @@ class EagerReporting(SharedReporting):
 
     def tally(self, live: EagerState) -> None:
         """Count the matches of the nodes reported so far."""
-        finals, nodes = live.pool["OUT"][: int(live.nums[OUT])], int(live.nums[NODES])
+        finals, nodes = live.pool["final_node"][: int(live.nums[RunCell.FOUND])], int(live.nums[RunCell.NODES])
         buffer = {name: live.pool[name][:nodes] for name in NODE_ARRAYS} | {k: live.pool[k] for k in EDGES}
         ways = buffer, self.starts(live), span_of(self.query.window)
         counts = count_ways(self.support, finals, *ways)
@@ -86,8 +87,8 @@ class EagerReporting(SharedReporting):
             weights = self.totals.weights(live.events, live.encoding.dictionary)
             weighed, looked = weigh_ways(self.support, finals, *ways, self.totals, self.counts_for, weights)
             live.looked += looked
-        live.tallies.append((live.pool["NE"][finals], counts, weighed))
-        live.nums[OUT] = 0
+        live.tallies.append((live.pool["node_event"][finals], counts, weighed))
+        live.nums[RunCell.FOUND] = 0
 
     def tallied(self, live: EagerState) -> MatchSet:
         """What was counted since the last time."""

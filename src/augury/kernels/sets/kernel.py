@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.budget import too_many_partial_matches
+from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, RunCell
 from augury.codegen.eager.nfa import EagerNfaSource
 from augury.codegen.sets.event_sets import emit_event_sets, width
 from augury.ir.query import TimeWindow
@@ -16,14 +17,11 @@ from augury.kernels.common.reporting import SLICE, Expanded, Remembered
 from augury.kernels.eager.checks import Arrays, check_sets
 from augury.kernels.eager.kernel import AutomatonKernel
 from augury.kernels.eager.reporting import EagerReporting
-from augury.kernels.eager.state import FREE, LIVE, NODES, OUT, EagerState
+from augury.kernels.eager.state import EagerState
 from augury.options import Options
 from augury.plan import EventSetsPlan
 from augury.runtime.batch import Integers
 from augury.runtime.state import FOREVER, LONG_AGO
-
-POOL = ("RS", "RN", "RT", "RK", "RX", "RI", "RF", "FREE", "P_head", "P_live")
-BUFFER = ("NE", "NP", "NC", "NT", "NM", "XN", "XX", "OUT", "HT", "HG", "WALK")
 
 
 class EventSetReporting(EagerReporting):
@@ -93,19 +91,19 @@ class EventSetKernel(AutomatonKernel):
         return Expanded.of(found)
 
     def _arrays(self, live: EagerState) -> list[npt.NDArray[Any]]:
-        return [live.pool[k] for k in (*POOL, *BUFFER)]
+        return [live.pool[spec.name] for spec in live.specs]
 
     def _drain(self, live: EagerState, found: list[Expanded]) -> None:
-        if live.nums[OUT]:
+        if live.nums[RunCell.FOUND]:
             found.append(self.reporting.expand(live, sum(map(len, found))))
 
     def _flush(
         self, live: EagerState, now: int, found: list[Expanded], *, every: bool = False, listing: bool = False
     ) -> None:
-        if not live.nums[LIVE]:
+        if not live.nums[RunCell.LIVE]:
             return
-        if live.nums[LIVE] > len(live.pool["OUT"]):
-            live.grow_buffer(int(live.nums[LIVE]), ("OUT",))
+        if live.nums[RunCell.LIVE] > len(live.pool["final_node"]):
+            live.grow(MATCHES, int(live.nums[RunCell.LIVE]))
         flags = int(every), int(listing)
         self.code("flush", now, *flags, live.counts, live.nums, *live.stream(), *self._arrays(live))
         self._drain(live, found)
@@ -118,28 +116,42 @@ class EventSetKernel(AutomatonKernel):
         self._collect(live)
         group = int(live.events.view("partition")[at]) if self.by_partition else 0
         components = sum(len(b.components) for b in self.plan.branches)
-        need = width(self.plan) * int(live.pool["P_live"][group]) + components
-        if live.nums[FREE] < 2 * need:
-            if len(live.pool["RS"]) > self.options.max_partial_matches:
+        need = width(self.plan) * int(live.pool["live_runs"][group]) + components
+        if live.nums[RunCell.FREE] < 2 * need:
+            if len(live.pool["run_state"]) > self.options.max_partial_matches:
                 raise too_many_partial_matches(
                     self.options.max_partial_matches,
                     "instances at a time",
                     "shorten WITHIN, add predicates that keep the variables apart, bound the iteration (`{1,5}`)",
                 )
             live.grow_runs(2 * need)
-        if live.nums[NODES] + 2 * need > len(live.pool["NE"]) // 2:
-            live.grow_buffer(4 * need, ("NE", "NP", "NC", "NT", "NM"))
-        for names in (("XN", "XX"), ("OUT",)):
-            if need > len(live.pool[names[0]]) // 2:
-                live.grow_buffer(2 * need, names)
+        if live.nums[RunCell.NODES] + 2 * need > len(live.pool["node_event"]) // 2:
+            live.grow(NODES, 4 * need)
+        for owner in (EDGES, MATCHES):
+            if need > live.room(owner) // 2:
+                live.grow(owner, 2 * need)
 
     def _collect(self, live: EagerState, now: int | None = None) -> int:
         """Throw away nodes that no instance holds; the first event that is left in one."""
         pool = live.pool
-        self.memory.claim("instances", 8 * (len(pool["NE"]) + 2 * len(pool["XN"])))
-        scratch = np.empty(len(pool["NE"]), dtype=np.int64)
-        edges = np.empty((2, len(pool["XN"])), dtype=np.int64)
-        chains = (pool[k] for k in ("RN", "RX", "P_head", "NE", "NP", "NC", "NT", "NM", "XN", "XX"))
+        self.memory.claim("instances", 8 * (len(pool["node_event"]) + 2 * len(pool["edge_node"])))
+        scratch = np.empty(len(pool["node_event"]), dtype=np.int64)
+        edges = np.empty((2, len(pool["edge_node"])), dtype=np.int64)
+        chains = (
+            pool[k]
+            for k in (
+                "run_node",
+                "run_next",
+                "first_run",
+                "node_event",
+                "node_before",
+                "node_component",
+                "node_start",
+                "node_edge",
+                "edge_node",
+                "edge_next",
+            )
+        )
         limits = np.empty(1, dtype=np.int64)
         events = live.events.view("partition"), self.reporting.starts(live)
         least = self.support("collect", live.nums, *chains, scratch, edges, LONG_AGO, limits, -1, *events)

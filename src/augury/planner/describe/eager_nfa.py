@@ -34,7 +34,7 @@ def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) ->
             out += ["  a match is dropped if a search by type, partition and time finds beside its events"]
             for part in branch.absent:
                 out += [*absence(plan, part, "    "), f"      looked for when {when_known(plan, part)}"]
-    cells = [("RN", "its last node"), *kernel.cells]
+    cells = [("run_node", "its last node"), *kernel.cells]
     out += ["", "a run holds", Table(cells)]
     return [*out, *computed_columns(plan)]
 

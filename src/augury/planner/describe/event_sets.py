@@ -32,7 +32,7 @@ def describe_event_sets(plan: EventSetsPlan, kernel: Celled, _counters: object) 
             out += ["  a match is dropped if a search by type, partition and time finds beside its events"]
             for part in branch.absent:
                 out += [*absence(plan, part, "    "), f"      looked for when {when_known(plan, part)}"]
-    cells = [("RS", "the set of variables that are bound"), ("RN", "its last node"), *kernel.cells]
+    cells = [("run_state", "the set of variables that are bound"), ("run_node", "its last node"), *kernel.cells]
     out += ["", "an instance holds", Table(cells)]
     return out + computed_columns(plan)
 
