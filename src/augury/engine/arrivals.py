@@ -65,6 +65,17 @@ class Arrivals:
         rows = np.arange(table.num_rows, dtype=np.int64)
         return cls(table, rows, rows, time_ticks(engine_table(table.select([schema.time]), None), schema))
 
+    @classmethod
+    def concat(cls, parts: Sequence[Arrivals], arrow: pa.Schema) -> Self:
+        """The events of all parts, one after the other; of no parts, none with the columns `arrow`."""
+        if not parts:
+            return cls.none(arrow)
+        rows = np.concatenate([part.rows for part in parts])
+        own = all(part.rows is part.anchors for part in parts)
+        anchors = rows if own else np.concatenate([part.anchors for part in parts])
+        table = pa.concat_tables([part.table for part in parts])
+        return cls(table, rows, anchors, np.concatenate([part.time for part in parts]))
+
     def __len__(self) -> int:
         return len(self.rows)
 

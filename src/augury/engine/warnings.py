@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from augury.compiler import CompiledProgram
@@ -53,12 +55,12 @@ def types_of(table: pa.Table, schema: EventSchema) -> frozenset[str]:
 
 
 def missing_types(
-    program: CompiledProgram, table: pa.Table, relevant: pa.Table, schema: EventSchema
+    program: CompiledProgram, relevant: Arrivals, types: Callable[[], frozenset[str]], schema: EventSchema
 ) -> tuple[str, ...]:
-    """What to say of type names that no event of `table` has: its `relevant` events often have all, and are fewer."""
-    if not type_warnings(program, types_of(relevant, schema)):
+    """What to say of type names that no event has; `types` finds all, but `relevant` events often have every one."""
+    if not type_warnings(program, types_of(relevant.table, schema)):
         return ()
-    return type_warnings(program, types_of(table, schema))
+    return type_warnings(program, types())
 
 
 def type_warnings(program: CompiledProgram, seen: frozenset[str]) -> tuple[str, ...]:

@@ -16,14 +16,13 @@ from augury.engine.exchange.codes import are_of_types
 from augury.engine.scan.arrow_filter import read_filter
 from augury.engine.scan.needed import decisive_columns, relevant_rows
 from augury.engine.sources.events import engine_table, is_text
+from augury.engine.warnings import types_of
 from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers, time_ticks
 from augury.schema import EventSchema
 
 ROW = "__augury_row"
 """The column that tells where the rows were that pass a condition."""
-
-WORTH_FILTERING = 0.9  # share of the rows up to which leaving the others out costs less than matching them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +55,24 @@ class TableScan:
     """A table of events; the part of it that a query reads is looked for once, however often it is asked for."""
 
     def __init__(self, table: pa.Table, schema: EventSchema) -> None:
-        self.table, self.schema = table, schema
+        self.table, self._schema = table, schema
         self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
+
+    @property
+    def arrow(self) -> pa.Schema:
+        return self.table.schema
+
+    @property
+    def schema(self) -> EventSchema:
+        return self._schema
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def types(self) -> frozenset[str]:
+        """The type names that occur."""
+        return types_of(self.table, self.schema)
 
     def events(self, query: BoundQuery) -> Arrivals:
         """The events that a rewritten query reads, in order; it may know columns that are derived from matches."""
@@ -122,8 +137,8 @@ def _ticks(table: pa.Table, schema: EventSchema) -> Integers:
 def _kept(
     table: pa.Table, rows: Integers | None, mask: npt.NDArray[np.bool_] | None
 ) -> tuple[pa.Table, Integers | None]:
-    """The table where `mask` holds, and the numbers of its rows; as it was if nearly all are left."""
-    if mask is None or np.count_nonzero(mask) > WORTH_FILTERING * len(mask):
+    """The table where `mask` holds, and the numbers of its rows."""
+    if mask is None or mask.all():
         return table, rows
     places = np.flatnonzero(mask)
     return table.filter(pa.array(mask)), places if rows is None else rows[places]

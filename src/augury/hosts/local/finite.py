@@ -10,7 +10,7 @@ from augury.budget import too_many_matches
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
 from augury.engine.results.matches import Matches
-from augury.engine.scan.narrow import TableScan
+from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import Found, stages, step
 from augury.engine.warnings import missing_types, tie_warnings
@@ -44,7 +44,7 @@ def matches_in(
 
 
 def _of_one(
-    query: CompiledQuery, scan: TableScan, options: Options, progress: Progress | None, every: int | None
+    query: CompiledQuery, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> Matches:
     """What a query finds that needs no events of other queries."""
     kernel = load(query, options)
@@ -53,7 +53,7 @@ def _of_one(
     alone = CompiledProgram((query,))
     notes = (
         *tie_warnings(alone, events, scan.schema),
-        *missing_types(alone, scan.table, events.table, scan.schema),
+        *missing_types(alone, events, scan.types, scan.schema),
     )
     pieces: list[FoundMatches] = []
     done = 0
@@ -69,14 +69,14 @@ def _of_one(
 
 
 def _of_stages(
-    program: CompiledProgram, scan: TableScan, options: Options, progress: Progress | None, every: int | None
+    program: CompiledProgram, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> list[Matches]:
     """What the queries of a program find of which some see the events that others derive."""
-    chain = stages(program, scan.table.schema, options)
+    chain = stages(program, scan.arrow, options)
     events = scan.ordered
     notes = (
         *tie_warnings(program, events, scan.schema),
-        *missing_types(program, scan.table, scan.table, scan.schema),
+        *missing_types(program, events, scan.types, scan.schema),
     )
     collected: list[list[Found]] = [[] for _ in program.queries]
     next_derived = len(events)

@@ -8,9 +8,9 @@ from typing import Unpack
 from augury.arguments import mapping
 from augury.budget import within
 from augury.engine.results.matches import Matches
-from augury.engine.sources.events import Events, read_events
+from augury.engine.sources.events import Events
 from augury.engine.sources.query_text import query_source
-from augury.engine.sources.schemas import event_schema, table_columns
+from augury.engine.sources.schemas import known_events
 from augury.errors import HostError
 from augury.hosts.local.query import QueryText, run, warned
 from augury.lang import parse
@@ -62,9 +62,8 @@ def _found(events: Events, queries: Mapping[str, QueryText], options: MatchOptio
     chosen = chosen.watched()
     with within(chosen.watching):
         sources = {name: query_source(query) for name, query in queries.items()}
-        table = read_events(events, roles.time, roles.required)
-        if not table.num_columns:
+        known = known_events(events, roles)
+        if known is None:
             # Of no events not even the columns are known.
             return {name: Matches.nothing() for name, source in sources.items() if parse(source).queries}
-        known = table_columns(table, event_schema(table.schema, roles))
         return {name: run(known, source, chosen)[-1] for name, source in sources.items()}
