@@ -10,7 +10,7 @@ import pytest
 
 import augury
 from augury.engine.arrivals import Arrivals, arrive, in_order
-from augury.engine.statistics.measure import BLOCK, BLOCKS, measure
+from augury.engine.statistics.measure import SAMPLE_BLOCK_EVENTS, SAMPLE_BLOCKS, measure
 from augury.ir.query import BoundQuery
 from augury.plan import StreamStatistics
 from augury.schema import EventSchema
@@ -193,7 +193,7 @@ def test_columns_that_only_derived_events_have_are_left_to_assumptions() -> None
 
 
 def test_a_long_stream_is_sampled_quickly_and_always_alike() -> None:
-    long = stream(10 * BLOCKS * BLOCK)
+    long = stream(10 * SAMPLE_BLOCKS * SAMPLE_BLOCK_EVENTS)
     events = sorted_events(long)
     query = bound("SEQ(A a, B b, A c) WHERE [k] AND a.x < b.x AND a.x + b.x < c.x AND c.x > 0.5 WITHIN 1 minute", long)
     found = measure(events, query)
@@ -203,5 +203,5 @@ def test_a_long_stream_is_sampled_quickly_and_always_alike() -> None:
         assert measure(events, query) == found
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.05
-    assert found.source == f"measured on {BLOCKS * BLOCK} of {len(long)} events"
+    assert found.source == f"measured on {SAMPLE_BLOCKS * SAMPLE_BLOCK_EVENTS} of {len(long)} events"
     assert found.rates == pytest.approx({"a": 0.9, "b": 0.1, "c": 0.45}, rel=0.05)

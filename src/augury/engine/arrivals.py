@@ -1,4 +1,4 @@
-"""Events on their way to a kernel: their order, and those that wait for it or come too late."""
+"""Events as they arrive, put in the order of the stream; those held back for the watermark, and those too late."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from augury.schema import EventSchema
 
 NOT_KEPT = "a match binds an event that is not kept"
 
-CHUNKS = 32
-"""Pieces that a table may come in: each costs a little, whatever is done with the table."""
+MAX_TABLE_CHUNKS = 32  # of a table of events: each costs a little, whatever is done with the table
 
 
 class EventLog(Protocol):
@@ -86,7 +85,7 @@ class Arrivals:
             return other
         table = pa.concat_tables([self.table, other.table])
         return Arrivals(
-            table.combine_chunks() if table.column(0).num_chunks > CHUNKS else table,
+            table.combine_chunks() if table.column(0).num_chunks > MAX_TABLE_CHUNKS else table,
             np.concatenate([self.rows, other.rows]),
             np.concatenate([self.anchors, other.anchors]),
             np.concatenate([self.time, other.time]),

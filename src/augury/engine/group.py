@@ -1,4 +1,4 @@
-"""Queries that are matched together: they read the same events, split by the same key."""
+"""Queries that are matched together: they read the same events, cut by the same key."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Group:
 
     @property
     def relevant(self) -> tuple[Relevant, ...] | None:
-        """What an event has to satisfy one of to make a difference to any of them; None when every event can."""
+        """Filters of which an event must pass one to matter to any job; None when every event matters."""
         each = [relevant_rows(job.program.rewritten) for job in self.jobs]
         known = [r for r in each if r is not None]
         return tuple(r for one in known for r in one) if len(known) == len(each) else None
@@ -72,7 +72,7 @@ class Group:
 
     @property
     def skipped(self) -> tuple[Skipping, ...]:
-        """What tells for each job which events are in no match of it; nothing unless it is known for every job."""
+        """What each job can skip; empty unless every job can skip something."""
         each = [skipping_of(job.program) for job in self.jobs]
         known = tuple(what for what in each if what is not None)
         kind = self.schema.type
@@ -91,7 +91,7 @@ class Group:
 
 
 def one_group(job: Job) -> Group:
-    """A query by itself."""
+    """A group of one query."""
     return Group((job,), (None,), job.arrow, job.result)
 
 

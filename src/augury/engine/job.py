@@ -1,4 +1,4 @@
-"""What a task needs to match: the compiled program, the columns it is fed and what it hands back."""
+"""A job: a compiled program, the columns it reads and the columns of its result. It is what a task is given."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Job:
         return (replace(stage, arrow=arrow, held=nothing, log=nothing),)
 
     def columns(self, found: Found) -> Iterable[pa.Table]:
-        """What one query found, as Spark takes it, a piece at a time."""
+        """The matches as tables with the types of the result, a piece at a time."""
         matches = Matches(found.matches, found.log, found.query.bound, self.options.callables)
         return (with_types(piece, self.result) for piece in matches.to_batches())
 
@@ -131,7 +131,7 @@ def _measure(stream: FiniteStream | None, arrow: pa.Schema, schema: EventSchema)
 
 
 def _productive(program: CompiledProgram) -> CompiledProgram:
-    """The queries that the result of the last one can depend on."""
+    """The program without queries whose results nobody reads: the last one counts, and those that derive events."""
     return CompiledProgram(tuple(q for q in program.queries if q.bound.into is not None or q is program.last))
 
 
@@ -143,7 +143,7 @@ def _columns(stage: Stage, options: Options) -> pa.Schema:
 
 
 def _name(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options) -> str:
-    """The same for the same job, so that tasks and later calls find the kernels that a worker has loaded."""
+    """A name that is the same for the same job, by which tasks find the kernels that their process has loaded."""
     if options.functions:
         # What a function does cannot be told from its name.
         return uuid.uuid4().hex

@@ -1,4 +1,4 @@
-"""Pieces of a stream, each sorted by time -> its events in order, some at a time."""
+"""Merging pieces of a stream, each sorted by time, into steps of events in the order of the stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ticks_of(table: pa.Table, schema: EventSchema) -> Integers:
 
 
 def by_time(table: pa.Table, time: Integers) -> tuple[pa.Table, Integers]:
-    """The events and their times sorted by time, concurrent ones as they were."""
+    """The events and their times in a stable sort by time."""
     if (time[1:] >= time[:-1]).all():
         return table, time
     order = np.argsort(time, kind="stable")

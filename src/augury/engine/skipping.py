@@ -27,17 +27,17 @@ from augury.runtime.dictionary import codable, distinct
 from augury.runtime.positions import one_array
 from augury.schema import Kind
 
-KEYS = 1 << 14
-"""Groups of keys that are told apart where keys have no codes."""
+KEY_GROUPS = 1 << 14
+"""Groups that keys without codes are hashed into; their bounds are kept apart."""
 
-EVENTS = 4
-"""How many events there are for each stretch of each key, at least: no more stretches than that pay."""
+EVENTS_PER_STRETCH = 4
+"""Events for each stretch of each key, at least: with fewer, bounds cost more than they save."""
 
-LONGEST = 2**61
-"""Ticks that can be added up without care."""
+MAX_SPAN_TICKS = 2**61
+"""Ticks between the first and the last event up to which sums of times do not overflow."""
 
-EXACT = 2.0**53
-"""Whole numbers below this are floating-point numbers as well."""
+EXACT_FLOATS = 2.0**53
+"""Whole numbers below this are exact as floating-point numbers."""
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 Bounds: TypeAlias = "tuple[Floats, Floats]"
@@ -46,9 +46,9 @@ Bounds: TypeAlias = "tuple[Floats, Floats]"
 
 @dataclass(frozen=True, slots=True)
 class Skipping:
-    """What every match of a query has: an event for each of `events`, which satisfy `tests`, at most `span` apart.
+    """What every match of a query has: an event for each of `events`, satisfying `tests`, at most `span` ticks apart.
 
-    With `led` the first of them is the first event of the match.
+    With `led` the first of `events` is the first event of the match.
     """
 
     span: int
@@ -57,13 +57,13 @@ class Skipping:
     led: bool
 
     def refs(self, variable: str) -> frozenset[Ref]:
-        """What the tests read of the event of a variable."""
+        """The attributes of a variable's event that the tests read."""
         found = (e for test in self.tests for e in walk(test) if isinstance(e, Ref))
         return frozenset(e for e in found if e.variable == variable)
 
 
 def skipping_of(program: CompiledProgram) -> Skipping | None:
-    """What can be left out before it is matched; None where events that are in no match may still decide about some.
+    """What a query says about the stretches it can skip; None where events in no match may still decide about matches.
 
     They do under a strategy that consumes events, for a NOT, and where a match depends on others.
     """
@@ -134,7 +134,7 @@ def possible(
 
     Others may come before those that are not the `first`, and after those that are not the `last`.
     """
-    if not len(events) or int(events.time[-1]) - int(events.time[0]) > LONGEST:
+    if not len(events) or int(events.time[-1]) - int(events.time[0]) > MAX_SPAN_TICKS:
         return events
     seen = _Seen(events, kind, key)
     kept = seen.kept(jobs[0], first=first, last=last)
@@ -144,7 +144,7 @@ def possible(
 
 
 class _Seen:
-    """Events by the groups of their keys; what several jobs want to know of them is found once."""
+    """Events by the groups of their keys, with the rows of each type, which several jobs share."""
 
     def __init__(self, events: Arrivals, kind: str | None, key: tuple[str, ...]) -> None:
         self.events, self.kind = events, kind
@@ -208,13 +208,13 @@ class _Seen:
         """
         time = self.events.time
         length = int(time[-1]) - int(time[0]) + 1
-        size = min(length, max(least, -(-length * EVENTS // len(time))))
+        size = min(length, max(least, -(-length * EVENTS_PER_STRETCH // len(time))))
         while True:
             number = -(-length // size)
             ends = np.append(np.searchsorted(time, int(time[0]) + size * np.arange(1, number)), len(time))
             counts = np.diff(ends, prepend=0)
             used = np.flatnonzero(counts)
-            if len(used) == 1 or len(used) * self.groups * EVENTS <= len(time):
+            if len(used) == 1 or len(used) * self.groups * EVENTS_PER_STRETCH <= len(time):
                 break
             size *= 2
         follows = np.append(np.diff(used) == 1, False)
@@ -231,7 +231,7 @@ def _groups(table: pa.Table, key: tuple[str, ...]) -> tuple[npt.NDArray[np.int64
         found = distinct(one_array(table[key[0]]))
         # An event without a key is in no match, wherever it is counted.
         return np.maximum(found.positions, 0).astype(np.int64), max(1, len(found.keys))
-    return key_shares(table, key, KEYS).astype(np.int64), KEYS
+    return key_shares(table, key, KEY_GROUPS).astype(np.int64), KEY_GROUPS
 
 
 def _extremes(
@@ -304,7 +304,7 @@ def _hull(*values: Floats) -> Bounds:
 def _unrounded(low: Floats, high: Floats) -> Bounds:
     """Bounds of numbers that may have been rounded to 53 bits."""
     wide = _wider(low, high)
-    return np.where(np.abs(low) < EXACT, low, wide[0]), np.where(np.abs(high) < EXACT, high, wide[1])
+    return np.where(np.abs(low) < EXACT_FLOATS, low, wide[0]), np.where(np.abs(high) < EXACT_FLOATS, high, wide[1])
 
 
 def _wider(low: Floats, high: Floats) -> Bounds:

@@ -1,4 +1,4 @@
-"""The queries of a program, one after the other over the same events."""
+"""The queries of a program over the same events, each seeing the events that earlier ones derive."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What one query found in a step, and the events to show it with."""
+    """The matches of one query in a step, and the events that they bind."""
 
     query: CompiledQuery
     matches: FoundMatches

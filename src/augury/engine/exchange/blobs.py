@@ -1,4 +1,4 @@
-"""Arrow tables as bytes: what travels between tasks one row a table, instead of one row an event."""
+"""Arrow tables as blobs of bytes, so that a host moves one row for many events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOB = "blob"
 """The column of a shuffled frame that holds blobs."""
 
 ARRIVAL = "__augury_arrival"
-"""The order in which events came."""
+"""The column that numbers events in the order they arrived."""
 
 
 def to_blob(table: pa.Table) -> bytes:
@@ -24,7 +24,7 @@ def to_blob(table: pa.Table) -> bytes:
 
 
 def blobs_by(place: npt.NDArray[Any], events: pa.Table) -> tuple[npt.NDArray[Any], list[bytes]]:
-    """The places there are, and a blob for the events of each; events come in the order of their places."""
+    """The distinct partitions, and a blob of the events of each; `place` gives their partitions, in ascending order."""
     present, first = np.unique(place, return_index=True)
     ends = [*first[1:].tolist(), len(place)]
     return present, [to_blob(events.slice(a, b - a)) for a, b in zip(first.tolist(), ends, strict=True)]

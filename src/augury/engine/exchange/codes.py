@@ -1,4 +1,4 @@
-"""Strings as codes on their way to the kernels, which tell them apart by codes: each is looked at once, if at all."""
+"""Strings as dictionary codes from the source up to the kernel, which compares codes: no string is compared twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CODED = pa.dictionary(pa.int32(), pa.string())
 
 
 def coded_schema(arrow: pa.Schema, coded: Collection[str]) -> pa.Schema:
-    """The columns, those named `coded` as codes."""
+    """The schema with the columns named in `coded` dictionary-encoded."""
     return pa.schema([field.with_type(CODED) if field.name in coded else field for field in arrow])
 
 
@@ -32,7 +32,7 @@ def with_codes(table: pa.Table, coded: Sequence[str]) -> pa.Table:
 
 
 def where_small(table: pa.Table, encoded: pa.Table, coded: Sequence[str], most: int) -> pa.Table:
-    """The events with the codes that `encoded` has for those of the columns with at most so many different strings."""
+    """The events with those columns of `encoded` whose dictionaries have at most `most` strings, else plain ones."""
     for name in coded:
         if max(len(chunk.dictionary) for chunk in encoded[name].chunks) <= most:
             table = table.set_column(table.column_names.index(name), name, encoded[name])

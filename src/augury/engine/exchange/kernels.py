@@ -1,4 +1,4 @@
-"""Compiled kernels on their way to executors, which need not compile what the driver has compiled.
+"""Compiled kernels that travel with a job, so that executors need not compile what the driver has compiled.
 
 They travel inside the job, which Spark authenticates and unpickles: code like the rest of it. Executors load them from
 memory. No folder is involved, which there may not be, or which others might write to.
@@ -29,7 +29,7 @@ class CompiledFile:
 
 
 def compiled_kernels(program: CompiledProgram, cache_dir: Path | None) -> tuple[CompiledFile, ...]:
-    """What the cache of this machine holds for a program."""
+    """The files of this machine's kernel cache that belong to a program."""
     root = default_cache_dir() if cache_dir is None else cache_dir
     if root is None:
         return ()

@@ -1,4 +1,4 @@
-"""Parts of a lossy query as queries of their own: what matches where nothing is lost, with some components left out."""
+"""Queries made of some components of a lossy query, matched exactly: as if the other components were not asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns, and which rows, of the events can make a difference."""
+"""The columns and rows of the events that a query needs (projection and filter)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _of_components(query: BoundQuery, given: frozenset[str], *, typed: bool) -> 
 
 
 def arrival_matters(program: CompiledProgram) -> bool:
-    """Whether the order in which concurrent events arrive can change the matches."""
+    """Whether the order in which events of the same time arrive can change the matches."""
     return any(
         q.bound.strategy is not Strategy.SKIP_TILL_ANY_MATCH
         or q.bound.output is not OutputMode.ALL

@@ -27,19 +27,19 @@ from augury.runtime.batch import Integers
 from augury.runtime.values import to_values
 from augury.schema import Kind
 
-BLOCKS, BLOCK = 20, 5_000
-"""The sample of a long stream: stretches of consecutive events, so that it holds whole windows, evenly spaced."""
+SAMPLE_BLOCKS, SAMPLE_BLOCK_EVENTS = 20, 5_000
+"""The sample of a long stream: evenly spaced blocks of consecutive events, so that it holds whole windows."""
 
-PAIRS, EACH = 10_000, 4
+SAMPLE_PAIRS, PAIRS_PER_EVENT = 10_000, 4
 """Pairs of events for which two columns are compared at once, and how many of them one event is in."""
 
-BOUNDED = 1_000
-"""Those of them whose lists are bounded: it takes as long as to compare them, and only a small share is of interest."""
+BOUNDED_PAIRS = 1_000
+"""Pairs whose lists are bounded by leading coefficients: that takes as long as comparing the lists."""
 
-TUPLES = 200
+EVALUATED_TUPLES = 200
 """Tuples of events for which a condition is evaluated in Python."""
 
-ELEMENTS = 3
+LIST_ELEMENTS = 3
 """Events of a list in such a tuple."""
 
 SEED = 0
@@ -139,9 +139,9 @@ def _can(c: Conjunct, columns: Sequence[str]) -> bool:
 def _sample(events: Arrivals, query: BoundQuery) -> _Sample:
     size = len(events)
     looked = np.arange(size, dtype=np.int64)
-    if size > BLOCKS * BLOCK:
-        starts = np.linspace(0, size - BLOCK, BLOCKS).astype(np.int64)
-        looked = (starts[:, None] + looked[:BLOCK]).ravel()
+    if size > SAMPLE_BLOCKS * SAMPLE_BLOCK_EVENTS:
+        starts = np.linspace(0, size - SAMPLE_BLOCK_EVENTS, SAMPLE_BLOCKS).astype(np.int64)
+        looked = (starts[:, None] + looked[:SAMPLE_BLOCK_EVENTS]).ravel()
     clock, reach = events.time[looked], None
     match query.window:
         case TimeWindow(ticks):
@@ -195,7 +195,7 @@ def _passing(sample: _Sample, pool: Integers, alone: Sequence[Conjunct]) -> tupl
     for c in alone:
         if c not in slow and len(pool):
             pool = pool[sample.compare(c.expr, dict.fromkeys(c.variables, pool))]
-    some = _evenly(pool, TUPLES)
+    some = _evenly(pool, EVALUATED_TUPLES)
     if not slow or not len(some):
         return pool, 1.0
     held = sum(all(_true(c, row) for c in slow) for row in _bindings(sample, slow, {slow[0].variables[0]: [some]}))
@@ -239,10 +239,10 @@ def _shares(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) ->
         if _fast(c):
             tuples = {v: places[0] for v, places in drawn.items()}
             true = sample.compare(c.expr, tuples)
-            some = _evenly(np.arange(number), BOUNDED)
+            some = _evenly(np.arange(number), BOUNDED_PAIRS)
             left = sample.not_ruled_out(c.expr, {v: places[some] for v, places in tuples.items()})
         else:
-            some = _evenly(np.arange(number), TUPLES)
+            some = _evenly(np.arange(number), EVALUATED_TUPLES)
             drawn = {v: [places[some] for places in lists] for v, lists in drawn.items()}
             true = np.array([_true(c, row) for row in _bindings(sample, [c], drawn)], dtype=bool)
         share = max(int(true.sum()), 0.5) / len(true)
@@ -256,12 +256,12 @@ def _shares(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) ->
 def _drawn(sample: _Sample, c: Conjunct, query: BoundQuery) -> dict[str, list[Integers]]:
     """Tuples of events inside a window, by variable; a list has several."""
     first, fast = c.variables[0], _fast(c)
-    anchors = _evenly(sample.fitting[first], PAIRS if fast else TUPLES)
+    anchors = _evenly(sample.fitting[first], SAMPLE_PAIRS if fast else EVALUATED_TUPLES)
     if fast:
-        anchors = np.resize(anchors, min(PAIRS, EACH * len(anchors)))
+        anchors = np.resize(anchors, min(SAMPLE_PAIRS, PAIRS_PER_EVENT * len(anchors)))
     drawn = {}
     for v in c.variables:
-        number = ELEMENTS if query[v].iterated and not fast else 1
+        number = LIST_ELEMENTS if query[v].iterated and not fast else 1
         own = [anchors] if v == first else [sample.partners(anchors, first, v)]
         drawn[v] = own + [sample.partners(anchors, first, v) for _ in range(number - 1)]
     everything = np.stack([places for lists in drawn.values() for places in lists])
@@ -279,7 +279,7 @@ def _agreement(sample: _Sample, query: BoundQuery) -> float | None:
         wanted[sample.fitting[v]] = True
     pool = np.flatnonzero(wanted)
     both = replace(sample, fitting={"": pool}, earlier=frozenset())
-    anchors = _evenly(pool, PAIRS)
+    anchors = _evenly(pool, SAMPLE_PAIRS)
     others = both.partners(anchors, "", "")
     fine = (others >= 0) & (others != anchors)
     if not fine.any():

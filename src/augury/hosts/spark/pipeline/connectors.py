@@ -12,8 +12,7 @@ from augury.errors import HostError
 from augury.hosts.spark.pipeline.config import Pipeline, QuerySection, SinkSection
 from augury.hosts.spark.releases import collected
 
-SHOWN = 50
-"""Matches that the console shows of a finite result."""
+SHOWN_MATCHES = 50  # that the console shows of a finite result
 
 AVAILABLE_NOW = "available now"
 
@@ -77,10 +76,10 @@ def _values(found: DataFrame, sink: SinkSection) -> DataFrame:
 
 def _show(found: DataFrame, name: str) -> int:
     table = collected(found.orderBy(found.columns[0]))
-    head = table.slice(0, SHOWN)
+    head = table.slice(0, SHOWN_MATCHES)
     columns = [[cell(v) for v in to_python(head[c].combine_chunks())] for c in head.column_names]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    more = f", the first {SHOWN}:" if len(table) > SHOWN else ""
+    more = f", the first {SHOWN_MATCHES}:" if len(table) > SHOWN_MATCHES else ""
     print(f"{name}: {len(table)} {'match' if len(table) == 1 else 'matches'}{more}")
     if rows:
         print(text_table(head.column_names, rows))

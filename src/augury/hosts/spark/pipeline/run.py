@@ -25,14 +25,11 @@ from augury.hosts.spark.releases import require
 from augury.hosts.spark.session import embedded_session
 from augury.options import MatchOptions
 
-PATIENCE = 60.0
-"""Seconds that a micro-batch may take to end after the user asked to stop."""
+STOP_SECONDS = 60.0  # that a micro-batch may take to end after the user asked to stop
 
-GLANCE = 1
-"""Seconds between two looks at whether a stream has ended or is to end."""
+POLL_SECONDS = 1  # between two checks of whether a stream has ended or is to end
 
-LAST_WORDS = 10.0
-"""Seconds to wait for what Spark still has to tell of a stream that has ended."""
+LISTENER_SECONDS = 10.0  # to wait for Spark's last progress reports of a stream that has ended
 
 
 def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str], None]) -> None:
@@ -80,13 +77,13 @@ def _stream(spark: SparkSession, events: DataFrame, pipeline: Pipeline, say: Cal
     finally:
         for started in running:
             started.stop()
-        listener.wait_for({str(started.runId) for started in running}, LAST_WORDS)
+        listener.wait_for({str(started.runId) for started in running}, LISTENER_SECONDS)
         spark.streams.removeListener(listener)
 
 
 def _over(running: list[StreamingQuery]) -> bool:
     """Whether all have ended, after a glance at each; one that has failed raises."""
-    ended = [q.awaitTermination(GLANCE) for q in running]
+    ended = [q.awaitTermination(POLL_SECONDS) for q in running]
     return all(ended)
 
 
@@ -113,7 +110,7 @@ def _interruption() -> Iterator[threading.Event]:
 
 def _let_finish(running: list[StreamingQuery]) -> None:
     """Until what each of them is at has ended; a micro-batch that follows at once is left to the next run."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + STOP_SECONDS
     before = [_last_done(q) for q in running]
     while time.monotonic() < deadline and any(
         q.isActive and q.status["isTriggerActive"] and _last_done(q) == done

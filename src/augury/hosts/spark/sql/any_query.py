@@ -24,7 +24,7 @@ from augury.source import Source
 
 @dataclass
 class Analyzed(AnalyzeResult):
-    """What Spark has to know of a call, and the job to do for it."""
+    """Spark's analysis of a call, with the job that it compiled."""
 
     job: Job | None = None
 
