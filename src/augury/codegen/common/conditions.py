@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from augury.codegen.common.cells import Cell
-from augury.codegen.common.expressions import true
+from augury.codegen.common.expressions import leaves, true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin
 from augury.codegen.common.runs import Place
@@ -35,10 +35,29 @@ class Conditions:
         return {v: identifier("v", code, v) for v, code in self.codes.items()}
 
     def __post_init__(self) -> None:
-        # Writing the texts once tells the value vector what runs must remember.
+        # What is read of the events before decides what a run must remember.
+        v, at = self.component.variable, replace(self.at, variable=self.component.variable, event="i")
         for begins in (True, False) if self.component.iterated else (True,):
-            self.take(Lines(), "ok", "r", begins=begins)
-        self.whole(Lines(), "ok", "r")
+            for c in self._tested(begins=begins):
+                self._declare(c, replace(at, begins=begins), c.each - {v})
+        for c in self.component.whole:
+            self._declare(c, self.at, c.each)
+
+    def _declare(self, c: Conjunct, at: Place, walk: Collection[str]) -> None:
+        """Ask the value vector for every cell that `c` reads, when the lists `walk` are gone through."""
+        at = replace(at, walked=dict.fromkeys(walk, ("", "")))
+        for leaf in leaves(c.expr):
+            at.read(leaf)
+
+    def _tested(self, *, begins: bool) -> Iterator[Conjunct]:
+        """The conjuncts that an event is tested for, as the first one of the component or a later one."""
+        v = self.component.variable
+        for c in self.component.take:
+            if begins and v in c.from_second:
+                continue
+            if not begins and self.component.iterated and v not in c.each:
+                continue  # about the first event alone
+            yield c
 
     @staticmethod
     def text(c: Conjunct, at: Place) -> str:
@@ -48,11 +67,7 @@ class Conditions:
         """Statements that set `name` to false when event i cannot join the component."""
         v = self.component.variable
         at = replace(self.at, run=run, variable=v, event="i", begins=begins)
-        for c in self.component.take:
-            if begins and v in c.from_second:
-                continue
-            if not begins and self.component.iterated and v not in c.each:
-                continue  # about the first event alone
+        for c in self._tested(begins=begins):
             self.test(out, name, c, at, sorted(c.each - {v}), run)
 
     def whole(self, out: Lines, name: str, run: str) -> None:

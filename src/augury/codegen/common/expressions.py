@@ -7,7 +7,7 @@ texts: when it is true, and when it is false. Every text comes with what it read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
@@ -30,10 +30,11 @@ from augury.ir.predicate import (
     Not,
     Or,
     Ref,
+    children,
 )
 from augury.schema import FLOAT, ColumnType, Kind
 
-__all__ = ["NEVER", "Code", "Leaf", "Read", "false", "kind_of", "read_by", "true", "value"]
+__all__ = ["NEVER", "Code", "Leaf", "Read", "false", "kind_of", "leaves", "read_by", "true", "value"]
 
 NEVER = ""
 """The null text of what is never null."""
@@ -79,6 +80,21 @@ def read_by(codes: Iterable[Code]) -> tuple[str, ...]:
     ('x', 'y', 'z')
     """
     return tuple(dict.fromkeys(name for code in codes for name in code.reads))
+
+
+def leaves(e: Expr) -> Iterator[Leaf]:
+    """What an expression reads of events and lists, from left to right; what is aggregated is read by the aggregate.
+
+    >>> from augury.schema import FLOAT
+    >>> a, b = Ref("a", "x", FLOAT), Ref("b", "x", FLOAT)
+    >>> [leaf.variable for leaf in leaves(And((Compare("<", a, b), IsNull(a))))]
+    ['a', 'b', 'a']
+    """
+    if isinstance(e, Ref | Aggregate | ListLength):
+        yield e
+        return
+    for child in children(e):
+        yield from leaves(child)
 
 
 def true(e: Expr, read: Read, constants: Constants) -> Code:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,6 +20,8 @@ class Line:
     why: str
     reads: tuple[str, ...] = ()
     """What it reads of what others have to load first; see `Code.reads`."""
+    write: Callable[[Lines], None] | None = None
+    """What writes the lines that stand here, once that is known (`Lines.later`)."""
 
     def __str__(self) -> str:
         indent = "    " * self.depth
@@ -60,6 +62,30 @@ class Lines:
         if not why.isprintable():
             raise ValueError(f"not a comment: {why!r}")
         self.lines.append(Line(self.depth, text, why, tuple(reads)))
+
+    def later(self, write: Callable[[Lines], None]) -> None:
+        """Leave a place for lines that depend on what the rest of the text turns out to need.
+
+        >>> out, needed = Lines(), []
+        >>> out.later(lambda here: here.add(f"room({len(needed)})"))
+        >>> needed += ["x", "y"]
+        >>> out.settle()
+        >>> print(out)
+        room(2)
+        """
+        self.lines.append(Line(self.depth, "", "", write=write))
+
+    def settle(self) -> None:
+        """Write the lines that were left for later."""
+        settled: list[Line] = []
+        for line in self.lines:
+            if line.write is None:
+                settled.append(line)
+            else:
+                here = Lines(depth=line.depth)
+                line.write(here)
+                settled += here.lines
+        self.lines = settled
 
     def comment(self, text: str = "") -> None:
         """A line that is a comment alone."""

@@ -30,10 +30,7 @@ from augury.runtime.kernel_source import kernel_source
 
 def emit_event_sets(plan: EventSetsPlan, *, counters: bool = False) -> EagerNfaSource:
     """The kernel of a plan; the same plan gives the same text."""
-    emitter = _Emitter(plan, counters)
-    # What conditions read decides what an instance must remember, so the text is written once to find that out.
-    emitter.write()
-    return emitter.emit()
+    return _Emitter(plan, counters).emit()
 
 
 def width(plan: EventSetsPlan) -> int:
@@ -64,15 +61,13 @@ class _Emitter:
         self.arguments = stream_names(self.constants, self.specs)
         self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
         self.at = Place(self.vector, self.columns, self.constants, 0, "r")
-        self._clear()
-
-    def _clear(self) -> None:
         self.out = Lines()
         self.pools = Pools(self.out, self.vector, self.counters)
 
     def emit(self) -> EagerNfaSource:
-        self._clear()
         self.write()
+        # Only now it is known what an instance must remember.
+        self.out.settle()
         absent = [b.absent for b in self.plan.branches]
         negated = emit_absences(
             self.out, self.query, absent, self.columns, self.constants, self.arguments, counters=self.counters
@@ -142,10 +137,18 @@ class _Emitter:
         for b, branch in enumerate(self.plan.branches):
             bits = ", ".join(f"{1 << j} {c.variable}" for j, c in enumerate(branch.components))
             out.comment(remark(f"branch {b}: {bits}; all {self._all(b)}"))
+        out.later(self._describe_cells)
+        out.add()
+        out.add()
+
+    def _describe_cells(self, out: Lines) -> None:
         for cell, holds in self.vector.described():
             out.comment(f"{cell}: {remark(holds)}")
-        out.add()
-        out.add()
+
+    def _update_cells(self, out: Lines, c: Component, *, begins: bool) -> None:
+        """Add event i to what instance q remembers of a component."""
+        for line in updates(self.vector, self.columns, self.constants, c.variable, begins):
+            out.add(line)
 
     def _advance(self) -> None:
         out = self.out
@@ -290,7 +293,7 @@ class _Emitter:
             copy = not branch.exclusive or bool(self._closing(x))
             if copy:
                 self.pools.allocate()
-                self.pools.cells()
+                out.later(lambda here: replace(self.pools, out=here).cells())
                 out.add("run_node[q] = run_node[r]")
                 out.add("run_start[q] = run_start[r]")
             else:
@@ -336,8 +339,7 @@ class _Emitter:
         """Event i joins instance q; what waited for a list that it closes is tested on the new one."""
         out, branch = self.out, self.plan.branches[x.b]
         c = branch.components[x.j]
-        for line in updates(self.vector, self.columns, self.constants, c.variable, x.begins):
-            out.add(line)
+        out.later(lambda here: self._update_cells(here, c, begins=x.begins))
         tag = f"{(x.b << MOST_VARIABLES) + (1 << x.j)}" if mask == "0" else f"{mask} | {1 << x.j}"
         out.add(f"s = {tag}")
         out.add("run_state[q] = s")
@@ -396,7 +398,7 @@ class _Emitter:
             self._conditions(x, "0")
             with out.block("if ok:"):
                 self.pools.allocate()
-                self.pools.cells("0")
+                out.later(lambda here: replace(self.pools, out=here).cells("0"))
                 out.add("run_node[q] = -1")
                 out.add(f"run_start[q] = {start}")
                 self._take(x, "0", in_place=False)
