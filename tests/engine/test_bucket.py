@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import augury
 from augury.engine.cut.by_key import shared_key
 from augury.engine.job import Job, job_of
-from augury.engine.state import bucket as buckets
 from augury.engine.state import event_segments as segments
 from augury.engine.state.bucket import Bucket, advance, new_bucket
 from augury.engine.state.bucket_cache import put, take
@@ -85,8 +84,6 @@ def test_buckets_find_what_the_whole_finds(text: str, events: pa.Table, data: st
     number = 2 if shared_key(job.program) else 1
     # That a kernel is made anew, and how events are saved, must not be noticed.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "MIN_EVENTS_TO_REBUILD", data.draw(st.sampled_from([-1, buckets.MIN_EVENTS_TO_REBUILD])))
-        patch.setattr(buckets, "REBUILD_FACTOR", data.draw(st.sampled_from([0, 1])))
         patch.setattr(segments, "MAX_MERGED_EVENTS", data.draw(st.sampled_from([0, 3, segments.MAX_MERGED_EVENTS])))
         found = all_buckets(job, events, number, delay, data)
     expected = Counter(repr(row) for row in augury.match(events, text).to_arrow().to_pylist())
@@ -103,20 +100,20 @@ def all_buckets(job: Job, events: pa.Table, number: int, delay: int, data: st.Da
     return found
 
 
-def test_state_stops_growing_though_keys_are_new_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "MIN_EVENTS_TO_REBUILD", 1 << 12)
+@pytest.mark.parametrize("plan", [None, "eager-nfa", "lazy-tree", "linked"])
+def test_state_stops_growing_though_keys_are_new_all_the_time(plan: str | None) -> None:
     query = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 20 seconds RETURN a.k AS k"
     chance = random.Random(1)
     events = [
         pa.Table.from_pylist(
             [
-                {"ts": 10 * number + n // 50, "type": chance.choice("AB"), "k": f"{number}-{n % 100}", "x": n % 7}
-                for n in range(500)
+                {"ts": 10 * number + n // 25, "type": chance.choice("AB"), "k": f"{number}-{n % 50}", "x": n % 7}
+                for n in range(250)
             ]
         )
-        for number in range(60)
+        for number in range(40)
     ]
-    job = job_of(Source(query), events[0].schema, Roles(), make_options(jit=False), live=True)
+    job = job_of(Source(query), events[0].schema, Roles(), make_options(jit=False, plan=plan), live=True)
     for kept in (True, False):
         bucket, shelf = new_bucket(job), Shelf(job, kept=kept)
         on_disk, in_memory = [], []
@@ -127,7 +124,7 @@ def test_state_stops_growing_though_keys_are_new_all_the_time(monkeypatch: pytes
             on_disk.append(len(shelf))
             bucket = shelf.load()
         for sizes in (on_disk, in_memory):
-            assert max(sizes[30:]) <= 1.1 * max(sizes[:30])
+            assert max(sizes[20:]) <= 1.1 * max(sizes[:20])
 
 
 def test_a_batch_writes_what_is_new_and_little_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,19 +16,12 @@ from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.runtime.state import LONG_AGO
 
-REBUILD_FACTOR = 8
-"""A kernel is rebuilt from the events that are kept after it has consumed so many times as many."""
-
-MIN_EVENTS_TO_REBUILD = 1 << 16
-"""Events that a kernel consumes before it is rebuilt, at least."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bucket:
     """The stages of one program over some of the keys, and the events `held` back until the watermark passes them.
 
-    Its events up to row number `saved` are written in `segments`. `fed` counts the events that the kernel has consumed
-    since it was rebuilt. No other bucket has the same `name`.
+    Its events up to row number `saved` are written in `segments`. No other bucket has the same `name`.
     """
 
     stages: tuple[Stage, ...]
@@ -38,7 +31,6 @@ class Bucket:
     watermark: int = LONG_AGO
     segments: tuple[Segment, ...] = ()
     saved: int = 0
-    fed: int = 0
     name: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @property
@@ -75,17 +67,8 @@ def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -
         next_row=next_row,
         next_derived=next_derived,
         watermark=watermark,
-        fed=bucket.fed + len(ready),
     )
-    return _rebuilt(moved, job), found[-1]
-
-
-def _rebuilt(bucket: Bucket, job: Job) -> Bucket:
-    """The bucket with a new kernel after many events: a kernel forgets events, but not the keys it has seen."""
-    enough = max(MIN_EVENTS_TO_REBUILD, REBUILD_FACTOR * len(bucket.stages[0].log))
-    if bucket.fed <= enough or not replayable(job):
-        return bucket
-    return replace(bucket, stages=(replayed(bucket.stages[0], job, bucket.watermark),), fed=0)
+    return moved, found[-1]
 
 
 def replayable(job: Job) -> bool:
