@@ -18,6 +18,7 @@ from augury.engine.state.bucket import Bucket, advance, new_bucket
 from augury.engine.state.bucket_cache import put, take
 from augury.engine.state.checkpoint import load_bucket, read_head, save_bucket
 from augury.options import Roles, make_options
+from augury.plan.family import FamilyName
 from augury.runtime.state import FOREVER, LONG_AGO
 from augury.source import Source
 from augury.testing.queries import queries
@@ -101,7 +102,7 @@ def all_buckets(job: Job, events: pa.Table, number: int, delay: int, data: st.Da
 
 
 @pytest.mark.parametrize("plan", [None, "eager-nfa", "lazy-tree", "linked"])
-def test_state_stops_growing_though_keys_are_new_all_the_time(plan: str | None) -> None:
+def test_state_stops_growing_though_keys_are_new_all_the_time(plan: FamilyName | None) -> None:
     query = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 20 seconds RETURN a.k AS k"
     chance = random.Random(1)
     events = [

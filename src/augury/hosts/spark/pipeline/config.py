@@ -27,7 +27,7 @@ class Engine(_Section):
     settings: dict[str, str] = Field(default_factory=dict)
 
 
-class Place(_Section):
+class LocationSection(_Section):
     """What Spark needs to find events or matches: a format that it knows, a path or a table, options."""
 
     format: str
@@ -36,7 +36,7 @@ class Place(_Section):
     options: dict[str, str] = Field(default_factory=dict)
 
 
-class SourceSection(Place):
+class SourceSection(LocationSection):
     """`[source]`: the events. `columns` is their schema in DDL; for Kafka it is that of the JSON in `value`."""
 
     columns: str | None = None
@@ -79,7 +79,7 @@ class EventsSection(_WithOptions):
     lateness: str | int | None = None
 
 
-class SinkSection(Place):
+class SinkSection(LocationSection):
     """`sink` of a query: where its matches go."""
 
     mode: Literal["append", "overwrite"] = "append"
