@@ -4,17 +4,17 @@
 #
 # chain 0: c, b, a; negation first-chance
 # B0: input buffer of c
-# B1: input buffer of b
+# B1: input buffer of n
 # B2: input buffer of a
-# B3: input buffer of n
+# B3: input buffer of b
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c0_price, B1_e, B1_t, B1__c0_price, B2_e, B2_t, B2__c1_volume, B2__c1_volume_null, B2__c0_price, B3_e, B3_t, B3__c1_volume, B3__c1_volume_null, SORTED, WIDTH):
+def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c0_price, B1_e, B1_t, B1__c1_volume, B1__c1_volume_null, B2_e, B2_t, B2__c1_volume, B2__c1_volume_null, B2__c0_price, B3_e, B3_t, B3__c0_price, SORTED, WIDTH):
     n0 = FILL[0]  # of c
-    n1 = FILL[1]  # of b
+    n1 = FILL[1]  # of n
     n2 = FILL[2]  # of a
-    n3 = FILL[3]  # of n
+    n3 = FILL[3]  # of b
     for i1 in range(natural(i0), n, 4096):
         size = min(n - i1, 4096)
         types = type_[i1 : i1 + size]  # of a
@@ -30,11 +30,11 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c1_volum
         types = type_[i1 : i1 + size]  # of b
         for k in range(size):
             MASK[k] = types[k] == 1
-        n1_0, n1 = n1, n1 + marked(MASK, size, i1, B1_e[n1:])
-        for at in range(natural(n1_0), n1):
-            i = natural(B1_e[at])
-            B1_t[at] = time[i]
-            B1__c0_price[at] = c0_price[i]
+        n3_0, n3 = n3, n3 + marked(MASK, size, i1, B3_e[n3:])
+        for at in range(natural(n3_0), n3):
+            i = natural(B3_e[at])
+            B3_t[at] = time[i]
+            B3__c0_price[at] = c0_price[i]
         types = type_[i1 : i1 + size]  # of c
         for k in range(size):
             MASK[k] = types[k] == 2
@@ -46,12 +46,12 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c1_volum
         types = type_[i1 : i1 + size]  # of n
         for k in range(size):
             MASK[k] = types[k] == 3
-        n3_0, n3 = n3, n3 + marked(MASK, size, i1, B3_e[n3:])
-        for at in range(natural(n3_0), n3):
-            i = natural(B3_e[at])
-            B3_t[at] = time[i]
-            B3__c1_volume[at] = c1_volume[i]
-            B3__c1_volume_null[at] = c1_volume_null[i]
+        n1_0, n1 = n1, n1 + marked(MASK, size, i1, B1_e[n1:])
+        for at in range(natural(n1_0), n1):
+            i = natural(B1_e[at])
+            B1_t[at] = time[i]
+            B1__c1_volume[at] = c1_volume[i]
+            B1__c1_volume_null[at] = c1_volume_null[i]
     FILL[0] = n0
     FILL[1] = n1
     FILL[2] = n2
@@ -68,9 +68,9 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c1_
             total += types[k] == 2
         counts[(i1 - i0) // piece, 0] += total
         total = 0
-        types = type_[i1 : i1 + size]  # of b
+        types = type_[i1 : i1 + size]  # of n
         for k in range(size):
-            total += types[k] == 1
+            total += types[k] == 3
         counts[(i1 - i0) // piece, 1] += total
         total = 0
         types = type_[i1 : i1 + size]  # of a
@@ -78,14 +78,14 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c1_
             total += types[k] == 0
         counts[(i1 - i0) // piece, 2] += total
         total = 0
-        types = type_[i1 : i1 + size]  # of n
+        types = type_[i1 : i1 + size]  # of b
         for k in range(size):
-            total += types[k] == 3
+            total += types[k] == 1
         counts[(i1 - i0) // piece, 3] += total
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c0_price, B1_e, B1_t, B1__c0_price, B2_e, B2_t, B2__c1_volume, B2__c1_volume_null, B2__c0_price, B3_e, B3_t, B3__c1_volume, B3__c1_volume_null, SORTED, WIDTH, G3, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
+def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, FILL, MASK, B0_e, B0_t, B0__c0_price, B1_e, B1_t, B1__c1_volume, B1__c1_volume_null, B2_e, B2_t, B2__c1_volume, B2__c1_volume_null, B2__c0_price, B3_e, B3_t, B3__c0_price, SORTED, WIDTH, G3, G2, G1, PF, COUNT, SEEN, O_offsets, O_events, O_codes):  # take C c
     m = nums[0]
     w = nums[1]
     from1_v2_b = 0
@@ -105,19 +105,19 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
         t_v3_c = B0_t[j_v3_c]
         v3_c__c0_price = B0__c0_price[j_v3_c]
         if quiet == 0:
-            lo_v2_b = from1_v2_b = next_lower(B1_t, from1_v2_b, FILL[1], t_v3_c - 600000)  # WITHIN
-            hi_v2_b = to1_v2_b = next_lower(B1_t, to1_v2_b, FILL[1], t_v3_c)  # before c
-            found_v2_b = select_1(lo_v2_b, hi_v2_b, v3_c__c0_price, B1__c0_price, MASK, G1)  # b.price < c.price   (query 2:53)
+            lo_v2_b = from1_v2_b = next_lower(B3_t, from1_v2_b, FILL[3], t_v3_c - 600000)  # WITHIN
+            hi_v2_b = to1_v2_b = next_lower(B3_t, to1_v2_b, FILL[3], t_v3_c)  # before c
+            found_v2_b = select_1(lo_v2_b, hi_v2_b, v3_c__c0_price, B3__c0_price, MASK, G1)  # b.price < c.price   (query 2:53)
             if found_v2_b > 0:
                 base2_v0_a = next_lower(B2_t, base2_v0_a, FILL[2], t_v3_c - 600000)  # WITHIN
                 top2_v0_a = next_lower(B2_t, top2_v0_a, FILL[2], t_v3_c)  # before c
-                base3_v1_n = next_lower(B3_t, base3_v1_n, FILL[3], t_v3_c - 600000)  # WITHIN
-                top3_v1_n = next_lower(B3_t, top3_v1_n, FILL[3], t_v3_c)  # before c
+                base3_v1_n = next_lower(B1_t, base3_v1_n, FILL[1], t_v3_c - 600000)  # WITHIN
+                top3_v1_n = next_lower(B1_t, top3_v1_n, FILL[1], t_v3_c)  # before c
                 for at_v2_b in range(found_v2_b):  # take B b
                     j_v2_b = G1[at_v2_b]
-                    e_v2_b = B1_e[j_v2_b]
-                    t_v2_b = B1_t[j_v2_b]
-                    v2_b__c0_price = B1__c0_price[j_v2_b]
+                    e_v2_b = B3_e[j_v2_b]
+                    t_v2_b = B3_t[j_v2_b]
+                    v2_b__c0_price = B3__c0_price[j_v2_b]
                     if stopped(nums):
                         nums[4] = m
                         nums[0] = m_0
@@ -134,9 +134,9 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         v0_a__c1_volume = B2__c1_volume[j_v0_a]
                         v0_a__c1_volume_null = B2__c1_volume_null[j_v0_a]
                         gone_v1_n = False
-                        lo_v1_n = within_upper(B3_t, base3_v1_n, top3_v1_n, t_v0_a)  # after a
-                        hi_v1_n = within_lower(B3_t, lo_v1_n, top3_v1_n, t_v2_b)  # before c, b
-                        found_v1_n = select_3(lo_v1_n, hi_v1_n, v0_a__c1_volume_null, v0_a__c1_volume, B3__c1_volume, B3__c1_volume_null, MASK, G3)  # n.volume > a.volume   (query 2:75)
+                        lo_v1_n = within_upper(B1_t, base3_v1_n, top3_v1_n, t_v0_a)  # after a
+                        hi_v1_n = within_lower(B1_t, lo_v1_n, top3_v1_n, t_v2_b)  # before c, b
+                        found_v1_n = select_3(lo_v1_n, hi_v1_n, v0_a__c1_volume_null, v0_a__c1_volume, B1__c1_volume, B1__c1_volume_null, MASK, G3)  # n.volume > a.volume   (query 2:75)
                         for at_v1_n in range(found_v1_n):  # take N n
                             j_v1_n = G3[at_v1_n]
                             gone_v1_n = True
@@ -161,11 +161,11 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
 
 
 @kernel
-def select_3(lo, hi, v0_a__c1_volume_null, v0_a__c1_volume, B3__c1_volume, B3__c1_volume_null, MASK, G3):  # n.volume > a.volume   (query 2:75)
+def select_3(lo, hi, v0_a__c1_volume_null, v0_a__c1_volume, B1__c1_volume, B1__c1_volume_null, MASK, G3):  # n.volume > a.volume   (query 2:75)
     size = hi - lo
     width = (size + 31) & -32
-    s__c1_volume = B3__c1_volume[lo : lo + width]
-    s__c1_volume_null = B3__c1_volume_null[lo : lo + width]
+    s__c1_volume = B1__c1_volume[lo : lo + width]
+    s__c1_volume_null = B1__c1_volume_null[lo : lo + width]
     for k in range(width):
         v1_n__c1_volume = s__c1_volume[k]
         v1_n__c1_volume_null = s__c1_volume_null[k]
@@ -187,10 +187,10 @@ def select_2(lo, hi, v2_b__c0_price, B2__c0_price, MASK, G2):  # a.price < b.pri
 
 
 @kernel
-def select_1(lo, hi, v3_c__c0_price, B1__c0_price, MASK, G1):  # b.price < c.price   (query 2:53)
+def select_1(lo, hi, v3_c__c0_price, B3__c0_price, MASK, G1):  # b.price < c.price   (query 2:53)
     size = hi - lo
     width = (size + 31) & -32
-    s__c0_price = B1__c0_price[lo : lo + width]
+    s__c0_price = B3__c0_price[lo : lo + width]
     for k in range(width):
         v2_b__c0_price = s__c0_price[k]
         MASK[k] = (v2_b__c0_price < v3_c__c0_price)

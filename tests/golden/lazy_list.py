@@ -4,32 +4,32 @@
 #
 # chain 0: c, a, b; negation post-processing
 # B0: input buffer of c
-# B1: input buffer of a
-# B2: input buffer of b
+# B1: input buffer of b
+# B2: input buffer of a
 
 
 @kernel
 def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, FILL, MASK, B0_e, B0_t, B0_p, B0__c1_volume, B0__c1_volume_null, B1_e, B1_t, B1_p, B2_e, B2_t, B2_p, X0_id, X0_next, X0_prev, X0_first, X0_last, X1_id, X1_next, X1_prev, X1_first, X1_last, L0, L1, SORTED, WIDTH):
     n0 = FILL[0]  # of c
-    n1 = FILL[1]  # of a
-    n2 = FILL[2]  # of b
+    n1 = FILL[1]  # of b
+    n2 = FILL[2]  # of a
     for i in range(natural(i0), n):
         if part[i] < 0:
             continue  # it agrees with no other event
         if (type_[i] == 1):  # store it for b
-            at = natural(n2)
-            B2_e[at] = i
-            B2_t[at] = time[i]
-            B2_p[at] = part[i]
-            chain(at, part[i], X0_id, X0_next, X0_prev, X0_first, X0_last)
-            n2 += 1
-        elif (type_[i] == 0):  # store it for a
             at = natural(n1)
             B1_e[at] = i
             B1_t[at] = time[i]
             B1_p[at] = part[i]
-            chain(at, part[i], X1_id, X1_next, X1_prev, X1_first, X1_last)
+            chain(at, part[i], X0_id, X0_next, X0_prev, X0_first, X0_last)
             n1 += 1
+        elif (type_[i] == 0):  # store it for a
+            at = natural(n2)
+            B2_e[at] = i
+            B2_t[at] = time[i]
+            B2_p[at] = part[i]
+            chain(at, part[i], X1_id, X1_next, X1_prev, X1_first, X1_last)
+            n2 += 1
         elif (type_[i] == 2):  # store it for c
             at = natural(n0)
             B0_e[at] = i
@@ -57,14 +57,14 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, c0_
             total += ((type_[i] == 2)) and part[i] >= 0
         counts[(i1 - i0) // piece, 0] += total
         total = 0
-        for k in range(size):  # of a
-            i = natural(i1 + k)
-            total += ((type_[i] == 0)) and part[i] >= 0
-        counts[(i1 - i0) // piece, 1] += total
-        total = 0
         for k in range(size):  # of b
             i = natural(i1 + k)
             total += ((type_[i] == 1)) and part[i] >= 0
+        counts[(i1 - i0) // piece, 1] += total
+        total = 0
+        for k in range(size):  # of a
+            i = natural(i1 + k)
+            total += ((type_[i] == 0)) and part[i] >= 0
         counts[(i1 - i0) // piece, 2] += total
 
 
@@ -88,12 +88,12 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
             while at_v0_a >= 0:  # take A a with the same symbol
                 j_v0_a = at_v0_a
                 at_v0_a = X1_prev[j_v0_a]
-                if B1_t[j_v0_a] >= t_v2_c:  # before c
+                if B2_t[j_v0_a] >= t_v2_c:  # before c
                     continue
-                if t_v2_c - B1_t[j_v0_a] > 600000:  # WITHIN
+                if t_v2_c - B2_t[j_v0_a] > 600000:  # WITHIN
                     break
-                e_v0_a = B1_e[j_v0_a]
-                t_v0_a = B1_t[j_v0_a]
+                e_v0_a = B2_e[j_v0_a]
+                t_v0_a = B2_t[j_v0_a]
                 if stopped(nums):
                     nums[4] = m
                     nums[0] = m_0
@@ -102,7 +102,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                     return j_v2_c
                 at_v1_b = L0[j_v2_c]
                 back_v1_b = X0_prev[at_v1_b] if at_v1_b >= 0 else -1
-                while back_v1_b >= 0 and B2_t[back_v1_b] > t_v0_a:
+                while back_v1_b >= 0 and B1_t[back_v1_b] > t_v0_a:
                     at_v1_b = back_v1_b
                     back_v1_b = X0_prev[at_v1_b]
                 if at_v1_b < 0:
@@ -113,7 +113,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                 RI_v1_b[0, 1] = 0
                 RF_v1_b[0, 0] = 0.0
                 while True:  # iterate B b
-                    if at_v1_b < 0 or B2_t[at_v1_b] >= t_v2_c or d_v1_b >= 5:
+                    if at_v1_b < 0 or B1_t[at_v1_b] >= t_v2_c or d_v1_b >= 5:
                         if d_v1_b == 0:
                             break
                         d_v1_b -= 1
@@ -122,10 +122,10 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
                         continue
                     j_v1_b = at_v1_b
                     at_v1_b = X0_next[at_v1_b]
-                    e_v1_b = B2_e[j_v1_b]
+                    e_v1_b = B1_e[j_v1_b]
                     if d_v1_b > 0 and rank[e_v1_b] <= rank[E_v1_b[d_v1_b - 1]]:  # concurrent with the last one
                         continue
-                    if B2_t[j_v1_b] <= t_v0_a:  # after a
+                    if B1_t[j_v1_b] <= t_v0_a:  # after a
                         continue
                     ok = True
                     if d_v1_b == 0:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from augury.errors import HostError, TooManyMatches
-from augury.kernels.lazy.state import ROOM
+from augury.kernels.lazy.state import INITIAL_ROOM
 from augury.kernels.stream import MIN_EVENTS_TO_DROP as PATIENCE
 from augury.options import Options
 from augury.plan import LazyChainPlan, Negation
@@ -101,20 +101,20 @@ def test_pools_and_matches_grow(condition: str, size: int) -> None:
     k = kernel(text, stream, "abc")
     fed = Feed(k).all(pieces(stream, size))
     assert fed.matches == eager_matches(text, stream)
-    assert len(fed.matches) > 4 * ROOM
+    assert len(fed.matches) > 4 * INITIAL_ROOM
     if size < stream.num_rows:
-        assert fed.counters["peak_partial_matches"] > 4 * ROOM
+        assert fed.counters["peak_partial_matches"] > 4 * INITIAL_ROOM
 
 
 def test_buffers_and_keys_grow() -> None:
-    n = 5 * ROOM
+    n = 5 * INITIAL_ROOM
     stream = events("A" * n + "B" * n, k=[*range(n), *reversed(range(n))])
     fed = Feed(kernel("PATTERN SEQ(A a, B b) WHERE a.k = b.k", stream, "ab")).all(pieces(stream, 100))
     assert sorted(m.rows for m in fed.matches) == [((i,), (2 * n - 1 - i,)) for i in range(n)]
 
 
 def test_a_match_may_be_longer_than_all_there_was_room_for() -> None:
-    n = 4 * ROOM + 1
+    n = 4 * INITIAL_ROOM + 1
     stream = events("A" + "B" * n + "C", [0, *range(n), n])
     text = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[1].x = 0 AND b[i].x = b[i-1].x + 1 AND b[last].x = c.x - 1"
     (match,) = Feed(kernel(text, stream)).all([stream]).matches
@@ -176,8 +176,8 @@ def test_partial_matches_are_forgotten_with_their_window() -> None:
     stream = ticks(20_000)
     fed = Feed(kernel("PATTERN SEQ(A a, B b, C c) WHERE c.x > 100 WITHIN 10 seconds", stream, "abc"))
     fed.all(pieces(stream, 100))
-    assert fed.counters["partial_matches"] > 20 * ROOM
-    assert fed.counters["peak_partial_matches"] < 5 * ROOM
+    assert fed.counters["partial_matches"] > 20 * INITIAL_ROOM
+    assert fed.counters["peak_partial_matches"] < 5 * INITIAL_ROOM
 
 
 # -- limits and errors -------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def switching(size: int) -> pa.Table:
 
 
 def adaptive(text: str, table: pa.Table, order: str, *, tree: bool) -> LazyKernel:
-    return LazyKernel(plan_of(text, table, order), COUNTING, better=remembering(1.0), tree=tree, piece=50)
+    return LazyKernel(plan_of(text, table, order), COUNTING, better=remembering(1.0), tree=tree, piece_events=50)
 
 
 @pytest.mark.parametrize("tree", [False, True])
@@ -42,7 +42,7 @@ def test_the_order_follows_the_rates(tree: bool) -> None:
     fed = Feed(adaptive(text, stream, "cba", tree=tree)).all([stream] if tree else pieces(stream, 60))
     assert fed.matches == chain["cba"].matches == chain["abc"].matches
     assert len(fed.matches) > 100
-    assert fed.live.way.orders[0][0] == "a"
+    assert fed.live.variant.orders[0][0] == "a"
     assert 2 <= fed.counters["orders"] <= 6
     assert fed.counters["predicates"] < min(chain[order].counters["predicates"] for order in chain) / 2
 
@@ -58,7 +58,7 @@ def test_rates_are_those_of_their_variables_also_after_a_change_of_order() -> No
         return changed(plan, [tuple(sorted(rates, key=lambda v: (rates[v], v)))])
 
     plan = plan_of("PATTERN SEQ(A a, B b, C c) WITHIN 80 seconds", stream, "abc")
-    fed = Feed(LazyKernel(plan, COUNTING, better=rarest_first, tree=True, piece=40)).all([stream])
+    fed = Feed(LazyKernel(plan, COUNTING, better=rarest_first, tree=True, piece_events=40)).all([stream])
     assert seen == [{kinds[0]}, *({one, other} for one, other in pairwise(kinds))]
     assert fed.counters["orders"] > 4
 
@@ -67,7 +67,7 @@ def test_steady_rates_keep_the_order() -> None:
     text, stream = f"{RISE} WITHIN 60 seconds", ticks(2_000, weights=(60, 20, 1))
     for tree in (False, True):
         fed = Feed(adaptive(text, stream, "cba", tree=tree)).all(pieces(stream, 200))
-        assert (fed.counters["orders"], fed.live.way.orders) == (1, (("c", "b", "a"),))
+        assert (fed.counters["orders"], fed.live.variant.orders) == (1, (("c", "b", "a"),))
 
 
 def always(plan: LazyChainPlan) -> Better:
@@ -85,7 +85,7 @@ def test_searches_change_without_the_order() -> None:
         for tree in (False, True):
             fed = Feed(LazyKernel(plain, COUNTING, better=always(fast), tree=tree))
             fed.all(pieces(stream, 100))
-            assert fed.live.way == fast.way
+            assert fed.live.variant == fast.variant
             assert fed.counters["orders"] == 1
             assert fed.matches == Feed(kernel(text, stream, order)).all([stream]).matches
 
@@ -102,7 +102,9 @@ def test_a_change_of_order_is_counted_and_repeats_nothing() -> None:
 
     stream = ticks(60)
     text = f"{RISE} WITHIN 12 seconds"
-    fed = Feed(LazyKernel(plan_of(text, stream, "cba"), COUNTING, better=next_one, tree=True, piece=1, few=0))
+    fed = Feed(
+        LazyKernel(plan_of(text, stream, "cba"), COUNTING, better=next_one, tree=True, piece_events=1, noise_events=0)
+    )
     for part in pieces(stream, 1):
         fed.step(part)
         assert fed.counters["orders"] == len(asked) + 1
@@ -123,7 +125,7 @@ def test_a_saved_state_is_continued_in_another_order(text: str, before: str, aft
         fed = Feed(kernel(f"{text} WITHIN 12 seconds", stream, before)).all(pieces(stream.slice(0, cut), 5))
         saved = RunState.from_bytes(fed.state.to_bytes())
         then = Feed(kernel(f"{text} WITHIN 12 seconds", stream, after), saved, cut).all([stream.slice(cut)])
-        assert then.live.way.orders == (tuple(after),)
+        assert then.live.variant.orders == (tuple(after),)
         found = [*fed.found, *then.found]
         assert MatchSet.concat(found[0].variables, found) == whole
 

@@ -10,7 +10,7 @@ import pytest
 
 from augury.errors import TooManyMatches
 from augury.kernels import LazyKernel
-from augury.kernels.lazy.kernel import STRETCH
+from augury.kernels.lazy.kernel import STRETCH_EVENTS
 from augury.kernels.stream import MIN_EVENTS_TO_DROP as PATIENCE
 from augury.options import Options
 from augury.runtime.shared import enumerated
@@ -47,7 +47,7 @@ def taken(
             consumed.append(end - first)
             return super().consume(live, first, end, watermark, orders)
 
-    fed = Feed(Watched(plan_of(text, stream, order, options=options), options, stretch=stretch))
+    fed = Feed(Watched(plan_of(text, stream, order, options=options), options, stretch_events=stretch))
     at = 0
     for size in sizes:
         fed.step(stream.slice(at, size), last=at + size == stream.num_rows)
@@ -67,7 +67,7 @@ def test_matches_their_order_and_what_is_saved_are_the_same(text: str, order: st
     stream = ticks(420, keys=3)
     if ties:
         stream = concurrent(stream)
-    whole, at_once = taken(text, order, stream, STRETCH, [250, 170])
+    whole, at_once = taken(text, order, stream, STRETCH_EVENTS, [250, 170])
     pieced, consumed = taken(text, order, stream, 40, [250, 170])
     assert at_once == [250, 170]
     assert (len(consumed) > 4) == ((text, order) in LAST_FIRST)
@@ -100,7 +100,7 @@ def test_stretches_are_as_long_as_what_is_remembered() -> None:
 @pytest.mark.parametrize("text, order", LAST_FIRST[:2])
 def test_memory_is_that_of_a_stretch(text: str, order: str) -> None:
     stream = ticks(6 * PATIENCE)
-    whole, _ = taken(text, order, stream, STRETCH, [stream.num_rows])
+    whole, _ = taken(text, order, stream, STRETCH_EVENTS, [stream.num_rows])
     pieced, consumed = taken(text, order, stream, PATIENCE // 2, [stream.num_rows])
     assert len(consumed) > 8
     assert whole.live.events.capacity == stream.num_rows
@@ -121,7 +121,7 @@ def test_matches_that_stay_compressed_are_not_cut() -> None:
     stream = events("AB" * 100)
     options = Options(jit=False, compressed=True)
     k = LazyKernel(
-        plan_of("PATTERN SEQ(A a, B b) WITHIN 5 seconds", stream, "ba", options=options), options, stretch=10
+        plan_of("PATTERN SEQ(A a, B b) WITHIN 5 seconds", stream, "ba", options=options), options, stretch_events=10
     )
     by_parts = Feed(k).all(pieces(stream, 7))
     assert list(enumerated(Feed(k).step(stream))) == list(by_parts.matches)

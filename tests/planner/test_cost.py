@@ -412,7 +412,7 @@ def test_lists_are_bounded_where_that_is_often_and_leaves_few(a: float, n: float
     assert isinstance(plan, LazyChainPlan)
     assert plan.abreast == set("an")
     assert plan.led == set(expected)
-    assert plan.way.led == plan.led
+    assert plan.variant.led == plan.led
 
 
 def test_sorting_pays_where_events_are_searched_for_often() -> None:
@@ -424,7 +424,7 @@ def test_sorting_pays_where_events_are_searched_for_often() -> None:
     better = remembering(1.0)
     assert better(plan, {"a": 120.0, "b": 60.0}) == plan
     seldom, often = better(plan, {"a": 9.0, "b": 1800.0}), better(plan, {"a": 90.0, "b": 1800.0})
-    assert seldom.way.orders == often.way.orders == (("a", "b"),)
+    assert seldom.variant.orders == often.variant.orders == (("a", "b"),)
     assert seldom.selected == often.selected == {"a", "b"}
     assert not seldom.sorted
     assert often.sorted == {"b"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from augury.codegen.lazy.chain import emit_lazy_chain
 from augury.ir.terms import Strategy
 from augury.kernels import LazyKernel
-from augury.kernels.lazy.kernel import STRETCH
+from augury.kernels.lazy.kernel import STRETCH_EVENTS
 from augury.options import Options
 from augury.plan import ChainBranch, LazyChainPlan, Negation
 from augury.planner.chain_steps import changed
@@ -81,12 +81,21 @@ def check(jit: bool, text: str, events: pa.Table, data: st.DataObject, *, orders
 
     options = Options(jit=jit, counters=data.draw(st.booleans()), compressed=data.draw(st.booleans()))
     follows = None if how == "fixed" else any_other
-    stretch = data.draw(st.sampled_from([1, 2, STRETCH]), label="stretch")
+    stretch = data.draw(st.sampled_from([1, 2, STRETCH_EVENTS]), label="stretch")
     # Long chains are divided into several functions; here short ones are, too.
     divided = {"inline_states": data.draw(st.sampled_from([0, 8]), label="inline states")}
     divided["states_per_function"] = data.draw(st.integers(1, 3), label="states per function")
     source = emit_lazy_chain(plan, counters=options.counters, **divided)
-    kernel = LazyKernel(plan, options, source, better=follows, tree=how == "tree", piece=2, few=0, stretch=stretch)
+    kernel = LazyKernel(
+        plan,
+        options,
+        source,
+        better=follows,
+        tree=how == "tree",
+        piece_events=2,
+        noise_events=0,
+        stretch_events=stretch,
+    )
     agrees(kernel, query, events, data)
 
 

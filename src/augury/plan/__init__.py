@@ -7,7 +7,17 @@ from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
 from augury.plan.event_sets import EventSetsPlan, SetBranch
 from augury.plan.family import FamilyName, Plan
-from augury.plan.lazy_chain import Bound, ChainBranch, ChainStep, Key, LazyChainPlan, LazyTreePlan, Near, Negation, Way
+from augury.plan.lazy_chain import (
+    Bound,
+    ChainBranch,
+    ChainStep,
+    ChainVariant,
+    Key,
+    LazyChainPlan,
+    LazyTreePlan,
+    Near,
+    Negation,
+)
 from augury.plan.linked import LinkedPlan
 from augury.plan.lossy import LossyEdge, LossyPlan, ScoreTable
 from augury.plan.reference import ReferencePlan
@@ -19,6 +29,7 @@ __all__ = [
     "Bound",
     "ChainBranch",
     "ChainStep",
+    "ChainVariant",
     "Choice",
     "Component",
     "Computed",
@@ -43,5 +54,4 @@ __all__ = [
     "Statistics",
     "StreamStatistics",
     "Unsupported",
-    "Way",
 ]

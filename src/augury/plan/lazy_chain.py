@@ -113,8 +113,11 @@ class ChainBranch:
         return next(c for c in self.components if c.variable == variable)
 
 
-class Way(NamedTuple):
-    """How a plan goes about it: the evaluation order of each branch, and the ways to search (see `LazyChainPlan`)."""
+class ChainVariant(NamedTuple):
+    """What tells two plans of one query apart: the order of evaluation of each branch, and how variables are searched.
+
+    The fields after `orders` are those of `LazyChainPlan`. Kernels are kept by it, since a stream may change its plan.
+    """
 
     orders: tuple[tuple[str, ...], ...]
     selected: frozenset[str]
@@ -165,9 +168,9 @@ class LazyChainPlan:
         return branch.sequential and single and not branch.absent and isinstance(self.query.window, TimeWindow | None)
 
     @property
-    def way(self) -> Way:
+    def variant(self) -> ChainVariant:
         orders = tuple(b.evaluation for b in self.branches)
-        return Way(orders, self.selected, self.sorted, self.kept, self.abreast, self.led)
+        return ChainVariant(orders, self.selected, self.sorted, self.kept, self.abreast, self.led)
 
 
 @dataclass(frozen=True, slots=True)

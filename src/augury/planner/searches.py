@@ -89,10 +89,10 @@ def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]],
 
     def better(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
         # Below a few events in a window, one more or less says nothing about rates.
-        about = (plan.way, *(round(math.log2(max(4.0, n))) for n in counts.values()))
+        about = (plan.variant, *(round(math.log2(max(4.0, n))) for n in counts.values()))
         if about not in decided:
             orders = reorder(plan, counts, margin)
-            if orders != plan.way.orders:
+            if orders != plan.variant.orders:
                 decided[about] = with_searches(changed(plan, orders), counts)
             else:
                 decided[about] = _with_more_searches(plan, counts)

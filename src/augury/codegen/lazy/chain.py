@@ -28,15 +28,15 @@ from augury.codegen.lazy.context import Context, Row, Scope, context_of
 from augury.codegen.lazy.lists import search_lists
 from augury.codegen.lazy.negation import give_up_if_present, negated_states
 from augury.codegen.lazy.nest import Node, cuts_of, nest
-from augury.codegen.lazy.report import NO_ROOM, report
+from augury.codegen.lazy.report import NO_ROOM_COMMENT, report
 from augury.codegen.lazy.search import search_for
 from augury.codegen.lazy.source import (
     ENTRIES,
     FULL,
+    MATCH_ARRAYS,
     MATCHES,
     NO_ROOM_IN_POOL,
     NO_ROOM_IN_STAGE,
-    OUTPUT,
     SO_FAR,
     STOPPED,
     Entry,
@@ -143,7 +143,7 @@ def _arrays(ctx: Context, pools: Sequence[Pool], stages: Sequence[Stage]) -> lis
     found += [array for pool in pools for array in pool.arrays]
     if stages:
         found += [table("QF"), *(stage.array for stage in stages)]
-    return [*found, *(LazyArray(name, Extent.MATCHES) for name in OUTPUT)]
+    return [*found, *(LazyArray(name, Extent.MATCHES) for name in MATCH_ARRAYS)]
 
 
 def _arrays_of(ctx: Context, function: _Function, arrays: Sequence[LazyArray]) -> tuple[str, ...]:
@@ -337,7 +337,7 @@ def _hand_over(ctx: Context, out: Body, node: Node, scope: Scope) -> None:
     idle = not scope.reporting and not any(below.stores for child in node.children for below in child.branching)
     with out.block("if quiet == 0:") if idle else nullcontext():
         with out.block(f"if s{n} >= {stage}.shape[0]:"):
-            out.comment(NO_ROOM)
+            out.comment(NO_ROOM_COMMENT)
             out.give_up(NO_ROOM_IN_STAGE + n)
         _write_row(ctx, out, node, stage, f"s{n}", scope)
         out.add(f"s{n} += 1")
@@ -385,7 +385,7 @@ def _keep(ctx: Context, out: Body, node: Node, scope: Scope) -> None:
     out.pools.add(n)
     with out.block(f"if {test}:", "it may wait for the stream"):
         with out.block(f"if f{n} >= {p}__t.shape[0]:"):
-            out.comment(NO_ROOM)
+            out.comment(NO_ROOM_COMMENT)
             out.give_up(NO_ROOM_IN_POOL + n)
         _write_row(ctx, out, node, f"{p}_at", f"f{n}", scope)
         out.add(f"{p}__t[f{n}] = {start}")

@@ -11,7 +11,7 @@ from augury.codegen.common.runs import Place, ValueVector
 from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.context import Context
 from augury.codegen.lazy.nest import Node
-from augury.ir.predicate import Compare, Conjunct, Expr, Ref
+from augury.ir.predicate import Call, Compare, Conjunct, Expr, Ref, walk
 
 # -- order and window --------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,11 @@ def test_all(ctx: Context, out: Body, conjuncts: Sequence[Conjunct]) -> None:
 
 def _cheap_first(conjuncts: Sequence[Conjunct]) -> list[Conjunct]:
     """Comparisons of scalars before anything that loops over the elements of lists."""
-    return sorted(conjuncts, key=lambda j: 0 if isinstance(j.expr, Compare) and "dot" not in str(j) else 1)
+    return sorted(conjuncts, key=lambda j: not isinstance(j.expr, Compare) or any(map(_is_product, walk(j.expr))))
+
+
+def _is_product(e: Expr) -> bool:
+    return isinstance(e, Call) and e.function == "dot"
 
 
 def condition(ctx: Context, out: Body, j: Conjunct) -> str:

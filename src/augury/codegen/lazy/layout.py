@@ -28,7 +28,7 @@ from augury.runtime.columns import ColumnSpec
 from augury.runtime.cosines import LEADING
 from augury.schema import Kind
 
-PIECE = 1 << 12
+STORE_PIECE_EVENTS = 1 << 12
 """Events that are sorted into one buffer after the other while they are in the cache."""
 
 PARTITION = ""
@@ -197,8 +197,8 @@ class Layout:
             if self.indexes or self.links:
                 self._store_in_turn(out, buffers, apart=apart)
             else:
-                with out.block(f"for i1 in range(natural(i0), n, {PIECE}):"):
-                    out.add(f"size = min(n - i1, {PIECE})")
+                with out.block(f"for i1 in range(natural(i0), n, {STORE_PIECE_EVENTS}):"):
+                    out.add(f"size = min(n - i1, {STORE_PIECE_EVENTS})")
                     for b in buffers:
                         self._store_piece(out, b)
             for (owner, x, led), d in self.turned.items():

@@ -12,7 +12,7 @@ from augury.codegen.lazy.context import Context, Scope
 from augury.codegen.lazy.nest import Node
 from augury.codegen.lazy.source import NO_ROOM_FOR_MATCHES
 
-NO_ROOM = "no room: the caller makes some and comes back"
+NO_ROOM_COMMENT = "no room: the caller makes some and comes back"
 
 
 def report(ctx: Context, out: Body, branch_number: int, scope: Scope) -> None:
@@ -69,5 +69,5 @@ def _write_events(ctx: Context, out: Body) -> None:
 def _make_sure_of_room(out: Body, size: str, *, offsets: bool = False) -> None:
     more = "m + 1 >= O_offsets.shape[0] or " if offsets else ""
     with out.block(f"if {more}w + {size} > O_events.shape[0]:"):
-        out.comment(NO_ROOM)
+        out.comment(NO_ROOM_COMMENT)
         out.give_up(NO_ROOM_FOR_MATCHES)

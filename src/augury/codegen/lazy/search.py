@@ -89,7 +89,6 @@ def search_for(ctx: Context, out: Body, node: Node, then: Then, scope: Scope, *,
     """
     depth = out.depth
     out.states.add(node.number)
-    out.buffers.add(ctx.buffer(node.variable).number)
     search = search_of(ctx, node, scope)
     later = _later_states(ctx, node) if first else []
     inside = Body(depth=depth + 1 + bool(_lists_places(search) and later))
@@ -104,6 +103,7 @@ def search_for(ctx: Context, out: Body, node: Node, then: Then, scope: Scope, *,
     then(inside, inner)
     if isinstance(search, MaskScan) and search.kept and _reads_number_alone(ctx, node, inside):
         ctx.number_alone.add(node.number)
+    out.buffers.add(ctx.buffer(node.variable).number)
     _find(ctx, out, node, search, scope, first=first)
     if _lists_places(search) and later:
         out.add(f"if found_{ctx.names[node.variable]} > 0:")

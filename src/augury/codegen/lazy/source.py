@@ -29,7 +29,7 @@ NO_ROOM_IN_STAGE = 1 << 20
 COUNTERS = ("predicates", "partial_matches", "peak_partial_matches", "buffer_writes")
 """The measures of paper 000."""
 
-OUTPUT = ("O_offsets", "O_events", "O_codes")
+MATCH_ARRAYS = ("O_offsets", "O_events", "O_codes")
 """Matches as they are found."""
 
 

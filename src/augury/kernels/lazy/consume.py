@@ -32,7 +32,7 @@ from augury.kernels.common.reporting import SLICE, Expanded
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.lazy.state import LazyState
 from augury.kernels.stream import Renumbering, StreamKernel
-from augury.plan import LazyChainPlan, Way
+from augury.plan import ChainVariant, LazyChainPlan
 from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.state import FOREVER
@@ -41,13 +41,13 @@ from augury.schema import Kind
 STAGE_ROWS = 1 << 12
 """Partial matches that are handed from one function to the next at a time."""
 
-CHUNK = 1 << 15
+STORE_CHUNK_EVENTS = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """One way to evaluate, ready to run."""
+    """The kernel of one variant of the plan, ready to run."""
 
     source: LazyChainSource
     code: Tier
@@ -62,19 +62,19 @@ class ChainRunner(StreamKernel[LazyState]):
     span: int
 
     @abstractmethod
-    def chain(self, way: Way) -> Chain:
-        """The kernel of a way."""
+    def chain(self, variant: ChainVariant) -> Chain:
+        """The kernel of a variant."""
 
     def clock(self, live: LazyState) -> Integers:
         """What the window is measured in."""
         return live.events.view("place" if self.counts_events else "time")
 
-    def build_up(self, live: LazyState, way: Way, end: int) -> None:
-        """Fill the buffers and pools with the events before `end`, for another way; nothing is reported."""
-        chain = self.chain(way)
-        live.changes += way.orders != live.way.orders
+    def build_up(self, live: LazyState, variant: ChainVariant, end: int) -> None:
+        """Fill the buffers and pools with the events before `end`, for another variant; nothing is reported."""
+        chain = self.chain(variant)
+        live.changes += variant.orders != live.variant.orders
         live.seen += int(live.arrays["SEEN"].sum())
-        live.way = way
+        live.variant = variant
         live.renewed(chain.source)
         stored = live.stored
         begin = live.horizon
@@ -88,11 +88,11 @@ class ChainRunner(StreamKernel[LazyState]):
             if entry.kind is EntryKind.START:
                 self._run(live, entry, 0, int(live.arrays["FILL"][entry.buffer]), 0, None, quiet=1)
 
-    def consume(self, live: LazyState, first: int, end: int, watermark: int, way: Way) -> Expanded:
+    def consume(self, live: LazyState, first: int, end: int, watermark: int, variant: ChainVariant) -> Expanded:
         """Take the events from `first` to `end`; the matches they complete."""
-        if way != live.way:
+        if variant != live.variant:
             live.now = self._now(live, first, watermark)
-            self.build_up(live, way, first)
+            self.build_up(live, variant, first)
         live.now = self._now(live, end, watermark)
         cuts = live.arrays["FILL"].copy()
         live.arrays["PF"][:, 1] = live.arrays["PF"][:, 0]
@@ -129,7 +129,7 @@ class ChainRunner(StreamKernel[LazyState]):
     def _run(
         self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: MatchesOfStep | None, quiet: int = 0
     ) -> None:
-        stream, code = live.stream(), self.chain(live.way).code
+        stream, code = live.stream(), self.chain(live.variant).code
         live.nums[LIMIT] = self.options.max_partial_matches
         at = r0
         while at < r1:
@@ -189,13 +189,13 @@ class ChainRunner(StreamKernel[LazyState]):
 
     def store(self, live: LazyState, first: int, end: int) -> None:
         """Sort the events from `first` to `end` into the buffers."""
-        chain = self.chain(live.way)
+        chain = self.chain(live.variant)
         numbers = [self._values(live, key, spec, first, end) for key, spec in chain.value_specs.items()]
         live.reserve_keys()
         live.widen(first, end)
         stream = live.stream()
         before = int(live.arrays["FILL"].sum())
-        chunk = SLICE if chain.code.warming_up else CHUNK
+        chunk = SLICE if chain.code.warming_up else STORE_CHUNK_EVENTS
         for at in range(first, end, chunk):
             to = min(end, at + chunk)
             live.reserve(to - at)
@@ -208,7 +208,7 @@ class ChainRunner(StreamKernel[LazyState]):
         """The numbers of a key column's values; equal values of any columns of one kind share theirs."""
         numbers = live.values.get(key)
         if numbers is None:
-            specs = self.chain(live.way).value_specs
+            specs = self.chain(live.variant).value_specs
             same = next((n for k, n in live.values.items() if specs[k].kind is spec.kind), None)
             numbers = live.values[key] = KeyNumbers(1, coded=spec.kind is Kind.STRING) if same is None else same
         arrays = {
@@ -224,7 +224,7 @@ class ChainRunner(StreamKernel[LazyState]):
     # -- forgetting -------------------------------------------------------------------------------------------------
 
     def find_horizon(self, live: LazyState, watermark: int) -> int:
-        window, reporting = self.plan.query.window, self.chain(live.way).reporting
+        window, reporting = self.plan.query.window, self.chain(live.variant).reporting
         n = live.events.length
         if isinstance(window, TimeWindow) and n:
             time = live.events.view("time")

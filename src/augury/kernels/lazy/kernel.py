@@ -31,16 +31,16 @@ from augury.kernels.lazy.rates import Pieces, events_in_window, live_window, new
 from augury.kernels.lazy.shared import snapshot
 from augury.kernels.lazy.state import LazyState
 from augury.options import Options
-from augury.plan import LazyChainPlan, Way
+from augury.plan import ChainVariant, LazyChainPlan
 from augury.runtime.columns import ColumnSpec, EncodedBatch
 from augury.runtime.shared import FoundMatches, SharedMatches
 from augury.runtime.state import FOREVER, RunState
 
-STRETCH = 1 << 16
+STRETCH_EVENTS = 1 << 16
 """How many events of a long batch are taken together: what is remembered of them fits in the caches."""
 
 Better: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]"
-"""The plan for so many events of each variable in a window: the one given unless another way is better."""
+"""The plan for so many events of each variable in a window: the one given unless another variant is better."""
 
 
 class LazyKernel(ChainRunner):
@@ -58,15 +58,15 @@ class LazyKernel(ChainRunner):
         *,
         better: Better | None = None,
         tree: bool = False,
-        piece: int = 1 << 10,
-        few: int = 4,
-        stretch: int = STRETCH,
+        piece_events: int = 1 << 10,
+        noise_events: int = 4,
+        stretch_events: int = STRETCH_EVENTS,
     ) -> None:
         """`source` is what the plan was emitted as with these options, if it was.
 
         With `better` the order follows the stream from step to step, in a `tree` also within one, every half window
-        but no more often than every `piece` events; `few` events more or less in a window say nothing about rates.
-        Longer batches may be taken in stretches of `stretch` events.
+        but no more often than every `piece_events`; `noise_events` more or less in a window say nothing about rates.
+        Longer batches may be taken in stretches of `stretch_events`.
         """
         output = plan.query.output
         self.tallies = plan.unary and output is OutputMode.COUNT
@@ -75,13 +75,13 @@ class LazyKernel(ChainRunner):
             better = None
         super().__init__(plan.query, options, plan.query.partition_by)
         self.plan, self.better, self.tree = plan, better, tree
-        self.piece, self.few, self.stretch = piece, few, stretch
+        self.piece_events, self.noise_events, self.stretch_events = piece_events, noise_events, stretch_events
         self.totals = Totals(plan.query)
         self.span = span_of(plan.query.window)
-        self.plans = {plan.way: plan}
-        self.chains: dict[Way, Chain] = {}
+        self.plans = {plan.variant: plan}
+        self.chains: dict[ChainVariant, Chain] = {}
         if source is not None:
-            self.chains[plan.way] = self._ready(source)
+            self.chains[plan.variant] = self._ready(source)
 
     def _ready(self, source: LazyChainSource) -> Chain:
         code = Tier(source.source, self.options, source.functions)
@@ -97,12 +97,12 @@ class LazyKernel(ChainRunner):
             {key: specs[names[key]] for key in source.layout.key_columns if key != PARTITION},
         )
 
-    def chain(self, way: Way) -> Chain:
-        """The kernel of a way, generated when it first occurs."""
-        chain = self.chains.get(way)
+    def chain(self, variant: ChainVariant) -> Chain:
+        """The kernel of a variant, generated when it first occurs."""
+        chain = self.chains.get(variant)
         if chain is None:
-            source = emit_lazy_chain(self.plans[way], counters=self.options.counters)
-            chain = self.chains[way] = self._ready(source)
+            source = emit_lazy_chain(self.plans[variant], counters=self.options.counters)
+            chain = self.chains[variant] = self._ready(source)
         return chain
 
     # -- a step -----------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class LazyKernel(ChainRunner):
         them, and no partial match waits for events. Concurrent events stay together. A stretch is no shorter than what
         is remembered, so that work on all of that adds up to no more than the batch.
         """
-        size = max(self.stretch, live.events.length - live.horizon)
+        size = max(self.stretch_events, live.events.length - live.horizon)
         if (
             encoded.length - first <= 2 * size
             or self.shares
@@ -129,7 +129,7 @@ class LazyKernel(ChainRunner):
             or self.plan.query.output is not OutputMode.ALL
             or self.span < 0
             or live.source.pools
-            or self.chain(live.way).reporting.waits
+            or self.chain(live.variant).reporting.waits
         ):
             return encoded.length
         return int(np.searchsorted(encoded.rank, encoded.rank[first + size - 1], side="right"))
@@ -141,7 +141,9 @@ class LazyKernel(ChainRunner):
             live.begun = int(live.arrays["FILL"][live.source.buffer_of[branch.in_sequence[-1].variable]]), first
             self.store(live, first, live.events.length)
             return Expanded.none()
-        found = Expanded.of([self.consume(live, lo, hi, watermark, way) for lo, hi, way in self._segments(live, first)])
+        found = Expanded.of(
+            [self.consume(live, lo, hi, watermark, variant) for lo, hi, variant in self._segments(live, first)]
+        )
         if len(live.pending) + len(found) > self.options.max_matches:
             raise self.too_many()
         return found
@@ -149,7 +151,7 @@ class LazyKernel(ChainRunner):
     def report(self, live: LazyState, found: Expanded, watermark: int) -> FoundMatches:
         if self.shares:
             return self._shared(live)
-        return self.chain(live.way).reporting.report(live, found, watermark)
+        return self.chain(live.variant).reporting.report(live, found, watermark)
 
     def after_batch(self, live: LazyState, encoded: EncodedBatch, watermark: int) -> None:
         if watermark != FOREVER and self.better is not None and not self.tree and encoded.length:
@@ -157,7 +159,7 @@ class LazyKernel(ChainRunner):
 
     def _shared(self, live: LazyState) -> FoundMatches:
         """The matches of the last events, from the buffers that they lie in."""
-        reporting = self.chain(live.way).reporting
+        reporting = self.chain(live.variant).reporting
         (branch,) = self.plan.branches
         sequence = [live.source.buffer_of[c.variable] for c in branch.in_sequence]
         begin, first = live.begun
@@ -202,8 +204,8 @@ class LazyKernel(ChainRunner):
 
     def new_state(self) -> LazyState:
         return LazyState.start(
-            self.chain(self.plan.way).source,
-            self.plan.way,
+            self.chain(self.plan.variant).source,
+            self.plan.variant,
             keys=len(self.keys),
             with_places=self.counts_events,
             totals=self.totals.specs,
@@ -211,52 +213,54 @@ class LazyKernel(ChainRunner):
         )
 
     def restore_pending(self, live: LazyState, tables: Mapping[str, pa.Table]) -> Expanded:
-        reporting = self.chain(live.way).reporting
+        reporting = self.chain(live.variant).reporting
         return restore_pending(tables, live.events, reporting.branch_of, reporting.fixed)
 
     def restore_family(self, live: LazyState, tables: Mapping[str, pa.Table]) -> None:
         live.restore(tables)
-        self.build_up(live, live.way, live.events.length)
+        self.build_up(live, live.variant, live.events.length)
 
     # -- the order ----------------------------------------------------------------------------------------------------
 
-    def _segments(self, live: LazyState, first: int) -> Iterator[tuple[int, int, Way]]:
-        """The new events in pieces, each with the way to evaluate it in."""
+    def _segments(self, live: LazyState, first: int) -> Iterator[tuple[int, int, ChainVariant]]:
+        """The new events in pieces, each with the variant to evaluate it in."""
         n = live.events.length
         if self.better is None or not self.tree or n == first or (self.counts_events and self.keys):
-            yield first, n, live.way
+            yield first, n, live.variant
             return
         clock = self.clock(live)
         window = events_in_window(clock, self.span)
-        piece = max(self.piece, window // 2)
-        at, way = first, live.way
-        for k, better in self._better_ways(live, new_pieces(live, self.chain(live.way).code, window, first, piece)):
+        piece = max(self.piece_events, window // 2)
+        at, variant = first, live.variant
+        for k, better in self._better_variants(
+            live, new_pieces(live, self.chain(live.variant).code, window, first, piece)
+        ):
             if first + k * piece > at:
-                yield at, first + k * piece, way
-            at, way = first + k * piece, better
-        yield at, n, way
+                yield at, first + k * piece, variant
+            at, variant = first + k * piece, better
+        yield at, n, variant
 
     def _follow(self, live: LazyState) -> None:
-        """Take on another way if the rates of the live window ask for it."""
+        """Take on another variant if the rates of the live window ask for it."""
         # Places of different partitions do not ascend together.
         span = -1 if self.counts_events and self.keys else self.span
-        for _, better in self._better_ways(live, live_window(live, self.clock(live), span)):
+        for _, better in self._better_variants(live, live_window(live, self.clock(live), span)):
             self.build_up(live, better, live.events.length)
 
-    def _better_ways(self, live: LazyState, pieces: Pieces) -> Iterator[tuple[int, Way]]:
-        """The pieces from which on another way is better than the one before, with it.
+    def _better_variants(self, live: LazyState, pieces: Pieces) -> Iterator[tuple[int, ChainVariant]]:
+        """The pieces from which on another variant is better than the one before, with it.
 
         That is thought about when rates have left those of the last time.
         """
         assert self.better is not None
-        way, rates = live.way, np.array([live.rates.get(v, np.nan) for v in pieces.variables])
-        at = pieces.moved(self.support, 0, rates, self.few)
+        variant, rates = live.variant, np.array([live.rates.get(v, np.nan) for v in pieces.variables])
+        at = pieces.moved(self.support, 0, rates, self.noise_events)
         while at < len(pieces.counts) - 1:
             live.rates = dict(zip(pieces.variables, rates.tolist(), strict=True))
-            plan = self.better(self.plans[way], live.rates)
-            # A way that was left and comes back is compiled already.
-            self.plans.setdefault(plan.way, plan)
-            if plan.way != way:
-                way = plan.way
-                yield at, way
-            at = pieces.moved(self.support, at + 1, rates, self.few)
+            plan = self.better(self.plans[variant], live.rates)
+            # A variant that was left and comes back is compiled already.
+            self.plans.setdefault(plan.variant, plan)
+            if plan.variant != variant:
+                variant = plan.variant
+                yield at, variant
+            at = pieces.moved(self.support, at + 1, rates, self.noise_events)

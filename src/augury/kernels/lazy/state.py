@@ -26,17 +26,17 @@ from augury.kernels.common.reporting import Expanded
 from augury.kernels.stream import StreamState
 from augury.native.prelude_lists import ABREAST
 from augury.native.prelude_search import BLOCK
-from augury.plan import Way
+from augury.plan import ChainVariant
 from augury.runtime.checks import ArraySpec, read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.cosines import LEADING, cosines
 from augury.runtime.events import EventStore
 from augury.runtime.state import FOREVER
 
-ROOM = 256
+INITIAL_ROOM = 256
 """Events of a buffer, partial matches and matches that there is room for at first."""
 
-SPARE = 64
+SPARE_ELEMENTS = 64
 """Elements behind the last one, which vectors may reach into."""
 
 
@@ -45,7 +45,7 @@ class LazyState(StreamState):
     """Everything that outlives a step, as arrays that are changed in place."""
 
     source: LazyChainSource
-    way: Way
+    variant: ChainVariant
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     values: dict[str, KeyNumbers] = field(default_factory=dict)
     """The values of key columns, numbered, by their kind."""
@@ -54,8 +54,8 @@ class LazyState(StreamState):
     """The first event that the buffers were filled with."""
     stored: int = 0
     peak: int = 0
-    pruned: int = ROOM
-    longest: int = ROOM
+    pruned: int = INITIAL_ROOM
+    longest: int = INITIAL_ROOM
     """Events that the longest buffer has had room for."""
     seen: int = 0
     """Partial matches made in orders that were left."""
@@ -73,7 +73,7 @@ class LazyState(StreamState):
     def start(
         cls,
         source: LazyChainSource,
-        way: Way,
+        variant: ChainVariant,
         *,
         keys: int,
         with_places: bool,
@@ -83,7 +83,7 @@ class LazyState(StreamState):
         """`totals` are columns that aggregates over matches read."""
         return cls(
             source=source,
-            way=way,
+            variant=variant,
             encoding=Encoding.start(source.strings),
             events=EventStore((*source.specs, *totals), with_places=with_places),
             keys=KeyNumbers(keys),
@@ -99,19 +99,23 @@ class LazyState(StreamState):
         arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
         arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
         arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
-        arrays["MASK"] = np.zeros(self.longest + SPARE, dtype=np.uint8)
+        arrays["MASK"] = np.zeros(self.longest + SPARE_ELEMENTS, dtype=np.uint8)
         arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
         arrays["COUNT"] = self.keys.counts
         arrays["WIDTH"] = np.zeros((max(1, len(layout.turned)), 2), dtype=np.int64)
         arrays["WIDTH"][:, 0] = 1
-        for name, size in (("O_offsets", ROOM + 1), ("O_events", 4 * ROOM), ("O_codes", 4 * ROOM)):
+        for name, size in (
+            ("O_offsets", INITIAL_ROOM + 1),
+            ("O_events", 4 * INITIAL_ROOM),
+            ("O_codes", 4 * INITIAL_ROOM),
+        ):
             arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
         if source.stages:
             arrays["QF"] = np.zeros(len(source.nodes), dtype=np.int64)
         for array in source.arrays:
             if array.name not in arrays:
                 # What has grown once would grow again. Pools are small, and what they hold is limited as they grow.
-                size = self.longest if array.pool is None and array.stage is None else ROOM
+                size = self.longest if array.pool is None and array.stage is None else INITIAL_ROOM
                 arrays[array.name] = np.empty(self._shape(array, size), dtype=self._dtype(array))
                 if array.extent is Extent.KEYS:
                     arrays[array.name][:] = -1
@@ -123,7 +127,7 @@ class LazyState(StreamState):
         match array.extent:
             case Extent.BUFFER:
                 # A selector reads columns to the end of a vector, and stores vectors.
-                length = size + SPARE
+                length = size + SPARE_ELEMENTS
             case Extent.BITS:
                 length = size // ABREAST + 1
             case Extent.LIST:
@@ -153,19 +157,19 @@ class LazyState(StreamState):
         """Room for `more` events in every buffer."""
         for b, names in enumerate(self.source.buffer_arrays):
             least = int(self.arrays["FILL"][b]) + more
-            size = len(self.arrays[f"B{b}_e"]) - SPARE
+            size = len(self.arrays[f"B{b}_e"]) - SPARE_ELEMENTS
             if least > size:
                 size = max(2 * size, least)
                 for name in names:
                     self.grow(name, size)
             self.longest = max(self.longest, size)
         for (b, _, led), d in self.source.layout.turned.items():
-            blocks = -(-(len(self.arrays[f"B{b}_e"]) - SPARE) // ABREAST)
+            blocks = -(-(len(self.arrays[f"B{b}_e"]) - SPARE_ELEMENTS) // ABREAST)
             room = blocks * ABREAST * (LEADING + 1 if led else int(self.arrays["WIDTH"][d, 0]))
             if room > len(self.arrays[f"D{d}"]):
                 self.grow(f"D{d}", room)
-        if self.longest + SPARE > len(self.arrays["MASK"]):
-            self.arrays["MASK"] = np.zeros(2 * self.longest + SPARE, dtype=np.uint8)
+        if self.longest + SPARE_ELEMENTS > len(self.arrays["MASK"]):
+            self.arrays["MASK"] = np.zeros(2 * self.longest + SPARE_ELEMENTS, dtype=np.uint8)
 
     def widen(self, first: int, end: int) -> None:
         """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""
@@ -241,7 +245,7 @@ class LazyState(StreamState):
                     self.arrays[name][: len(keep)] = self.arrays[name][keep]
                 self.arrays["PF"][pool.node, 0] = len(keep)
             self.rehead(support)
-        self.pruned = max(ROOM, self.waiting())
+        self.pruned = max(INITIAL_ROOM, self.waiting())
 
     def rehead(self, support: Tier) -> None:
         """Link the partial matches that wait by their keys; those that were put back for want of room are left out."""
