@@ -132,3 +132,9 @@ def test_columns_of_one_name_are_refused() -> None:
     for call in (augury.match, lambda t, q: augury.explain(q, t), lambda t, q: Matcher(q, t)):
         with pytest.raises(HostError, match=r"error\[A501\]: the events have two columns named `ts`"):
             call(table, "A a")
+
+
+def test_a_type_column_of_nulls_matches_nothing() -> None:
+    table = pa.table({"ts": [1, 2], "type": pa.nulls(2), "x": [1, 2]})
+    with pytest.warns(augury.AuguryWarning, match="no event is of type `A`"):
+        assert len(augury.match(table, "PATTERN SEQ(A a, B b) WHERE a.x > 0 AND b.x > 1", jit=False)) == 0

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from augury.ir.terms import Strategy
 from augury.plan import Component, EventSetsPlan, SetBranch
-from augury.planner.describe.parts import Celled, absence, computed_columns, event, tests, when_known
+from augury.planner.describe.parts import Celled, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
 
@@ -28,10 +28,7 @@ def describe_event_sets(plan: EventSetsPlan, kernel: Celled, _counters: object) 
     for k, branch in enumerate(plan.branches, start=1):
         out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
         out += _automaton(plan, branch)
-        if branch.absent:
-            out += ["  a match is dropped if a search by type, partition and time finds beside its events"]
-            for part in branch.absent:
-                out += [*absence(plan, part, "    "), f"      looked for when {when_known(plan, part)}"]
+        out += dropping(plan, branch.absent)
     cells = [("run_state", "the set of variables that are bound"), ("run_node", "its last node"), *kernel.cells]
     out += ["", "an instance holds", Table(cells)]
     return out + computed_columns(plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from augury.ir.functions import BUILTINS
@@ -75,6 +75,16 @@ def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str | Table]
     for inner in part.inner:
         yield indent + "  and no"
         yield from absence(plan, inner, indent + "    ")
+
+
+def dropping(plan: Compiled, absent: Sequence[Absence]) -> Description:
+    """The negated parts that a complete match is searched for, and when."""
+    if not absent:
+        return []
+    out: Description = ["  a match is dropped if a search by type, partition and time finds beside its events"]
+    for part in absent:
+        out += [*absence(plan, part, "    "), f"      looked for when {when_known(plan, part)}"]
+    return out
 
 
 def when_known(plan: Compiled, part: Absence) -> str:
