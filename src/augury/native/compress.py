@@ -15,16 +15,16 @@ from augury.native.vectors import all_lanes, call, come_from
 
 LANES = 8
 
-SIZE = 64
-"""Places that are looked at together: most are not set."""
+MASK_WORD_BITS = 64
+"""Bits tested at once; most words are zero."""
 
-FEW = 6
-"""So many of them are written one by one."""
+MAX_SINGLE_WRITES = 6
+"""Bits of a word up to which their places are written one by one; more are written as a vector."""
 
 _BIT = ir.IntType(1)
 _BYTE = ir.IntType(8)
 _INDEX = ir.IntType(64)
-_MASK = ir.VectorType(_BYTE, SIZE)
+_MASK = ir.VectorType(_BYTE, MASK_WORD_BITS)
 _PLACES = ir.VectorType(_INDEX, LANES)
 
 
@@ -39,13 +39,13 @@ def emit_marked(builder: Any, mask: Any, size: Any, lo: Any, found: Any, *, nati
     builder.position_at_end(loop)
     at, n = builder.phi(_INDEX), builder.phi(_INDEX)
     block = builder.load(builder.bitcast(builder.gep(mask, [at]), _MASK.as_pointer()), align=1)
-    bits = builder.bitcast(builder.icmp_unsigned("!=", block, ir.Constant(_MASK, [0] * SIZE)), _INDEX)
+    bits = builder.bitcast(builder.icmp_unsigned("!=", block, ir.Constant(_MASK, [0] * MASK_WORD_BITS)), _INDEX)
     bits = builder.and_(bits, _first(builder, builder.sub(size, at)))
     base = builder.add(lo, at)
     builder.cbranch(builder.icmp_unsigned("!=", bits, _INDEX(0)), some, on)
 
     builder.position_at_end(some)
-    together = builder.icmp_signed(">", call(builder, "llvm.ctpop.i64", _INDEX, bits), _INDEX(FEW))
+    together = builder.icmp_signed(">", call(builder, "llvm.ctpop.i64", _INDEX, bits), _INDEX(MAX_SINGLE_WRITES))
     builder.cbranch(together if native else _BIT(0), many, few)
 
     builder.position_at_end(many)
@@ -59,7 +59,7 @@ def emit_marked(builder: Any, mask: Any, size: Any, lo: Any, found: Any, *, nati
 
     builder.position_at_end(on)
     total = builder.phi(_INDEX)
-    following = builder.add(at, _INDEX(SIZE))
+    following = builder.add(at, _INDEX(MASK_WORD_BITS))
     builder.cbranch(builder.icmp_signed("<", following, size), loop, end)
     come_from(total, (loop, n), (many, more), (few, singly))
     come_from(at, (before, _INDEX(0)), (on, following))
@@ -85,7 +85,7 @@ def _together(builder: Any, bits: Any, base: Any, found: Any, n: Any) -> Any:
     """Write the places of `bits`, counted from `base`; how many there are by then."""
     eight = ir.VectorType(_BIT, LANES)
     places = builder.add(all_lanes(builder, base, LANES), ir.Constant(_PLACES, list(range(LANES))))
-    for k in range(0, SIZE, LANES):
+    for k in range(0, MASK_WORD_BITS, LANES):
         byte = builder.trunc(builder.lshr(bits, _INDEX(k)), _BYTE)
         here = builder.add(places, ir.Constant(_PLACES, [k] * LANES))
         zeros, marked = ir.Constant(_PLACES, [0] * LANES), builder.bitcast(byte, eight)
@@ -113,6 +113,6 @@ def _one_by_one(builder: Any, bits: Any, base: Any, found: Any, n: Any) -> Any:
 
 def _first(builder: Any, count: Any) -> Any:
     """Ones for the first `count` places of a block, of which there is at least one."""
-    unused = builder.sub(_INDEX(SIZE), count)
+    unused = builder.sub(_INDEX(MASK_WORD_BITS), count)
     unused = builder.select(builder.icmp_signed(">", unused, _INDEX(0)), unused, _INDEX(0))
     return builder.lshr(_INDEX(-1), unused)

@@ -163,8 +163,8 @@ BLOCK = 128
 STEPS = 7
 """Comparisons that find a place among so many."""
 
-FEW = 16
-"""Of so many of them, each is looked at."""
+MIN_SORTED_EVENTS = 16
+"""From so many events of a block on, its sorted copy is searched; of fewer each is looked at."""
 
 ROUNDING = 2.0**-50
 """More than what a sum and a difference of two floats are rounded by, relative to their sizes."""
@@ -181,7 +181,7 @@ def looked_at(complete: int, lo: int, hi: int) -> int:
     while p < hi:
         end = (p // BLOCK + 1) * BLOCK
         last = min(end, hi)
-        n += STEPS if end <= complete and last - p >= FEW else last - p
+        n += STEPS if end <= complete and last - p >= MIN_SORTED_EVENTS else last - p
         p = last
     return n
 
@@ -228,7 +228,7 @@ def sorted_between(
         begin = p // BLOCK * BLOCK
         end = begin + BLOCK
         last = min(end, hi)
-        if end <= complete and last - p >= FEW:
+        if end <= complete and last - p >= MIN_SORTED_EVENTS:
             a, b = begin, end
             while a < b:
                 middle = (a + b) >> 1

@@ -19,7 +19,7 @@ __all__ = [
     "FLOAT64",
     "INT32",
     "INT64",
-    "MOST",
+    "MAX_COUNT",
     "UINT8",
     "Array",
     "ArraySpec",
@@ -30,7 +30,7 @@ __all__ = [
     "require",
 ]
 
-MOST = 2**62  # events, ranks and counts: so that adding what one batch can hold never leaves 64 bits
+MAX_COUNT = 2**62  # events, ranks and counts: so that adding what one batch can hold never leaves 64 bits
 
 
 def flags(name: str) -> ArraySpec:

@@ -15,7 +15,7 @@ from augury.errors import FunctionFailed
 from augury.ir.evaluate import NONE, Functions
 from augury.ir.predicate import Expr, Ref, variables, walk
 from augury.runtime.batch import EventBatch, Integers
-from augury.runtime.checks import MOST, inconsistent, require
+from augury.runtime.checks import MAX_COUNT, inconsistent, require
 from augury.runtime.computed import StandardiseRows, compute_column, list_parts, standardise_rows, with_gaps
 from augury.runtime.dictionary import Codes, Distinct, StringDictionary, codable, distinct, encode_strings, spread
 from augury.runtime.positions import LastKey, one_array, ranks_in_order
@@ -139,8 +139,8 @@ class Encoding:
         if position is None or position.num_rows != 1 or position.column_names[:2] != ["next_event", "rank"]:
             raise inconsistent("it does not say how far the stream has come")
         next_event, rank, *key = (column[0].as_py() for column in position.columns)
-        require(type(next_event) is int and 0 <= next_event < MOST, "there is no such number of events")
-        require(rank is None or (type(rank) is int and 0 <= rank < MOST), "there is no such rank")
+        require(type(next_event) is int and 0 <= next_event < MAX_COUNT, "there is no such number of events")
+        require(rank is None or (type(rank) is int and 0 <= rank < MAX_COUNT), "there is no such rank")
         return cls(dictionary, None if rank is None else (rank, tuple(key)), next_event)
 
     def check_last(self, events: Mapping[str, npt.NDArray[Any]], length: int) -> None:

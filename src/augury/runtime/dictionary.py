@@ -26,7 +26,7 @@ _DICTIONARY_ENCODE = pc.get_function("dictionary_encode")
 SAVED = pa.schema([("string", pa.large_binary())])
 """How strings are saved: as bytes, since a literal may hold half of a surrogate pair, which Arrow's strings cannot."""
 
-FEW = 1 << 12
+FIRST_SCAN_EVENTS = 1 << 12
 """Events among which keys are looked for first."""
 
 
@@ -196,7 +196,7 @@ class Distinct(Generic[K]):
         stop = 0
         # Most often the first events have all keys.
         while stop < len(self.positions) and (not stop or first[:-1].min(initial=0) < 0):
-            stop = max(FEW, 4 * stop)
+            stop = max(FIRST_SCAN_EVENTS, 4 * stop)
             some = self.positions[:stop]
             # Of several events that write to one place the last remains; the place after the keys takes the nulls.
             first[some[::-1]] = np.arange(len(some) - 1, -1, -1)

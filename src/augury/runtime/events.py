@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.runtime.batch import Integers
-from augury.runtime.checks import FLOAT64, INT32, MOST, UINT8, ArraySpec, flags, inconsistent, read_arrays, require
+from augury.runtime.checks import FLOAT64, INT32, MAX_COUNT, UINT8, ArraySpec, flags, inconsistent, read_arrays, require
 from augury.runtime.columns import Arrays, ColumnSpec, EncodedBatch, array_names
 from augury.schema import Kind
 
@@ -165,8 +165,8 @@ class EventStore:
         known = {
             "rows": ArraySpec("rows"),
             "time": ArraySpec("time", ascending=True),
-            "rank": ArraySpec("rank", low=0, below=MOST, ascending=True),
-            "place": ArraySpec("place", low=0, below=MOST),
+            "rank": ArraySpec("rank", low=0, below=MAX_COUNT, ascending=True),
+            "place": ArraySpec("place", low=0, below=MAX_COUNT),
             "type": ArraySpec("type", INT32, -1, refers_to="types"),
             "partition": ArraySpec("partition", low=-1, refers_to="partitions"),
         }

@@ -9,7 +9,7 @@ from augury.codegen.common.cells import Cell
 from augury.codegen.common.expressions import leaves, true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin
-from augury.codegen.common.runs import Place
+from augury.codegen.common.runs import ReadSite
 from augury.ir.predicate import Conjunct
 from augury.plan import Component
 from augury.runtime.identifiers import identifier
@@ -24,7 +24,7 @@ class Conditions:
     """What is tested at one component; `codes` are the numbers of the branch's components by variable."""
 
     component: Component
-    at: Place
+    at: ReadSite
     codes: Mapping[str, int]
     source: Source
     counters: bool
@@ -43,7 +43,7 @@ class Conditions:
         for c in self.component.whole:
             self._declare(c, self.at, c.each)
 
-    def _declare(self, c: Conjunct, at: Place, walk: Collection[str]) -> None:
+    def _declare(self, c: Conjunct, at: ReadSite, walk: Collection[str]) -> None:
         """Ask the value vector for every cell that `c` reads, when the lists `walk` are gone through."""
         at = replace(at, walked=dict.fromkeys(walk, ("", "")))
         for leaf in leaves(c.expr):
@@ -60,7 +60,7 @@ class Conditions:
             yield c
 
     @staticmethod
-    def text(c: Conjunct, at: Place) -> str:
+    def text(c: Conjunct, at: ReadSite) -> str:
         return true(c.expr, at.read, at.constants).value
 
     def take(self, out: Lines, name: str, run: str, *, begins: bool) -> None:
@@ -76,7 +76,7 @@ class Conditions:
         for c in self.component.whole:
             self.test(out, name, c, at, sorted(c.each), run)
 
-    def test(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], run: str) -> None:
+    def test(self, out: Lines, name: str, c: Conjunct, at: ReadSite, walk: list[str], run: str) -> None:
         """Statements that set `name` to false when `c` does not hold, for every element of the lists `walk`."""
         if self.counters:
             with out.block(f"if {name}:"):
@@ -91,7 +91,7 @@ class Conditions:
                 )
             self._walk(out, name, c, at, walk, 0)
 
-    def _walk(self, out: Lines, name: str, c: Conjunct, at: Place, walk: list[str], depth: int) -> None:
+    def _walk(self, out: Lines, name: str, c: Conjunct, at: ReadSite, walk: list[str], depth: int) -> None:
         """A loop over the elements of each list that the conjunct holds for every one of."""
         if depth == len(walk):
             with out.block(f"if not {self.text(c, at)}:"):

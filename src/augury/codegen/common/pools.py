@@ -11,7 +11,7 @@ from augury.codegen.common.runs import ValueVector
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Writes them; `r` is the run that is looked at, `q` the one that is made of it."""
+    """Emits statements on runs, nodes and edges; `r` is the run that is looked at, `q` the one that is made of it."""
 
     out: Lines
     vector: ValueVector

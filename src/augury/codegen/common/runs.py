@@ -123,7 +123,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadSite:
     """Where a conjunct is tested.
 
     `run` names the run; `variable` is the one the event `event` joins (None when a list is complete); `walked` gives

@@ -17,7 +17,10 @@ from augury.codegen.eager.arrays import RunCell
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """Writes them; a key is the text of a cell, the run left open, and whether it is a float."""
+    """Emits the statements that find and merge equivalent runs.
+
+    A key is the text of a cell, the run left open, and whether it is a float.
+    """
 
     out: Lines
     pools: Pools

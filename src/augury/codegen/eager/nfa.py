@@ -19,7 +19,7 @@ from augury.codegen.common.inventory import columns_of, conjuncts_of, stream_nam
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
 from augury.codegen.common.pools import Pools
-from augury.codegen.common.runs import Place, Slot, ValueVector, updates
+from augury.codegen.common.runs import ReadSite, Slot, ValueVector, updates
 from augury.codegen.eager.arrays import ARGUMENTS, RunCell
 from augury.codegen.eager.merging import Merging
 from augury.codegen.eager.present import never_null
@@ -154,7 +154,7 @@ class _Emitter:
         codes = {x.variable: self._code(b, k) for k, x in enumerate(branch.components)}
         if c.iterated and (c.low > 1 or c.high is not None):
             self.vector.cell("r", Slot(c.variable, "length"), j)
-        at = Place(self.vector, self.columns, self.constants, j, "r")
+        at = ReadSite(self.vector, self.columns, self.constants, j, "r")
         return Conditions(c, at, codes, self.plan.query.source, self.counters)
 
     def _code(self, b: int, j: int) -> int:
@@ -269,7 +269,7 @@ class _Emitter:
             tests.append(" or ".join(f"type_[i] == {code}" for code in codes))
         if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY:
             tests.append("part[i] >= 0")
-        at = Place(self.vector, self.columns, self.constants, -1, "r", c.variable, "i", begins=True)
+        at = ReadSite(self.vector, self.columns, self.constants, -1, "r", c.variable, "i", begins=True)
         tests += [Conditions.text(j, at) for j in c.alone]
         return " and ".join(f"({t})" for t in tests) or "True"
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from augury.codegen.common.expressions import Code, Leaf, true, value
 from augury.codegen.common.naming import remark
-from augury.codegen.common.runs import Place, ValueVector
+from augury.codegen.common.runs import ReadSite, ValueVector
 from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.context import Context
 from augury.codegen.lazy.nest import Node
@@ -141,9 +141,9 @@ def _single(ctx: Context, r: Ref) -> Code:
 
 def at_list(
     ctx: Context, run: str, variable: str | None = None, event: str | None = None, *, begins: bool = False
-) -> Place:
+) -> ReadSite:
     """Where conjuncts over lists are tested, each of which has a value vector of its own."""
-    return Place(
+    return ReadSite(
         ValueVector(),
         ctx.columns,
         ctx.constants,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from augury.codegen.common.expressions import false, true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
-from augury.codegen.common.runs import Place, updates
+from augury.codegen.common.runs import ReadSite, updates
 from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import at_list, earliest, latest, not_bound_before, partition_of, within
 from augury.codegen.lazy.context import Context, Scope
@@ -200,7 +200,7 @@ def _test_joining(ctx: Context, out: Body, c: Component) -> None:
                 out.add("pass")
 
 
-def _test(ctx: Context, out: Body, j: Conjunct, at: Place, walked: Sequence[str]) -> None:
+def _test(ctx: Context, out: Body, j: Conjunct, at: ReadSite, walked: Sequence[str]) -> None:
     """Set `ok` to false when a conjunct does not hold, for every element of the lists `walked`."""
     if ctx.counters:
         with out.block("if ok:"):

@@ -55,7 +55,7 @@ def queue_functions() -> str:
 
 
 class _Emitter(LossyConditions):
-    """Writes one kernel."""
+    """Emits the kernel of one lossy plan; its state is the text so far."""
 
     def emit(self) -> LossySource:
         self._header()

@@ -17,7 +17,7 @@ from augury.codegen.common.inventory import columns_of, conjuncts_of, stream_nam
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
 from augury.codegen.common.pools import Pools
-from augury.codegen.common.runs import Place, Slot, ValueVector, updates
+from augury.codegen.common.runs import ReadSite, Slot, ValueVector, updates
 from augury.codegen.eager.arrays import ARGUMENTS, RunCell
 from augury.codegen.eager.nfa import PEAK_RUNS, REGISTERS, ROOM, EagerNfaSource
 from augury.ir.predicate import Conjunct
@@ -60,7 +60,7 @@ class _Emitter:
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
         self.arguments = stream_names(self.constants, self.specs)
         self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
-        self.at = Place(self.vector, self.columns, self.constants, 0, "r")
+        self.at = ReadSite(self.vector, self.columns, self.constants, 0, "r")
         self.out = Lines()
         self.pools = Pools(self.out, self.vector, self.counters)
 
@@ -320,7 +320,7 @@ class _Emitter:
             with out.block(f"if {' and '.join(['ok', *guards])}:"):
                 self._test(x.b, "ok", c, at, sorted(c.each - {v}), "r")
 
-    def _test(self, b: int, name: str, c: Conjunct, at: Place, walk: list[str], run: str) -> None:
+    def _test(self, b: int, name: str, c: Conjunct, at: ReadSite, walk: list[str], run: str) -> None:
         branch = self.plan.branches[b]
         codes = {x.variable: self._code(b, k) for k, x in enumerate(branch.components)}
         nothing = replace(branch.components[0], alone=(), take=(), whole=())

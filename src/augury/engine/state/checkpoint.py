@@ -24,12 +24,12 @@ from augury.engine.state.event_segments import Segment, fit, next_segments, read
 from augury.engine.state.facts import Facts
 from augury.engine.state.tables import get_arrivals, get_state, put_arrivals, put_state
 from augury.errors import HostError
-from augury.runtime.checks import MOST, inconsistent, require
+from augury.runtime.checks import MAX_COUNT, inconsistent, require
 from augury.runtime.state import FOREVER, LONG_AGO, OLD_MARK, RunState
 
 FAMILY, VERSION = "spark-bucket", 3
 
-COUNTERS = {"next_row": (0, MOST), "next_derived": (0, 2**63 - 2**32), "watermark": (LONG_AGO, FOREVER)}
+COUNTERS = {"next_row": (0, MAX_COUNT), "next_derived": (0, 2**63 - 2**32), "watermark": (LONG_AGO, FOREVER)}
 """How far a bucket has come: the numbers of its head, and between which each lies."""
 
 
@@ -77,7 +77,7 @@ class Head:
         found = []
         for stated in self.facts.one("segments", list):
             match stated:
-                case [int(first), int(stop), int(events)] if 0 <= first <= stop < MOST and events >= 0:
+                case [int(first), int(stop), int(events)] if 0 <= first <= stop < MAX_COUNT and events >= 0:
                     found.append(Segment(first, stop, events))
                 case _:
                     raise inconsistent("a segment is of no events")

@@ -18,7 +18,7 @@ from augury.engine.state.saved_options import option_facts, restored_options
 from augury.engine.state.tables import exactly, get_arrivals, get_state, put_arrivals, put_state
 from augury.errors import HostError
 from augury.hosts.local.matcher import Position, Setting, beginning, setting
-from augury.runtime.checks import MOST, inconsistent, require
+from augury.runtime.checks import MAX_COUNT, inconsistent, require
 from augury.runtime.state import FOREVER, LONG_AGO, RunState
 from augury.runtime.values import arrow_type
 from augury.schema import UNITS, Column, ColumnType, EventSchema, Kind, column_type
@@ -39,8 +39,8 @@ START = MARKED + hashlib.sha256().digest_size
 LAST_DERIVED = 2**63 - 2**32  # numbers of derived events: a batch never has so many that the last ones run out
 
 COUNTERS: dict[str, Counter] = {
-    "late": (int, 0, MOST),
-    "next_row": (int, 0, MOST),
+    "late": (int, 0, MAX_COUNT),
+    "next_row": (int, 0, MAX_COUNT),
     "next_derived": (int, FIRST_DERIVED, LAST_DERIVED),
     "watermark": (int, LONG_AGO, FOREVER),
     "highest": (int, LONG_AGO, FOREVER),
@@ -99,7 +99,7 @@ def load_snapshot(
         raise inconsistent("it does not say what the events are")
     arrow = saved.tables["schema"].schema
     lateness = facts.optional("lateness", int)
-    require(lateness is None or 0 <= lateness < MOST, "there is no such lateness")
+    require(lateness is None or 0 <= lateness < MAX_COUNT, "there is no such lateness")
     given = compiled(Source(text, name), arrow, _schema(facts.part("schema"), arrow), options, lateness)
     return given, _position(saved.tables, facts, given)
 

@@ -15,7 +15,7 @@ Words: TypeAlias = "tuple[Integers, Integers]"
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
-FEW = 32
+MAX_PLAIN_MATCHES = 32
 """Matches up to which compiled code is not worth a call, let alone the second and a half it takes to compile."""
 
 

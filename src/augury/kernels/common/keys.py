@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from augury.jit.tier import Tier
 from augury.runtime.batch import Integers
-from augury.runtime.checks import MOST, ArraySpec, read_arrays, require
+from augury.runtime.checks import MAX_COUNT, ArraySpec, read_arrays, require
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.events import EventStore
 from augury.schema import Kind
 
-ROOM = 64
+FIRST_KEYS = 64
 """For how many keys there is room at first; a power of two."""
 
-COUNT = 6
+KEY_COUNT = 6
 """The cell of `nums` that holds how many keys there are."""
 
 NO_PLACES = np.empty(0, dtype=np.int64)
@@ -32,12 +32,12 @@ class KeyNumbers:
         """`coded` says that the only word of each key is the code of a string."""
         self.width, self.coded = width, coded
         self.nums = np.zeros(8, dtype=np.int64)
-        self.table = np.full((2 * ROOM, 2), -1, dtype=np.int64)
-        self.keys = np.zeros((ROOM, max(1, width)), dtype=np.int64)
-        self.counts = np.zeros(ROOM, dtype=np.int64)
+        self.table = np.full((2 * FIRST_KEYS, 2), -1, dtype=np.int64)
+        self.keys = np.zeros((FIRST_KEYS, max(1, width)), dtype=np.int64)
+        self.counts = np.zeros(FIRST_KEYS, dtype=np.int64)
 
     def __len__(self) -> int:
-        return int(self.nums[COUNT])
+        return int(self.nums[KEY_COUNT])
 
     def number(
         self, support: Tier, words: Integers, null: npt.NDArray[np.uint8], numbers: Integers, places: Integers
@@ -49,7 +49,7 @@ class KeyNumbers:
             if len(places):
                 places[:] = np.arange(self.counts[0], self.counts[0] + n)
                 self.counts[0] += n
-            self.nums[COUNT] = 1
+            self.nums[KEY_COUNT] = 1
             return
         while at < n:
             arrays = (self.nums, self.table, self.keys, self.counts, numbers, places)
@@ -90,7 +90,7 @@ class KeyNumbers:
         """Take over keys with their counts, in the order of their numbers."""
         known = len(counts)
         self._grow(known)
-        self.nums[COUNT] = known
+        self.nums[KEY_COUNT] = known
         self.keys[:known], self.counts[:known] = keys, counts
         support("index_keys", self.nums, self.keys, self.table)
 
@@ -103,7 +103,7 @@ class KeyNumbers:
     def restore(self, support: Tier, tables: Mapping[str, pa.Table], name: str = "partitions") -> None:
         """Take over what `to_table` wrote."""
         words = [f"key_{k}" for k in range(self.keys.shape[1])]
-        counts = ArraySpec("count", low=0, below=MOST)
+        counts = ArraySpec("count", low=0, below=MAX_COUNT)
         saved = read_arrays(tables, name, [counts, *(ArraySpec(word) for word in words)])
         known = len(saved["count"])
         keys = np.stack([saved[word] for word in words], axis=1)

@@ -14,7 +14,7 @@ from augury.ir.predicate import Value
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
-from augury.kernels.common.arranging import FEW, NOTHING, Words, arrange
+from augury.kernels.common.arranging import MAX_PLAIN_MATCHES, NOTHING, Words, arrange
 from augury.kernels.common.totals import Totals, Weighed
 from augury.plan import Absence
 from augury.runtime.batch import Integers
@@ -23,7 +23,7 @@ from augury.runtime.events import EventStore
 from augury.runtime.matches import MOST_ROWS, MatchSet, exact, too_wide
 from augury.runtime.state import FOREVER
 
-SLICE = 64
+WARM_UP_EVENTS = 64
 """How many events, or matches, a kernel takes at a time while it may still be compiled."""
 
 
@@ -154,7 +154,9 @@ class Bindings:
 class Reporting:
     """The last part of a step, from matches that were found to those that are reported."""
 
-    def __init__(self, query: BoundQuery, bindings: Bindings, code: Tier, support: Tier, few: int = FEW) -> None:
+    def __init__(
+        self, query: BoundQuery, bindings: Bindings, code: Tier, support: Tier, few: int = MAX_PLAIN_MATCHES
+    ) -> None:
         self.query, self.code, self.support, self.few = query, code, support, few
         self.positive = tuple(v.name for v in query.variables if not v.negated)
         self.nothing = MatchSet.of(self.positive, ())
@@ -247,7 +249,7 @@ class Reporting:
         )
         at = 0
         while at < len(found):
-            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
+            end = min(len(found), at + WARM_UP_EVENTS) if self.code.warming_up else len(found)
             self.code("absent", at, end, keep, live.nums, *stream, *matches)
             at = end
         return keep

@@ -26,7 +26,7 @@ from augury.kernels.common.reporting import Expanded
 from augury.kernels.common.totals import Totals, Weighed
 from augury.runtime.batch import Integers
 
-CHUNK = 1 << 18
+EXPANDED_EVENTS = 1 << 18
 """How many events of matches are written out at a time."""
 
 NODES = tuple(spec.name for spec in arrays.saved(arrays.NODES))
@@ -142,7 +142,7 @@ def write_out(
         offsets[0] = 0
         events, codes = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
         state[1:] = 0
-        size = max(CHUNK, longest)
+        size = max(EXPANDED_EVENTS, longest)
         arrays = (buffer[k] for k in (*NODES, *EDGES))
         at = support("expand", at, n, finals, *arrays, start, span, state, stack, cursor, offsets, events, codes)
         m, entries = int(state[1]), int(state[2])

@@ -15,7 +15,7 @@ from augury.codegen.eager.nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
 from augury.ir.query import TimeWindow, span_of
 from augury.ir.terms import OutputMode, Strategy
 from augury.jit.tier import Tier
-from augury.kernels.common.reporting import SLICE, Expanded
+from augury.kernels.common.reporting import WARM_UP_EVENTS, Expanded
 from augury.kernels.common.restoring import restore_pending
 from augury.kernels.eager.checks import Arrays, check_cells, check_history, check_states
 from augury.kernels.eager.reporting import EagerReporting
@@ -103,7 +103,7 @@ class AutomatonKernel(StreamKernel[EagerState]):
         at, n = first, live.events.length
         while True:
             pool = live.pool
-            end = min(n, at + SLICE) if self.code.warming_up else n
+            end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
             at = self.code(
                 "advance",
                 at,

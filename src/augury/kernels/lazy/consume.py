@@ -28,7 +28,7 @@ from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
 from augury.kernels.common.keys import NO_PLACES, KeyNumbers, key_words
-from augury.kernels.common.reporting import SLICE, Expanded
+from augury.kernels.common.reporting import WARM_UP_EVENTS, Expanded
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.lazy.state import LazyState
 from augury.kernels.stream import Renumbering, StreamKernel
@@ -133,7 +133,7 @@ class ChainRunner(StreamKernel[LazyState]):
         live.nums[LIMIT] = self.options.max_partial_matches
         at = r0
         while at < r1:
-            end = min(r1, at + SLICE) if code.warming_up else r1
+            end = min(r1, at + WARM_UP_EVENTS) if code.warming_up else r1
             arrays = (live.arrays[name] for name in entry.arrays)
             at = code(entry.name, at, end, first, live.now, quiet, live.nums, *stream, *arrays)
             full = int(live.nums[FULL])
@@ -195,7 +195,7 @@ class ChainRunner(StreamKernel[LazyState]):
         live.widen(first, end)
         stream = live.stream()
         before = int(live.arrays["FILL"].sum())
-        chunk = SLICE if chain.code.warming_up else STORE_CHUNK_EVENTS
+        chunk = WARM_UP_EVENTS if chain.code.warming_up else STORE_CHUNK_EVENTS
         for at in range(first, end, chunk):
             to = min(end, at + chunk)
             live.reserve(to - at)

@@ -22,7 +22,7 @@ from augury.ir.query import TimeWindow, span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.reporting import SLICE, Bindings, Expanded
+from augury.kernels.common.reporting import WARM_UP_EVENTS, Bindings, Expanded
 from augury.kernels.common.restoring import restore_pending
 from augury.kernels.common.segment import EDGES, NODES, Segment
 from augury.kernels.common.shared import SharedReporting
@@ -165,7 +165,7 @@ class LinkedKernel(StreamKernel[LinkedState]):
         parts: list[Expanded] = []
         at, n = first, live.events.length
         while at < n:
-            end = min(n, at + SLICE) if self.code.warming_up else n
+            end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
             arrays = (live.arrays[name] for name in (*LINKS, *PARTITIONS, *FINAL))
             at = self.code("advance", at, end, int(quiet), live.nums, *stream, *arrays, *match)
             if self.plan.query.output is not OutputMode.COVER:

@@ -13,7 +13,7 @@ from augury.codegen.lossy.queues import FOUND, LIMIT, LossySource, emit_lossy
 from augury.ir.query import TimeWindow
 from augury.jit.tier import Tier
 from augury.kernels.common.keys import key_words
-from augury.kernels.lossy.reporting import SLICE, LossyReporting
+from augury.kernels.lossy.reporting import WARM_UP_EVENTS, LossyReporting
 from augury.kernels.lossy.state import LossyState, Scored, score_tables
 from augury.kernels.stream import Renumbering, StreamKernel
 from augury.loss import DIGITS
@@ -77,7 +77,7 @@ class LossyKernel(StreamKernel[LossyState]):
         live.nums[FOUND], live.nums[LIMIT] = 0, self.options.max_matches
         at, n = first, live.events.length
         while True:
-            end = min(n, at + SLICE) if self.code.warming_up else n
+            end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
             at = self.code("advance", at, end, *live.arguments(stream, self.tables))
             needed = max(int(live.nums[FOUND]), int(live.nums[LIMIT + 1]))
             if needed > self.options.max_matches:

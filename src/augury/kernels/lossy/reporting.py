@@ -16,7 +16,7 @@ from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.state import FOREVER
 
-SLICE = 64
+WARM_UP_EVENTS = 64
 """How many events, or matches, a kernel takes at a time while it may still be compiled."""
 
 
@@ -76,7 +76,7 @@ class LossyReporting:
         keep = np.zeros(len(found), dtype=np.uint8)
         at = 0
         while at < len(found):
-            end = min(len(found), at + SLICE) if self.code.warming_up else len(found)
+            end = min(len(found), at + WARM_UP_EVENTS) if self.code.warming_up else len(found)
             self.code("settled", at, end, keep, found.events, *lists, live.nums, *stream, live.pool["B"])
             at = end
         return keep

@@ -13,7 +13,7 @@ from augury.codegen.eager.nfa import EagerNfaSource
 from augury.codegen.sets.event_sets import emit_event_sets, width
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
-from augury.kernels.common.reporting import SLICE, Expanded, Remembered
+from augury.kernels.common.reporting import WARM_UP_EVENTS, Expanded, Remembered
 from augury.kernels.eager.checks import Arrays, check_sets
 from augury.kernels.eager.kernel import AutomatonKernel
 from augury.kernels.eager.reporting import EagerReporting
@@ -75,7 +75,7 @@ class EventSetKernel(AutomatonKernel):
         found: list[Expanded] = []
         at, n = first, live.events.length
         while at < n:
-            end = min(n, at + SLICE) if self.code.warming_up else n
+            end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
             at = self.code("advance", at, end, live.nums, *stream, *self._arrays(live))
             self._drain(live, found)
             if at < end:
