@@ -9,7 +9,7 @@ import logging
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from augury.jit.store import checked, clear, default_cache_dir, read, remove, write
+from augury.jit.store import checked, clear, default_cache_dir, holds, read, remove, write
 from augury.runtime.kernel_source import KernelSource, prelude
 
 __all__ = ["Entries", "Functions", "clear", "compiles", "default_cache_dir", "load", "provide"]
@@ -73,6 +73,17 @@ def load(
         if key not in _loaded:
             _loaded[key] = MappingProxyType(_compiled(source, root, functions) if jit else _plain(source, functions))
         return _loaded[key]
+
+
+def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
+    """Whether a kernel is compiled in this process, or lies on disk and the compiler that loads it is there already."""
+    root = default_cache_dir() if cache_dir is None else cache_dir
+    known = _loaded.get((source.fingerprint, True, root))
+    if known is not None:
+        dispatchers: Iterable[Any] = known.values()
+        return any(dispatcher.signatures for dispatcher in dispatchers)
+    # Reading a kernel takes milliseconds, importing Numba first as long as many a query.
+    return "numba" in sys.modules and root is not None and holds(root, _file_prefix(source.fingerprint))
 
 
 def preload() -> None:
@@ -309,14 +320,19 @@ class KernelCache:
     def flush(self) -> None:
         """Forget this entry, as `dispatcher.recompile()` wants."""
         if self.root is not None:
-            remove(self.root, f"kernel_{self.fingerprint[:16]}.{self.entry}.")
+            remove(self.root, f"{_file_prefix(self.fingerprint)}{self.entry}.")
 
     def _place(self, sig: Any, codegen: Any) -> tuple[str, str, bytes]:
         from numba.core.sigutils import normalize_signature
 
         key = repr((self.fingerprint, self.entry, normalize_signature(sig))).encode()
-        file = f"kernel_{self.fingerprint[:16]}.{self.entry}.{hashlib.sha256(key).hexdigest()[:16]}.bin"
+        file = f"{_file_prefix(self.fingerprint)}{self.entry}.{hashlib.sha256(key).hexdigest()[:16]}.bin"
         return _folder(codegen), file, key
+
+
+def _file_prefix(fingerprint: str) -> str:
+    """How the names of a kernel's files begin."""
+    return f"kernel_{fingerprint[:16]}."
 
 
 def _folder(codegen: Any) -> str:

@@ -86,6 +86,11 @@ def stored(root: Path, begins: str, ends: str = ".bin") -> list[tuple[str, str, 
     return [(folder, file, _content(inside, file)) for folder, inside, file in _files(root, begins, ends)]
 
 
+def holds(root: Path, begins: str, ends: str = ".bin") -> bool:
+    """Whether there is a file whose name begins so and ends so."""
+    return any(True for _ in _files(root, begins, ends))
+
+
 def remove(root: Path, begins: str, ends: str = ".bin") -> int:
     """Delete the files whose names begin so and end so; how many they were. A folder that is empty then goes too."""
     gone, folders = 0, set()

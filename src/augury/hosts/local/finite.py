@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import Found, stages, step
 from augury.engine.warnings import missing_types, tie_warnings
 from augury.ir.query import TimeWindow
+from augury.jit.compile import compiled_before
 from augury.options import Options
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches, enumerated
@@ -22,6 +24,12 @@ from augury.runtime.state import FOREVER
 
 SLICE = 5_000
 """Events between two reports of progress."""
+
+MIN_EVENTS_TO_COMPILE = 20_000
+"""From so many events on a kernel is compiled at once: as plain Python it would take about as long."""
+
+MIN_EVENTS_TO_LOAD = 1_000
+"""From so many events on a kernel is used that has been compiled before."""
 
 Progress = Callable[[int, int], None]
 """Told how many events out of how many that can matter have been matched."""
@@ -47,9 +55,11 @@ def _of_one(
     query: CompiledQuery, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> Matches:
     """What a query finds that needs no events of other queries."""
+    events = scan.events(query.rewritten)
+    if options.jit is None and pays(query, len(events), options):
+        options = replace(options, jit=True)
     kernel = load(query, options)
     state = kernel.start()
-    events = scan.events(query.rewritten)
     alone = CompiledProgram((query,))
     notes = (
         *tie_warnings(alone, events, scan.schema),
@@ -66,6 +76,13 @@ def _of_one(
     counters = counted(kernel, state, options)
     found = _joined(pieces, options)
     return Matches(found, scan.log, query.bound, options.callables, notes, counters=counters, compiled=query)
+
+
+def pays(query: CompiledQuery, events: int, options: Options) -> bool:
+    """Whether a kernel is worth to be compiled, or loaded, for so many events before it has run at all."""
+    if query.kernel is None or events < MIN_EVENTS_TO_LOAD:
+        return False
+    return events >= MIN_EVENTS_TO_COMPILE or compiled_before(query.kernel.source, options.cache_dir)
 
 
 def _of_stages(

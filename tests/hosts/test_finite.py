@@ -1,0 +1,41 @@
+"""When the kernel of a finite stream is compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import augury
+from augury.hosts.local import finite
+from augury.hosts.local.finite import MIN_EVENTS_TO_COMPILE, MIN_EVENTS_TO_LOAD, pays
+from augury.jit import compile as jit
+from augury.jit.store import clear
+from augury.options import make_options
+
+QUERY = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AND a.x > 5 WITHIN 7 seconds"
+EVENTS = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [6, 7]})
+
+
+def test_a_kernel_that_was_compiled_before_is_used_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = make_options(cache_dir=tmp_path)
+    query = augury.match(EVENTS, QUERY, jit=False).compiled
+    assert query is not None
+    assert not pays(query, MIN_EVENTS_TO_COMPILE - 1, options)
+    assert pays(query, MIN_EVENTS_TO_COMPILE, options)
+    augury.match(EVENTS, QUERY, cache_dir=tmp_path, jit=True)
+    assert pays(query, MIN_EVENTS_TO_LOAD, options), "it is in memory"
+    assert not pays(query, MIN_EVENTS_TO_LOAD - 1, options)
+    monkeypatch.setattr(jit, "_loaded", {})
+    assert pays(query, MIN_EVENTS_TO_LOAD, options), "it is on disk"
+    clear(tmp_path)
+    assert not pays(query, MIN_EVENTS_TO_LOAD, options)
+
+
+def test_many_events_are_not_matched_as_plain_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finite, "MIN_EVENTS_TO_COMPILE", 2)
+    monkeypatch.setattr(finite, "MIN_EVENTS_TO_LOAD", 1)
+    assert len(augury.match(EVENTS, QUERY, cache_dir=tmp_path)) == 1
+    assert list(tmp_path.glob("*/kernel_*.bin"))
+    assert len(augury.match(EVENTS, QUERY, plan="reference")) == 1
