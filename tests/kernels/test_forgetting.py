@@ -8,7 +8,7 @@ import pytest
 
 import augury
 from augury import Exponential, LossModel
-from augury.kernels.stream import MIN_KEYS_TO_FORGET, StreamKernel
+from augury.kernels.stream import MIN_KEYS_TO_LEAVE_OUT, StreamKernel
 from augury.options import Options
 from augury.plan import FamilyName
 from augury.runtime.batch import EventBatch, time_ticks
@@ -68,7 +68,7 @@ def test_keys_and_strings_without_events_are_forgotten(case: str) -> None:
         rows = np.arange(at, at + part.num_rows)
         state, matches = kernel.step(state, EventBatch(part, rows, time), int(time[-1]))
         found |= set(enumerated(matches))
-        kernel.compact(kernel.live(state))
+        kernel.compact(kernel.live(state), beyond=MIN_KEYS_TO_LEAVE_OUT)
         if at % (3 * BATCH) == 0:
             state = RunState.from_bytes(state.to_bytes())
         most = {name: max(n, kernel.remembered(state)[name]) for name, n in most.items()}
@@ -77,9 +77,9 @@ def test_keys_and_strings_without_events_are_forgotten(case: str) -> None:
     assert found == set(whole)
     # A window holds 9 items: what is in reach is less than what is not worth forgetting.
     keyed = "[k]" in text
-    assert most["keys"] <= (MIN_KEYS_TO_FORGET + BATCH if keyed else 1)
-    assert most["strings"] <= 2 * (MIN_KEYS_TO_FORGET + BATCH)
-    assert ITEMS > MIN_KEYS_TO_FORGET + BATCH
+    assert most["keys"] <= (MIN_KEYS_TO_LEAVE_OUT + BATCH if keyed else 1)
+    assert most["strings"] <= 2 * (MIN_KEYS_TO_LEAVE_OUT + BATCH)
+    assert ITEMS > MIN_KEYS_TO_LEAVE_OUT + BATCH
 
 
 def test_a_matcher_does_not_grow_with_ever_new_keys() -> None:

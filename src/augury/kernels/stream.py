@@ -39,8 +39,11 @@ from augury.schema import Kind
 MIN_EVENTS_TO_DROP = 1 << 14
 """Fewer events that nothing can come of are not worth moving the others."""
 
-MIN_KEYS_TO_FORGET = 1 << 7
-"""Up to so many keys, or strings, all are remembered: numbering them anew would cost more than they do."""
+MIN_KEYS_TO_FORGET = 1 << 15
+"""Up to so many keys, or strings, all are remembered: those that come back need not be numbered again."""
+
+MIN_KEYS_TO_LEAVE_OUT = 1 << 7
+"""Up to so many keys, or strings, all are saved: numbering them anew would cost more than writing them."""
 
 
 class FoundSoFar(Protocol):
@@ -293,7 +296,13 @@ class StreamKernel(ABC, Generic[S]):
     def _saved(self, live: S) -> RunState:
         rows = live.events.view("rows")[live.horizon :]
         oldest = int(rows.min()) if len(rows) else live.encoding.next_event
-        return RunState(self.family, self.version, LiveTables(live, lambda: self.compact(live)), {}, oldest)
+        return RunState(
+            self.family,
+            self.version,
+            LiveTables(live, lambda: self.compact(live, beyond=MIN_KEYS_TO_LEAVE_OUT)),
+            {},
+            oldest,
+        )
 
     # -- forgetting ---------------------------------------------------------------------------------------------------
 
@@ -303,15 +312,18 @@ class StreamKernel(ABC, Generic[S]):
         if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > MIN_EVENTS_TO_DROP:
             self.compact(live, strings=strings)
 
-    def compact(self, live: S, *, strings: bool = True) -> None:
-        """Throw away every event that nothing can come of, and the keys, and `strings`, that were theirs alone."""
+    def compact(self, live: S, *, strings: bool = True, beyond: int = MIN_KEYS_TO_FORGET) -> None:
+        """Throw away every event that nothing can come of, and the keys, and `strings`, that were theirs alone.
+
+        Keys and strings go where there are more than `beyond`, and most of them are of no use.
+        """
         count = self.expire(live)
         if not count:
             return
         live.events.drop(count)
         live.horizon -= count
         live.pending = live.pending.shifted(count)
-        kept = self._partitions_in_use(live)
+        kept = self._partitions_in_use(live, beyond)
         partitions = None
         if kept is not None:
             partitions = np.full(len(live.keys), -1, dtype=np.int64)
@@ -320,13 +332,13 @@ class StreamKernel(ABC, Generic[S]):
             part[part >= 0] = partitions[part[part >= 0]]
             live.ends = {int(partitions[p]): end for p, end in live.ends.items() if partitions[p] >= 0}
             live.keys = live.keys.take(self.support, kept)
-        codes = self._forget_strings(live) if strings else None
+        codes = self._forget_strings(live, beyond) if strings else None
         self.renumbered(live, Renumbering(count, partitions, kept, codes))
 
-    def _partitions_in_use(self, live: S) -> Integers | None:
+    def _partitions_in_use(self, live: S, beyond: int) -> Integers | None:
         """The partitions that an event or the end of a match is in, None if those are most or all of them."""
         known = len(live.keys)
-        if not self.keys or known <= MIN_KEYS_TO_FORGET:
+        if not self.keys or known <= beyond:
             return None
         used = np.zeros(known, dtype=bool)
         part = live.events.view("partition")
@@ -336,11 +348,11 @@ class StreamKernel(ABC, Generic[S]):
         used[[p for p, (rank, _) in live.ends.items() if rank >= latest]] = True
         return np.flatnonzero(used) if 2 * np.count_nonzero(used) <= known else None
 
-    def _forget_strings(self, live: S) -> Integers | None:
+    def _forget_strings(self, live: S, beyond: int) -> Integers | None:
         """Code strings anew if most are of events that are gone; the new code of each old one, -1 for none."""
         dictionary = live.encoding.dictionary
         known = len(dictionary)
-        if known <= MIN_KEYS_TO_FORGET:
+        if known <= beyond:
             return None
         # The literals of the query have the first codes; code -1, null, is marked at the end and not looked at.
         used = np.zeros(known + 1, dtype=bool)
