@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from augury.engine.results.render import LONGEST, cell
+from augury.engine.results.render import MAX_CELL_CHARACTERS, cell
 from augury.engine.results.values import to_json, to_python
 from augury.engine.sources.rows import rows_to_table
 
@@ -50,7 +50,7 @@ def test_cells() -> None:
     assert cell(["a", 1.5, None]) == "[a, 1.5, ]"
     assert cell(1 / 3) == "0.333333"
     assert cell(dt.datetime(2026, 3, 14, 9)) == "2026-03-14 09:00:00"
-    assert cell("x" * 100) == "x" * (LONGEST - 1) + "…"
+    assert cell("x" * 100) == "x" * (MAX_CELL_CHARACTERS - 1) + "…"
 
 
 @pytest.mark.parametrize(

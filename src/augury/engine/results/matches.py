@@ -35,14 +35,11 @@ if TYPE_CHECKING:
 
     from augury.view.page import Page
 
-MOST_EVENTS = 2**31 - 1
-"""Matches that can be chosen at once, as many as a list array of Arrow can hold."""
+MAX_CHOSEN_MATCHES = 2**31 - 1  # at once: as many as a list array of Arrow can hold
 
-BLOCK = 1024
-"""Matches that iteration turns into Python objects at a time."""
+ITERATED_MATCHES = 1024  # that iteration turns into Python objects at a time
 
-SHOWN = 10
-"""Matches in a `repr`."""
+SHOWN_MATCHES = 10  # in a `repr`
 
 DEFAULT_WIDTH = 120  # columns of a `repr` that is not shown on a terminal
 
@@ -134,8 +131,8 @@ class Matches:
 
     def __iter__(self) -> Iterator[Match]:
         for part in self._parts():
-            for first in range(0, len(part), BLOCK):
-                yield from _objects(self, part.take(np.arange(first, min(first + BLOCK, len(part)))))
+            for first in range(0, len(part), ITERATED_MATCHES):
+                yield from _objects(self, part.take(np.arange(first, min(first + ITERATED_MATCHES, len(part)))))
 
     def __reversed__(self) -> Iterator[Match]:
         for k in range(self.count() - 1, -1, -1):
@@ -291,9 +288,9 @@ class Matches:
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         found = self.count()
         title = "1 match" if found == 1 else f"{found} matches"
-        if found > SHOWN:
-            title += f", the first {SHOWN}:"
-        head = self[:SHOWN]
+        if found > SHOWN_MATCHES:
+            title += f", the first {SHOWN_MATCHES}:"
+        head = self[:SHOWN_MATCHES]
         rows = [[cell(v) for v in row.values()] for row in head._rows(to_shown)]
         return title, head.to_arrow().column_names, rows
 
@@ -309,7 +306,7 @@ class Matches:
 def _positions(chosen: range) -> Integers:
     """The numbers of a slice of the matches."""
     some = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
-    if some > MOST_EVENTS or (some and max(chosen[0], chosen[-1]) > INT_MAX):
+    if some > MAX_CHOSEN_MATCHES or (some and max(chosen[0], chosen[-1]) > INT_MAX):
         raise HostError(
             "A564",
             f"too many matches for a slice: {some}",

@@ -9,13 +9,13 @@ from typing import Any
 
 from rich.cells import cell_len
 
-LONGEST = 48
+MAX_CELL_CHARACTERS = 48
 """Characters of a cell that are shown."""
 
 NARROWEST = 8  # terminal columns that a cell keeps when a table is too wide
 
 
-def cell(value: Any, longest: int | None = LONGEST) -> str:
+def cell(value: Any, longest: int | None = MAX_CELL_CHARACTERS) -> str:
     """One value on one line; what a terminal would not print is escaped.
 
     >>> cell({"ts": 1, "tag": "x"}), cell(None), cell("a\\nb")
