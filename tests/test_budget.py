@@ -398,7 +398,7 @@ INTERRUPTED = """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C there")
-@pytest.mark.parametrize("plan", ["lazy-chain", "linked"])
+@pytest.mark.parametrize("plan", ["lazy-chain", pytest.param("linked", marks=pytest.mark.slow)])
 def test_ctrl_c_in_a_kernel(plan: FamilyName, tmp_path: Path) -> None:
     """A real signal, to a real process, in a kernel that has been compiled and that would run for hours."""
     query = FRUITLESS[plan]

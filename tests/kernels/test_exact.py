@@ -134,7 +134,7 @@ NINE = "".join(t * 300 for t in "ABCDEFGHI")
 SEQUENCE_OF_NINE = f"SEQ({', '.join(f'{t} {t.lower()}' for t in 'ABCDEFGHI')})"
 
 
-@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "types, query, plan, expected",
     [

@@ -25,7 +25,7 @@ from tests.kernels.lazy_feed import COUNTING, Feed, eager_matches, events, kerne
 
 
 @pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("size", [50, 1_000])
+@pytest.mark.parametrize("size", [50, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_negated_events_that_fit_the_first_one_are_looked_for_once(jit: bool, size: int, tmp_path: Path) -> None:
     """Of 400 B before each of ten C, four fit. That is found out once for a C, not once for each of the 400 A."""
     stream = events("AB" * 400 + "C" * 10, [*([1.0, 9.0] * 99 + [1.0, 1.2]) * 4, *[1.5] * 10])
@@ -176,7 +176,16 @@ def counted(plan: LazyChainPlan) -> LazyKernel:
     return LazyKernel(changed(plan, indexed=False), COUNTING)
 
 
-@pytest.mark.parametrize("way", [by_key_and_value, all_at_once, kept_for_the_first, one_by_one, counted])
+@pytest.mark.parametrize(
+    "way",
+    [
+        by_key_and_value,
+        all_at_once,
+        pytest.param(kept_for_the_first, marks=pytest.mark.slow),
+        pytest.param(one_by_one, marks=pytest.mark.slow),
+        counted,
+    ],
+)
 @pytest.mark.parametrize("text, singles", CROWDED)
 def test_many_candidates_and_concurrent_events(
     text: str, singles: str, way: Callable[[LazyChainPlan], LazyKernel]
@@ -257,6 +266,7 @@ def test_lists_that_are_compared_in_blocks_find_the_same(text: str, singles: str
             assert found == expected, (order, negation, size)
 
 
+@pytest.mark.slow
 def test_compiled_code_compares_the_same_lists(tmp_path: Path) -> None:
     stream = histories(900)
     text = f"PATTERN {CORRELATED[5][0]} WITHIN 100 seconds"
@@ -314,7 +324,7 @@ WALKS = [
 
 
 @pytest.mark.parametrize("text, order", WALKS)
-@pytest.mark.parametrize("size", [2_000, 90])
+@pytest.mark.parametrize("size", [pytest.param(2_000, marks=pytest.mark.slow), 90])
 def test_leading_coefficients_spare_most_products_of_long_lists(text: str, order: str, size: int) -> None:
     """All candidates are bounded, few compared: those of walks that are not near one another are ruled out."""
     rng = np.random.default_rng(3)
