@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from augury.ir.branches import branches
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq
 from augury.ir.query import Variable
+from tests.complexity import calls_of
 
 
 def test_structure_is_kept_as_written(bound: Any) -> None:
@@ -165,16 +165,14 @@ def seq(parts: Iterable[str]) -> str:
     ],
 )
 def test_choices_multiply_up_to_a_limit(codes: Any, text: str, expected: list[str]) -> None:
-    started = time.perf_counter()
     assert codes(text) == expected
-    assert time.perf_counter() - started < 5
+    assert calls_of(lambda: codes(text)) < 100_000
 
 
 def test_the_branches_of_a_long_sequence_are_found_at_once(bound: Any) -> None:
     pattern = bound(seq(f"A a{i}" for i in range(199))).pattern
-    started = time.perf_counter()
     (branch,) = branches(pattern)
-    assert time.perf_counter() - started < 1
+    assert calls_of(lambda: branches(pattern)) < 100_000
     assert branch.sequential
     assert ("a0", "z") in branch.order
     assert ("z", "a0") not in branch.order

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +12,7 @@ from augury.engine.statistics.measure import SAMPLE_BLOCK_EVENTS, SAMPLE_BLOCKS,
 from augury.ir.query import BoundQuery
 from augury.plan import StreamStatistics
 from augury.schema import EventSchema
+from tests.complexity import calls_of
 
 
 def sorted_events(table: pa.Table) -> Arrivals:
@@ -192,16 +191,12 @@ def test_columns_that_only_derived_events_have_are_left_to_assumptions() -> None
     assert measure(sorted_events(TABLE), last).selectivities == {}
 
 
-def test_a_long_stream_is_sampled_quickly_and_always_alike() -> None:
+def test_a_long_stream_is_sampled_and_always_alike() -> None:
     long = stream(10 * SAMPLE_BLOCKS * SAMPLE_BLOCK_EVENTS)
     events = sorted_events(long)
     query = bound("SEQ(A a, B b, A c) WHERE [k] AND a.x < b.x AND a.x + b.x < c.x AND c.x > 0.5 WITHIN 1 minute", long)
     found = measure(events, query)
-    seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        assert measure(events, query) == found
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.05
+    assert measure(events, query) == found
+    assert calls_of(lambda: measure(events, query)) < 4_000
     assert found.source == f"measured on {SAMPLE_BLOCKS * SAMPLE_BLOCK_EVENTS} of {len(long)} events"
     assert found.rates == pytest.approx({"a": 0.9, "b": 0.1, "c": 0.45}, rel=0.05)
