@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from augury.bind.expressions import Place, attribute, condition, expression, parameter
+from augury.bind.expressions import Clause, attribute, condition, expression, parameter
 from augury.bind.scope import Scope
 from augury.bind.types import in_range, nanoseconds_of
 from augury.errors import names
@@ -35,7 +35,7 @@ def operands(where: syntax.Expression | None) -> Iterator[syntax.Expression]:
 def conjuncts_of(where: syntax.Expression | None, scope: Scope) -> tuple[ir.Conjunct, ...]:
     """The conditions of WHERE, each with the variables it reads."""
     order = tuple(scope.variables)
-    bound = [condition(e, scope, Place.WHERE) for e in operands(where) if not isinstance(e, syntax.Equivalence)]
+    bound = [condition(e, scope, Clause.WHERE) for e in operands(where) if not isinstance(e, syntax.Equivalence)]
     return tuple(ir.conjunct(e, order) for e in bound if e is not None)
 
 
@@ -150,7 +150,7 @@ def returns_of(query: syntax.Query, scope: Scope) -> tuple[Returned, ...]:
     for item in query.returns:
         name = _item_name(item, scope)
         counted = query.output is OutputMode.COUNT
-        expr = expression(item.expression, scope, Place.COUNTED) if counted else _item_value(item.expression, scope)
+        expr = expression(item.expression, scope, Clause.COUNTED) if counted else _item_value(item.expression, scope)
         if name is None:
             continue
         if name in items:
@@ -181,8 +181,8 @@ def _item_value(e: syntax.Expression, scope: Scope) -> ir.Expr | None:
         variable = scope.variables.get(e.variable)
         if variable is not None and variable.iterated and not variable.negated and (e.index or e.attribute != "len"):
             # An attribute of all elements, as the whole of an item, is the list of their values.
-            ref = attribute(e, scope, Place.WHERE)
+            ref = attribute(e, scope, Clause.WHERE)
             if isinstance(ref, ir.Ref):
                 return ir.Ref(ref.variable, ref.column, list_of(ref.type), ref.element, ref.default, ref.span)
             return None
-    return expression(e, scope, Place.RETURN)
+    return expression(e, scope, Clause.RETURN)

@@ -26,7 +26,7 @@ MOST_COMPARED = 16
 """Values of an IN that are compared one by one, which is quicker than a search among few."""
 
 
-class Place(Enum):
+class Clause(Enum):
     """What an expression stands in, which decides the references it may make."""
 
     WHERE = auto()
@@ -45,7 +45,7 @@ _ELEMENTS = {
 }
 
 
-def expression(e: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | None:
+def expression(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | None:
     """The meaning of `e`, or None when it has none; the reason has then been reported."""
     span = e.span
     match e:
@@ -67,7 +67,7 @@ def expression(e: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | No
             return None
         case syntax.Attribute():
             ref = attribute(e, scope, place)
-            return ref if ref is None or place is not Place.COUNTED or completes(ref, scope) else None
+            return ref if ref is None or place is not Clause.COUNTED or completes(ref, scope) else None
         case syntax.Unary("NOT", operand):
             inner = condition(operand, scope, place)
             return None if inner is None else ir.Not(inner, span=span)
@@ -104,7 +104,7 @@ def expression(e: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | No
             assert_never(e)
 
 
-def condition(e: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | None:
+def condition(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | None:
     """The meaning of `e` where something true or false is needed."""
     bound = expression(e, scope, place)
     return bound if bound is not None and is_condition(bound, scope) else None
@@ -147,7 +147,7 @@ def parameter(name: str, span: Span, scope: Scope) -> ir.Literal | None:
     return None
 
 
-def attribute(e: syntax.Attribute, scope: Scope, place: Place) -> ir.Expr | None:
+def attribute(e: syntax.Attribute, scope: Scope, place: Clause) -> ir.Expr | None:
     """The meaning of `x.price`, `b[i].price`, `b.len` or `x.id[y.id]`."""
     variable = scope.variable(e.variable, e.span)
     if variable is None:
@@ -164,28 +164,28 @@ def attribute(e: syntax.Attribute, scope: Scope, place: Place) -> ir.Expr | None
     return ref if e.default is None else _with_default(ref, e.default, scope, place)
 
 
-def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Place) -> bool:
-    if place not in (Place.RETURN, Place.COUNTED) or not variable.negated:
+def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Clause) -> bool:
+    if place not in (Clause.RETURN, Clause.COUNTED) or not variable.negated:
         return True
     help = f"return attributes of positive components; a match has no `{variable.name}`"
     scope.problems.report("A418", f"`{variable.name}` stands inside a NOT", span, "never bound", help)
     return False
 
 
-def _element(e: syntax.Attribute, variable: Variable, scope: Scope, place: Place) -> ir.Element | None:
+def _element(e: syntax.Attribute, variable: Variable, scope: Scope, place: Clause) -> ir.Element | None:
     """Which event of its variable `e` reads, or None when it may not."""
     if not variable.iterated:
         if e.index is None:
             return ir.Element.SINGLE
         _report_index(e.variable, e.attribute, e.span, scope)
         return None
-    if place is Place.AGGREGATE:
+    if place is Clause.AGGREGATE:
         return ir.Element.EACH
     if e.index not in _ELEMENTS:
         _report_list(e.variable, e.span, scope)
         return None
     element = _ELEMENTS[e.index]
-    if place is Place.RETURN and element in (ir.Element.EACH, ir.Element.PREVIOUS):
+    if place is Clause.RETURN and element in (ir.Element.EACH, ir.Element.PREVIOUS):
         scope.problems.report(
             "A419",
             f"RETURN computes one value a match, but `{variable.name}` holds many events",
@@ -218,7 +218,7 @@ def _report_elements(variable: str, span: Span, scope: Scope) -> None:
             _report_index(variable, None, span, scope)
 
 
-def _with_default(ref: ir.Ref, default: syntax.Expression, scope: Scope, place: Place) -> ir.Expr | None:
+def _with_default(ref: ir.Ref, default: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | None:
     if not scope.lossy:
         help = f"write `{ref.variable}.{ref.column}`, or add a THRESHOLD"
         message = "a value for a missing event has a meaning only with THRESHOLD"
@@ -249,7 +249,7 @@ def _listed(operand: ir.Expr, items: list[ir.Expr], span: Span) -> ir.Member:
     return ir.Member(operand, tuple(i for i in items if not isinstance(i, ir.Literal)), listed, span=span)
 
 
-def _member(e: syntax.In, scope: Scope, place: Place) -> ir.Expr | None:
+def _member(e: syntax.In, scope: Scope, place: Clause) -> ir.Expr | None:
     operand = expression(e.operand, scope, place)
     items = _all([expression(item, scope, place) for item in e.items])
     if operand is None or items is None:
@@ -264,7 +264,7 @@ def _member(e: syntax.In, scope: Scope, place: Place) -> ir.Expr | None:
     return ir.Or(tuple(ir.Compare("=", left, right, span=e.span) for left, right in known), span=e.span)
 
 
-def _between(e: syntax.Between, scope: Scope, place: Place) -> ir.Expr | None:
+def _between(e: syntax.Between, scope: Scope, place: Clause) -> ir.Expr | None:
     bound = _all([expression(part, scope, place) for part in (e.operand, e.low, e.high)])
     if bound is None:
         return None
@@ -276,12 +276,12 @@ def _between(e: syntax.Between, scope: Scope, place: Place) -> ir.Expr | None:
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
-def _aggregate(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
-    if place is Place.AGGREGATE:
+def _aggregate(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
+    if place is Clause.AGGREGATE:
         help = "aggregate the elements themselves"
         scope.problems.report("A404", "an aggregate inside an aggregate", e.span, "nested", help)
         return None
-    counted = place is Place.COUNTED
+    counted = place is Clause.COUNTED
     if counted and not is_over_matches(e, scope):
         return None
     if counted and e.function == "count" and not e.arguments:
@@ -289,7 +289,7 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
     read = check_argument(e, scope, over_matches=counted)
     if read is None:
         return None
-    if read.running and place in (Place.RETURN, Place.COUNTED):
+    if read.running and place in (Clause.RETURN, Clause.COUNTED):
         help = f"aggregate the whole list: {e.function}({read.variable}[]...)"
         message = "a running aggregate has a value for each element, RETURN computes one a match"
         scope.problems.report("A422", message, e.span, "running aggregate", help)
@@ -298,7 +298,7 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
         return None
     if read.whole_events:
         return ir.Aggregate(e.function, read.variable, None, read.running, INT, e.span)
-    argument = expression(e.arguments[0], scope, Place.AGGREGATE)
+    argument = expression(e.arguments[0], scope, Clause.AGGREGATE)
     if argument is None:
         return None
     type = result_type(e.function, argument.type)
@@ -310,7 +310,7 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
     return ir.Aggregate(e.function, read.variable, argument, read.running, type, e.span)
 
 
-def _call(e: syntax.Call, scope: Scope, place: Place) -> ir.Expr | None:
+def _call(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
     arguments = _all([expression(a, scope, place) for a in e.arguments])
     count = len(e.arguments)
     if e.function in scope.functions:

@@ -12,7 +12,7 @@ from augury.engine.cut.by_time import halo_of, owned_by_end, why_not_by_time
 from augury.engine.job import Job
 from augury.engine.scan.needed import Relevant, arrival_matters, compared_columns, relevant_rows
 from augury.engine.skipping import Skipping, skipping_of
-from augury.engine.stages import Found
+from augury.engine.stages import StageResult
 from augury.schema import EventSchema
 
 QUERY = "query"
@@ -83,7 +83,7 @@ class Group:
         """Whether a match of job `k` belongs to the chunk of time that it ends in, not to the one it begins in."""
         return owned_by_end(self.jobs[k].program)
 
-    def rows(self, k: int, found: Found) -> Iterator[pa.Table]:
+    def rows(self, k: int, found: StageResult) -> Iterator[pa.Table]:
         """What job `k` found, as rows of the result."""
         name = self.names[k]
         for table in self.jobs[k].columns(found):

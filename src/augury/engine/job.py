@@ -20,7 +20,7 @@ from augury.engine.results.matches import Matches
 from augury.engine.scan.needed import decisive_columns, needed_columns
 from augury.engine.sources.events import conform
 from augury.engine.sources.schemas import event_schema
-from augury.engine.stages import Found, Stage, stages
+from augury.engine.stages import Stage, StageResult, stages
 from augury.engine.statistics.measure import measure
 from augury.engine.statistics.sampling import scaled
 from augury.ir.query import BoundQuery
@@ -82,7 +82,7 @@ class Job:
         nothing = Arrivals.none(arrow)
         return (replace(stage, arrow=arrow, held=nothing, log=nothing),)
 
-    def columns(self, found: Found) -> Iterable[pa.Table]:
+    def columns(self, found: StageResult) -> Iterable[pa.Table]:
         """The matches as tables with the types of the result, a piece at a time."""
         matches = Matches(found.matches, found.log, found.query.bound, self.options.callables)
         return (with_types(piece, self.result) for piece in matches.to_batches())

@@ -19,7 +19,7 @@ from augury.engine.job import Job
 from augury.engine.merging import in_steps
 from augury.engine.skipping import possible
 from augury.engine.sources.events import conform
-from augury.engine.stages import FIRST_DERIVED, Found, step
+from augury.engine.stages import FIRST_DERIVED, StageResult, step
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
@@ -44,7 +44,7 @@ def matches_of(
     With a `chunk` the events are those that it sees, and the matches those that it owns.
     """
 
-    def shown(k: int, found: Found) -> Iterator[pa.Table]:
+    def shown(k: int, found: StageResult) -> Iterator[pa.Table]:
         if chunk is not None:
             found = owned(found, chunk, by_end=group.owned_by_end(k))
         return group.rows(k, found)
@@ -84,7 +84,7 @@ def _by_share(job: Job) -> bool:
     return len(job.program.queries) == 1 and not job.options.compressed
 
 
-def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int, Found]]:
+def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int, StageResult]]:
     """The matches of each job in all events of the partition, with the number of the job.
 
     A kernel is given the columns that it reads, one share of the keys at a time; matches refer to the events of all.
@@ -102,10 +102,10 @@ def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int,
     names = [name for name in events.table.column_names if any(name in read for read in reads)]
     waiting: list[list[MatchSet]] = [[] for _ in group.jobs]
 
-    def all_found(k: int) -> tuple[int, Found]:
+    def all_found(k: int) -> tuple[int, StageResult]:
         query, parts = group.jobs[k].last, waiting[k]
         matches, waiting[k] = MatchSet.concat(parts[0].variables, parts), []
-        return k, Found(query, matches, logs[k], None)
+        return k, StageResult(query, matches, logs[k], None)
 
     for part in shared_out(events, names, group.key, shares):
         for k, (kernel, read) in enumerate(zip(kernels, reads, strict=True)):
@@ -150,7 +150,7 @@ class ProgramRun:
         self.chain = job.stages(self.arrow)
         self.next_derived = FIRST_DERIVED
 
-    def feed(self, events: Arrivals, watermark: int) -> Found:
+    def feed(self, events: Arrivals, watermark: int) -> StageResult:
         """What the last query finds in events that follow all earlier ones."""
         job = self.job
         part = replace(events, table=conform(events.table.select(job.arrow.names), self.arrow))

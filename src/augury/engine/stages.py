@@ -45,7 +45,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class StageResult:
     """The matches of one query in a step, and the events that they bind."""
 
     query: CompiledQuery
@@ -73,7 +73,7 @@ def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tupl
 
 def step(
     program: Sequence[Stage], events: Arrivals, watermark: int, next_derived: int, options: Options
-) -> tuple[tuple[Stage, ...], tuple[Found, ...], int]:
+) -> tuple[tuple[Stage, ...], tuple[StageResult, ...], int]:
     """Feed events that are in order to every query; those that one derives go to the ones after it.
 
     Derived events are numbered from `next_derived`; the next free number is returned last.
@@ -84,9 +84,9 @@ def step(
 
 def _step(
     program: Sequence[Stage], events: Arrivals, watermark: int, next_derived: int, options: Options
-) -> tuple[tuple[Stage, ...], tuple[Found, ...], int]:
+) -> tuple[tuple[Stage, ...], tuple[StageResult, ...], int]:
     moved: list[Stage] = []
-    found: list[Found] = []
+    found: list[StageResult] = []
     for stage in program:
         schema = stage.query.bound.schema
         incoming = replace(events, table=conform(events.table, stage.arrow, fill=True))
@@ -98,7 +98,7 @@ def _step(
             ready, held = release(stage.held + incoming, bound)
             ready = in_order(ready, schema)
         state, matches = stage.kernel.step(stage.state, ready.batch(schema), bound)
-        found.append(Found(stage.query, matches, log, counted(stage.kernel, state, options)))
+        found.append(StageResult(stage.query, matches, log, counted(stage.kernel, state, options)))
         if stage.query.bound.into is not None and matches_in(matches):
             derived = _derive(stage, enumerated(matches), log, next_derived, options)
             next_derived += len(derived)

@@ -45,7 +45,7 @@ FARTHEST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExpressionSite:
     """Where an expression stands.
 
     `define` is whether it is a condition. Inside FIRST, LAST, PREV or NEXT, `navigation` says from which row its
@@ -66,12 +66,12 @@ class _Wrong(Exception):
 def bind_value(written: Expression, scope: Scope, *, define: bool) -> RowExpression | None:
     """The typed expression, or None once errors are noted in the scope."""
     try:
-        return _bind(written, scope, Place(define))
+        return _bind(written, scope, ExpressionSite(define))
     except _Wrong:
         return None
 
 
-def _bind(written: Expression, scope: Scope, place: Place) -> RowExpression:
+def _bind(written: Expression, scope: Scope, place: ExpressionSite) -> RowExpression:
     match written:
         case Literal(value, type, span):
             return Constant(value, type, span)
@@ -93,7 +93,7 @@ def _bind(written: Expression, scope: Scope, place: Place) -> RowExpression:
             assert_never(written)
 
 
-def _all(written: tuple[Expression, ...], scope: Scope, place: Place) -> tuple[RowExpression, ...]:
+def _all(written: tuple[Expression, ...], scope: Scope, place: ExpressionSite) -> tuple[RowExpression, ...]:
     """Every operand bound, so that the errors of all are noted before one of them stops us."""
     out, wrong = [], False
     for operand in written:
@@ -106,7 +106,7 @@ def _all(written: tuple[Expression, ...], scope: Scope, place: Place) -> tuple[R
     return tuple(out)
 
 
-def _column(name: Name, scope: Scope, place: Place) -> RowExpression:
+def _column(name: Name, scope: Scope, place: ExpressionSite) -> RowExpression:
     *prefix, last = name.parts
     variables: frozenset[str] | None = None
     if len(prefix) > 1:
@@ -130,14 +130,14 @@ def _column(name: Name, scope: Scope, place: Place) -> RowExpression:
     return ColumnValue(column, plain(scope.schema.field(column).type), _at(variables, place), name.span)
 
 
-def _at(variables: frozenset[str] | None, place: Place) -> Navigation | None:
+def _at(variables: frozenset[str] | None, place: ExpressionSite) -> Navigation | None:
     """The row that a value is read from; inside an aggregate its variables are kept until all of them are compared."""
     if place.aggregate is not None:
         return Navigation(variables)
     return replace(place.navigation or Navigation(), variables=variables)
 
 
-def _call(call: FunctionCall, scope: Scope, place: Place) -> RowExpression:
+def _call(call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpression:
     # Quoted names are ordinary functions, so that a column function may be called FIRST.
     word = "" if call.name.quoted else call.name.text.upper()
     if word in NAVIGATION:
@@ -173,7 +173,7 @@ def _plain_call(call: FunctionCall, scope: Scope, name: str, *, semantics: bool 
         raise _Wrong
 
 
-def _semantics(call: FunctionCall, scope: Scope, place: Place) -> bool:
+def _semantics(call: FunctionCall, scope: Scope, place: ExpressionSite) -> bool:
     """Whether a call is RUNNING."""
     if call.semantics == "FINAL" and place.define:
         help = "a condition is tested while the match grows; its end is not known yet"
@@ -182,7 +182,7 @@ def _semantics(call: FunctionCall, scope: Scope, place: Place) -> bool:
     return call.semantics != "FINAL"
 
 
-def _navigation(word: str, call: FunctionCall, scope: Scope, place: Place) -> RowExpression:
+def _navigation(word: str, call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpression:
     _plain_call(call, scope, word, semantics=word in LOGICAL)
     if place.aggregate is not None:
         message = f"{word} cannot stand inside the aggregate {place.aggregate}"
@@ -211,7 +211,7 @@ def _navigation(word: str, call: FunctionCall, scope: Scope, place: Place) -> Ro
         message = f"inside {word}, FIRST or LAST is the whole first argument"
         scope.error("A724", message, argument.span, "nested wrongly", help)
         raise _Wrong
-    inner = _bind(argument, scope, Place(place.define, navigation, None, word))
+    inner = _bind(argument, scope, ExpressionSite(place.define, navigation, None, word))
     if not nested:
         _one_variable(argument, word, scope, need=True)
     return inner
@@ -288,7 +288,7 @@ def _offset(word: str, call: FunctionCall, scope: Scope) -> int:
     raise _Wrong
 
 
-def _classifier(call: FunctionCall, scope: Scope, place: Place) -> RowExpression:
+def _classifier(call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpression:
     _plain_call(call, scope, "CLASSIFIER")
     if len(call.arguments) > 1:
         scope.error("A721", "CLASSIFIER takes at most one variable", call.span, "", "CLASSIFIER() or CLASSIFIER(A)")
@@ -307,7 +307,7 @@ def _classifier(call: FunctionCall, scope: Scope, place: Place) -> RowExpression
     return Classifier(_at(variables, place), VARCHAR, call.span)
 
 
-def _aggregate(name: str, call: FunctionCall, scope: Scope, place: Place) -> RowExpression:
+def _aggregate(name: str, call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpression:
     _plain_call(call, scope, name, semantics=True)
     if place.aggregate is not None or place.call:
         outer = place.aggregate or place.call
@@ -331,7 +331,7 @@ def _aggregate(name: str, call: FunctionCall, scope: Scope, place: Place) -> Row
         message = f"{name} takes {count} argument{'s' if count != 1 else ''}, not {len(call.arguments)}"
         scope.error("A721", message, call.span)
         raise _Wrong
-    inner = Place(place.define, None, name, name)
+    inner = ExpressionSite(place.define, None, name, name)
     bound = _all(arguments, scope, inner)
     variables = _one_variable(Operator("and", arguments, call.span), name, scope, need=False)
     try:
@@ -370,7 +370,7 @@ def _of_row(expression: RowExpression) -> RowExpression:
             return expression
 
 
-def _scalar(name: str, call: FunctionCall, scope: Scope, place: Place) -> RowExpression:
+def _scalar(name: str, call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpression:
     _plain_call(call, scope, name)
     function = None if name in OPERATORS or not name.isidentifier() else FUNCTIONS.get(name)
     if function is None:
@@ -417,7 +417,7 @@ def _type_help(types: list[pa.DataType]) -> str:
     return "CAST(... AS type) converts" if len(families) > 1 else ""
 
 
-def _cast(cast: Cast, scope: Scope, place: Place) -> RowExpression:
+def _cast(cast: Cast, scope: Scope, place: ExpressionSite) -> RowExpression:
     operand = _bind(cast.operand, scope, place)
     if not castable(operand.type, cast.type):
         message = f"{sql_name(operand.type)} cannot be cast to {sql_name(cast.type)}"
@@ -430,7 +430,7 @@ def _cast(cast: Cast, scope: Scope, place: Place) -> RowExpression:
     return out
 
 
-def _subquery(query: Subquery, scope: Scope, place: Place) -> RowExpression:
+def _subquery(query: Subquery, scope: Scope, place: ExpressionSite) -> RowExpression:
     operand = None
     if query.operand is not None:
         _no_pattern_functions(query.operand, scope)

@@ -22,7 +22,7 @@ from augury.reference.stream import Partition, stream
 from augury.reference.totals import totals
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.checks import inconsistent, require
-from augury.runtime.matches import Found, MatchSet
+from augury.runtime.matches import FoundMatch, MatchSet
 from augury.runtime.state import FOREVER, LONG_AGO, RunState
 from augury.runtime.values import plain
 from augury.schema import Kind
@@ -125,20 +125,20 @@ class ReferenceKernel:
                 groups = [(e, cs) for e, cs in by_last_event(candidates) if ((e.row,),) not in seen]
                 seen |= {((e.row,),) for e, _ in groups}
                 found = [
-                    Found((), e.time, e.time, count=len(cs), completed_by=e.row, totals=totals(given, cs))
+                    FoundMatch((), e.time, e.time, count=len(cs), completed_by=e.row, totals=totals(given, cs))
                     for e, cs in groups
                 ]
             case _:
                 assert_never(self.query.output)
         return MatchSet.of(self.variables, found), ends
 
-    def _found(self, accepted: Iterable[Candidate], seen: set[Rows]) -> list[Found]:
+    def _found(self, accepted: Iterable[Candidate], seen: set[Rows]) -> list[FoundMatch]:
         """The matches in the order they are reported."""
         found = []
         for c in sorted(accepted, key=lambda c: report_order(c, self.variables)):
             rows = c.rows(self.variables)
             seen.add(rows)
-            found.append(Found(rows, c.first.time, c.last.time, c.probability))
+            found.append(FoundMatch(rows, c.first.time, c.last.time, c.probability))
         return found
 
     def _horizon(self, given: Conditions, watermark: int, settled: int) -> tuple[int, npt.NDArray[np.bool_]]:

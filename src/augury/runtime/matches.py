@@ -20,7 +20,7 @@ MOST_ROWS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMatch:
     """One match: the rows bound to each positive variable in pattern order, none for one left out.
 
     `start` and `end` are the times of its earliest and latest event, in ticks. With no rows it stands for the `count`
@@ -43,8 +43,8 @@ class MatchSet:
 
     Two sets are equal when they hold the same matches, in whatever order.
 
-    >>> a = MatchSet.of(("x",), [Found(((1,),), 5, 5), Found(((2,),), 6, 6)])
-    >>> b = MatchSet.of(("x",), [Found(((2,),), 6, 6), Found(((1,),), 5, 5)])
+    >>> a = MatchSet.of(("x",), [FoundMatch(((1,),), 5, 5), FoundMatch(((2,),), 6, 6)])
+    >>> b = MatchSet.of(("x",), [FoundMatch(((2,),), 6, 6), FoundMatch(((1,),), 5, 5)])
     >>> len(a), a == b
     (2, True)
     """
@@ -59,7 +59,7 @@ class MatchSet:
     totals: tuple[tuple[Value, ...], ...] = ()
 
     @classmethod
-    def of(cls, variables: tuple[str, ...], matches: Iterable[Found]) -> MatchSet:
+    def of(cls, variables: tuple[str, ...], matches: Iterable[FoundMatch]) -> MatchSet:
         """Columns from single matches."""
         found = list(matches)
         rows = tuple(
@@ -86,13 +86,13 @@ class MatchSet:
         """The memory that the columns take."""
         return int(sum(column.nbytes for column in self.rows)) + 40 * len(self)
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[FoundMatch]:
         for k in range(len(self)):
             yield self[k]
 
-    def __getitem__(self, k: int) -> Found:
+    def __getitem__(self, k: int) -> FoundMatch:
         rows = tuple(tuple(column[k].as_py()) for column in self.rows)
-        return Found(
+        return FoundMatch(
             rows if any(rows) else (),
             int(self.start[k]),
             int(self.end[k]),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from augury.runtime.batch import Integers
-from augury.runtime.matches import Found, MatchSet
+from augury.runtime.matches import FoundMatch, MatchSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,13 +27,13 @@ class SharedMatches:
     claim: Callable[[str, int], None] = lambda _what, _more: None
     """Refuses to write out more than there is memory for."""
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[FoundMatch]:
         for batch in self.batches():
             yield from batch
 
     def take(self, positions: Integers) -> MatchSet:
         """The matches at `positions`; those after the last of them are not looked for."""
-        chosen: dict[int, Found] = {}
+        chosen: dict[int, FoundMatch] = {}
         wanted = np.unique(positions)
         first = 0
         for batch in self.batches():

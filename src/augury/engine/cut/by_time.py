@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.compiler import CompiledProgram
-from augury.engine.stages import Found
+from augury.engine.stages import StageResult
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
@@ -141,7 +141,7 @@ def copies(cut: TimeCut, time: Integers) -> tuple[Integers, Integers]:
     return rows, first[rows] + np.arange(len(rows)) - before[rows]
 
 
-def owned(found: Found, chunk: TimeChunk, *, by_end: bool) -> Found:
+def owned(found: StageResult, chunk: TimeChunk, *, by_end: bool) -> StageResult:
     """The matches that begin, or with `by_end` those that end, in a chunk."""
     matches = enumerated(found.matches)
     inside = chunk.owns(matches.end if by_end else matches.start)

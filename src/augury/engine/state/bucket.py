@@ -10,7 +10,7 @@ import pyarrow as pa
 from augury.budget import within
 from augury.engine.arrivals import Arrivals, arrive, in_order, release
 from augury.engine.job import Job
-from augury.engine.stages import FIRST_DERIVED, Found, Stage, step
+from augury.engine.stages import FIRST_DERIVED, Stage, StageResult, step
 from augury.engine.state.event_segments import Segment
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
@@ -49,7 +49,7 @@ def new_bucket(job: Job) -> Bucket:
     return Bucket(job.stages(), Arrivals.none(job.arrow))
 
 
-def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -> tuple[Bucket, Found]:
+def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -> tuple[Bucket, StageResult]:
     """Take in events, none of them late, and match in order those that the watermark has passed."""
     held, next_row = bucket.held, bucket.next_row
     if events is not None:

@@ -13,7 +13,7 @@ from augury.engine.arrivals import Arrivals
 from augury.engine.results.matches import Matches
 from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
-from augury.engine.stages import Found, stages, step
+from augury.engine.stages import StageResult, stages, step
 from augury.engine.warnings import missing_types, tie_warnings
 from augury.ir.query import TimeWindow
 from augury.jit.compile import compiled_before
@@ -95,7 +95,7 @@ def _of_stages(
         *tie_warnings(program, events, scan.schema),
         *missing_types(program, events, scan.types, scan.schema),
     )
-    collected: list[list[Found]] = [[] for _ in program.queries]
+    collected: list[list[StageResult]] = [[] for _ in program.queries]
     next_derived = len(events)
     done = 0
     for part, watermark in _parts(events, program.queries, every):
@@ -129,7 +129,7 @@ def _joined(pieces: Sequence[FoundMatches], options: Options) -> FoundMatches:
     return found
 
 
-def _shown(pieces: Sequence[Found], options: Options, notes: tuple[str, ...]) -> Matches:
+def _shown(pieces: Sequence[StageResult], options: Options, notes: tuple[str, ...]) -> Matches:
     """One result from those of the slices, with all the events that matches bind."""
     found, log = _joined([piece.matches for piece in pieces], options), pieces[0].log
     if len(pieces) > 1:
