@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, cast
 
-import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.progress import Progress
@@ -29,17 +28,16 @@ from augury.cli.arguments import (
     read_statistics,
 )
 from augury.cli.output import Format, print_query, write_file, write_text
-from augury.compiler import CompiledProgram
 from augury.engine.results.matches import Matches
-from augury.engine.sources.schemas import event_schema, table_columns
-from augury.engine.warnings import type_warnings, types_of
+from augury.engine.sources.schemas import KnownColumns, known_columns, known_events
+from augury.engine.warnings import type_warnings
 from augury.errors import AuguryError, AuguryWarning, HostError
 from augury.explain.text import explain_program
 from augury.hosts.local.query import compiled, run
 from augury.hosts.local.sql import run_sql
 from augury.ir import syntax
 from augury.lang import parse
-from augury.options import NegationName, Options, Roles, make_options
+from augury.options import NegationName, Options, make_options
 from augury.plan import FamilyName
 from augury.printable import printable
 from augury.source import Source
@@ -171,8 +169,7 @@ def match_command(
             timeout=timeout,
             jit=jit,
         )
-        source, table = read_query(query), read_input(events, time)
-        matches = _run(source, table, options, roles)
+        matches = _run(read_query(query), known_events(read_input(events), roles), options)
         _warn(matches.warnings)
         shown = matches if limit is None else matches[:limit]
         if out is None:
@@ -209,7 +206,7 @@ def view_command(
         options = make_options(
             plan=cast("FamilyName | None", plan), parameters=parameters, loss=model, max_matches=max_matches, jit=jit
         )
-        matches = _run(read_query(query), read_input(events, time), options, roles)
+        matches = _run(read_query(query), known_events(read_input(events), roles), options)
         _warn(matches.warnings)
         shown = matches.show()
         shown.save(out)
@@ -235,10 +232,10 @@ def check_command(
         if schema is None:
             _summary([_written(q) for q in parse(source).queries])
             return
-        table = read_input(schema, time)
-        roles = read_roles(time, None if no_type else type, order_by, time_unit)
-        program = _compile(source, table, make_options(parameters=parameters), roles)
-        _warn(type_warnings(program, types_of(table, program.queries[0].bound.schema)))
+        known = known_columns(read_input(schema), read_roles(time, None if no_type else type, order_by, time_unit))
+        program = compiled(source, known, make_options(parameters=parameters))
+        if known.scan is not None:
+            _warn(type_warnings(program, known.scan.types()))
         _summary(
             [
                 f"variables {_names([(v.name, v.negated) for v in q.bound.variables])}; "
@@ -274,8 +271,7 @@ def explain_command(
         if schema is None:
             print_query(printable(str(parse(source))))
             return
-        table = read_input(schema, time)
-        roles = read_roles(time, None if no_type else type, order_by, time_unit)
+        known = known_columns(read_input(schema), read_roles(time, None if no_type else type, order_by, time_unit))
         options = make_options(
             plan=cast("FamilyName | None", plan),
             order=order_columns(order or []),
@@ -283,7 +279,7 @@ def explain_command(
             statistics=None if statistics is None else read_statistics(statistics),
             parameters=parameters,
         )
-        program = _compile(source, table, options, roles)
+        program = compiled(source, known, options)
         text = explain_program(program, stage or Stage.PLAN)
         if stage is Stage.SYNTAX:
             print_query(text)
@@ -377,28 +373,20 @@ def _default_format(out: Path | None) -> Format:
     return {".parquet": Format.PARQUET, ".csv": Format.CSV}.get(out.suffix.lower(), Format.JSONL)
 
 
-def _run(source: Source, table: pa.Table, options: Options, roles: Roles) -> Matches:
-    if table.num_rows <= LONG_INPUT or not sys.stderr.isatty():
-        return _matches(source, table, options, roles)[-1]
+def _run(source: Source, known: KnownColumns | None, options: Options) -> Matches:
+    """The matches of the last query, with a bar for those who wait for them on a terminal."""
+    if known is None:
+        return [Matches.nothing() for _ in parse(source).queries][-1]
+    assert known.scan is not None
+    if known.scan.rows <= LONG_INPUT or not sys.stderr.isatty():
+        return run(known, source, options)[-1]
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("matching", total=None)
 
         def progress(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        return _matches(source, table, options, roles, progress)[-1]
-
-
-def _matches(
-    source: Source, table: pa.Table, options: Options, roles: Roles, progress: Callable[[int, int], None] | None = None
-) -> list[Matches]:
-    if not table.num_columns:
-        return [Matches.nothing() for _ in parse(source).queries]
-    return run(table_columns(table, event_schema(table.schema, roles)), source, options, progress=progress)
-
-
-def _compile(source: Source, table: pa.Table, options: Options, roles: Roles) -> CompiledProgram:
-    return compiled(source, table_columns(table, event_schema(table.schema, roles)), options)
+        return run(known, source, options, progress=progress)[-1]
 
 
 def _summary(queries: list[str]) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import typer
 
-from augury.engine.sources.events import read_events
 from augury.engine.sources.files import read_csv, read_json
 from augury.engine.sources.query_text import query_source
 from augury.errors import HostError
@@ -44,13 +43,13 @@ def read_roles(time: str, type: str | None, order_by: list[str] | None, time_uni
     return read_form(Roles, stated)
 
 
-def read_input(events: str, time: str) -> pa.Table:
+def read_input(events: str) -> Path | pa.Table:
     """The events of a file, or those on standard input for `-`: JSON lines, or CSV when it begins otherwise."""
     if events != STDIN:
-        return read_events(Path(events), time)
+        return Path(events)
     data = sys.stdin.buffer.read()
     is_json = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
-    return read_events(read_json(data, "stdin") if is_json else read_csv(data, "stdin"), time)
+    return read_json(data, "stdin") if is_json else read_csv(data, "stdin")
 
 
 def named_files(stated: list[str]) -> dict[str, Path]:
