@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
@@ -82,7 +81,10 @@ def parquet_files(path: Path) -> ParquetFiles | None:
     """
     paths = [path]
     if path.is_dir():
-        paths = [Path(file) for file in ds.dataset(path, format="parquet").files]
+        # Not at the top: it imports pandas.
+        from pyarrow.dataset import dataset
+
+        paths = [Path(file) for file in dataset(path, format="parquet").files]
     if not paths or any("=" in part for file in paths for part in file.relative_to(path).parts[:-1]):
         return None
     seen = tuple(_identity(file) for file in paths)
