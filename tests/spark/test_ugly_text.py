@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import json
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -70,6 +73,39 @@ def test_a_list_too_long_for_a_plan_of_comparisons(spark: SparkSession) -> None:
     assert rows_of(augury.spark.match(frame_of(spark, table("name")), text)) == expected
 
 
+def piped(spark: SparkSession, folder: Path, events: pa.Table, query: str, options: dict[str, Any]) -> Counter[str]:
+    """What a pipeline file with this query and these options writes."""
+    pa.parquet.write_table(events, folder / "events.parquet")
+    roles, others = ({k: v for k, v in options.items() if (k in ("time", "type")) == role} for role in (True, False))
+    sink = {"format": "parquet", "path": "matches", "mode": "overwrite"}
+    sections = {
+        "[source]": {"format": "parquet", "path": "events.parquet"},
+        "[events]": roles,
+        "[[query]]": {"name": "ugly", "text": query, "sink": sink, **others},
+    }
+    lines = [
+        [head, *(f"{name} = {toml(value)}" for name, value in stated.items())] for head, stated in sections.items()
+    ]
+    (folder / "pipeline.toml").write_text("\n".join(line for some in lines for line in some), encoding="utf-8")
+    pipeline = augury.spark.read_pipeline(folder / "pipeline.toml")
+    augury.spark.run_pipeline(pipeline, master=None, say=lambda _: None)
+    return rows_of(spark.read.parquet(str(folder / "matches")))
+
+
+def toml(value: Any) -> str:
+    """A value as TOML, whose strings are those of JSON but for surrogates and DEL."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{toml(name)} = {toml(v)}" for name, v in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def test_a_pipeline(spark: SparkSession, tmp_path: Path) -> None:
+    for column in COLUMNS[:2]:
+        found = piped(spark, tmp_path, table(column), query(column), {"parameters": {"who": "`${x}"}})
+        assert found == found_locally(column)
+    assert RAN not in vars(builtins)
+
+
 @pytest.mark.slow
 @settings(
     max_examples=6,
@@ -80,5 +116,10 @@ def test_a_list_too_long_for_a_plan_of_comparisons(spark: SparkSession) -> None:
 @given(ugly_cases(["lazy-chain", "eager-nfa", "event-sets"]))
 def test_any_names(spark: SparkSession, case: UglyCase) -> None:
     found = rows_of(augury.spark.match(frame_of(spark, case.events), case.query, **case.options))
-    assert found == local_rows(case.events, case.query, plan="reference", **case.options)
+    expected = local_rows(case.events, case.query, plan="reference", **case.options)
+    assert found == expected
+    if not case.functions:
+        options = {name: value for name, value in case.options.items() if name != "functions"}
+        with TemporaryDirectory() as folder:
+            assert piped(spark, Path(folder), case.events, case.query, options) == expected
     assert RAN not in vars(builtins)
