@@ -111,6 +111,16 @@ def test_types_in_any_form(types: pa.Array) -> None:
     assert [m.rows for m in augury.match(events, "SEQ(A a, B b)")] == [{"a": 0, "b": 2}]
 
 
+@pytest.mark.parametrize("name", ["__augury_row", "_", "row"])
+def test_columns_may_have_any_name(name: str, tmp_path: Path) -> None:
+    events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], name: [1, 7, 2], f"{name}_": [0, 0, 0]})
+    query = f"SEQ(A a, B b) WHERE b.`{name}` > 5 AND a.`{name}_` = 0"
+    scan = TableScan(events, event_schema(events.schema, Roles()))
+    assert scan.events(compiled(query, events).rewritten).rows.tolist() == [0, 1]
+    for source in (events, write(events, tmp_path)):
+        assert [m.rows for m in augury.match(source, query)] == [{"a": 0, "b": 1}]
+
+
 def test_an_event_that_is_left_out_needs_a_time_all_the_same(tmp_path: Path) -> None:
     events = pa.table({"ts": [1, 2, None, 4], "type": ["A", "B", "D", "B"]})
     for source in (events, write(events, tmp_path, row_group=2)):

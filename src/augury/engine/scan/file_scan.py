@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -129,12 +129,10 @@ class ParquetScan:
         return sum(footer.num_rows for footer in self.files.footers)
 
     def events(self, query: BoundQuery) -> Arrivals:
-        """The events that a rewritten query reads, in order; it may know columns that are derived from matches."""
+        """The events that a rewritten query reads, in order."""
         known = self._found.get(id(query))
         if known is None:
-            wanted = wanted_by(query)
-            there = tuple(name for name in wanted.columns if name in self.arrow.names)
-            known = self._found[id(query)] = (query, self._read(replace(wanted, columns=there)))
+            known = self._found[id(query)] = (query, self._read(wanted_by(query, self.arrow.names)))
         return known[1]
 
     def _read(self, wanted: Wanted) -> Arrivals:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,9 +21,6 @@ from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers, time_ticks
 from augury.schema import EventSchema
 
-ROW = "__augury_row"
-"""The column that tells where the rows were that pass a condition."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
@@ -38,10 +35,10 @@ class Wanted:
     test: pc.Expression | None = None
 
 
-def wanted_by(query: BoundQuery) -> Wanted:
-    """The columns and rows that a rewritten query reads."""
+def wanted_by(query: BoundQuery, given: Collection[str]) -> Wanted:
+    """The rows that a rewritten query reads, and those of the `given` columns: it may know some that are derived."""
     columns = decisive_columns([query])
-    names = tuple(name for name in query.schema.names if name in columns)
+    names = tuple(name for name in query.schema.names if name in columns and name in given)
     relevant = relevant_rows([query])
     if relevant is None:
         return Wanted(names)
@@ -75,13 +72,11 @@ class TableScan:
         return types_of(self.table, self.schema)
 
     def events(self, query: BoundQuery) -> Arrivals:
-        """The events that a rewritten query reads, in order; it may know columns that are derived from matches."""
+        """The events that a rewritten query reads, in order."""
         known = self._found.get(id(query))
         if known is None:
-            wanted = wanted_by(query)
-            there = tuple(name for name in wanted.columns if name in self.table.column_names)
-            events = in_order(narrowed(self.table, self.schema, replace(wanted, columns=there)), self.schema)
-            known = self._found[id(query)] = (query, events)
+            wanted = wanted_by(query, self.arrow.names)
+            known = self._found[id(query)] = (query, in_order(narrowed(self.table, self.schema, wanted), self.schema))
         return known[1]
 
     @cached_property
@@ -144,7 +139,7 @@ def _kept(
     return table.filter(pa.array(mask)), places if rows is None else rows[places]
 
 
-def _of_types(column: pa.ChunkedArray, types: Sequence[str] | frozenset[str]) -> npt.NDArray[np.bool_] | None:
+def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_] | None:
     """Which events have one of these types; None if that cannot be told before the column is converted."""
     if pa.types.is_dictionary(column.type) and is_text(column.type):
         return are_of_types(column, types)
@@ -161,9 +156,11 @@ def _passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.N
         plain = table[schema.type].cast(pa.string())
         table = table.set_column(table.column_names.index(schema.type), schema.type, plain)
     mask = np.zeros(table.num_rows, dtype=bool)
-    numbered = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
+    # The numbers of the rows are the last column: whatever it is called, the events may have one of that name.
+    unlike = max(table.column_names, key=len) + "_"
+    numbered = table.append_column(unlike, pa.array(np.arange(table.num_rows)))
     try:
-        mask[numbered.filter(test)[ROW].to_numpy()] = True
+        mask[numbered.filter(test)[unlike].to_numpy()] = True
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # A value that Arrow cannot compare: the engine tests every event itself.
         return None
