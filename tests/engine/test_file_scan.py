@@ -199,3 +199,19 @@ def test_a_damaged_row_group(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(HostError, match="A531"):
         augury.match(path, "SEQ(A a, B b)")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("place", ["type", "k", "unused"])
+def test_text_that_is_no_text(ending: str, place: str, tmp_path: Path) -> None:
+    data = pa.array([b"A", b"\xd1"])
+    columns = {name: pa.array(["A", "B"]) for name in ("type", "k", "unused")}
+    columns[place] = pa.Array.from_buffers(pa.string(), 2, data.cast(pa.binary()).buffers())
+    events, path = pa.table({"ts": [1, 2], **columns}), tmp_path / f"events.{ending}"
+    if ending == "parquet":
+        pq.write_table(events, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, events.schema) as writer:
+            writer.write_table(events)
+    with pytest.raises(HostError, match=r"A531.*UTF8"):
+        augury.match(path, "SEQ(A a, B b) WHERE a.k != b.k").to_arrow()

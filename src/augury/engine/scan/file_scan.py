@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.scan.narrow import Wanted, narrowed, wanted_by
-from augury.engine.sources.files import unreadable
+from augury.engine.sources.files import unreadable, validated
 from augury.engine.sources.readable import readable_schema
 from augury.engine.warnings import types_of
 from augury.errors import HostError
@@ -60,7 +60,7 @@ class ParquetFiles:
             self._check_unchanged(group.file)
             # A reader per call: one is not made for several threads.
             with pq.ParquetFile(path, metadata=self.footers[group.file], read_dictionary=list(coded)) as file:
-                table = file.read_row_group(group.number, columns=list(columns), use_threads=False)
+                table = validated(file.read_row_group(group.number, columns=list(columns), use_threads=False))
         except (OSError, pa.ArrowException) as e:
             raise unreadable(f"`{path}`", e) from e
         return table.select(list(columns)).replace_schema_metadata(None)

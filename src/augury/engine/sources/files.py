@@ -34,9 +34,9 @@ def read_path(path: Path) -> pa.Table:
     name = path.name.lower()
     try:
         if path.is_dir() or name.endswith(PARQUET_SUFFIXES):
-            return pa.parquet.read_table(path)
+            return validated(pa.parquet.read_table(path))
         if name.endswith(ARROW_SUFFIXES):
-            return _read_arrow(path)
+            return validated(_read_arrow(path))
         if name.endswith((".csv", ".csv.gz")):
             return read_csv(_contents(path), path.name)
         if name.endswith((*JSON_SUFFIXES, *(s + ".gz" for s in JSON_SUFFIXES))):
@@ -44,6 +44,12 @@ def read_path(path: Path) -> pa.Table:
     except (pa.ArrowException, OSError, EOFError, zlib.error) as e:
         raise unreadable(f"`{path}`", e) from e
     raise HostError("A539", f"events cannot be read from a file such as `{path}`", f"give one of {', '.join(SUFFIXES)}")
+
+
+def validated(table: pa.Table) -> pa.Table:
+    """The table, if it is what its types say: Arrow reads strings that are no UTF-8, and codes of nothing."""
+    table.validate(full=True)
+    return table
 
 
 def unreadable(what: str, reason: object) -> HostError:
