@@ -14,6 +14,7 @@ BUILD_TOOLS := editables hatchling 'setuptools<81' wheel
 # Numba's last wheels for Macs with an Intel processor are of 0.62: there, the newest is taken that pyproject.toml allows.
 UNPINNED := $(if $(filter Darwin-x86_64,$(shell uname -s -m | tr ' ' '-')),llvmlite|numba|numpy|numpy-typing-compat,-)
 EXAMPLE := examples/shoplifting
+DEMO_PAGE := build/demo.html
 PARTS := kernels lazy
 # Another release of Spark, in an environment of its own; 3.5 runs on Python 3.11 only.
 SPARK ?= 4.3.0
@@ -26,8 +27,8 @@ SMOKE := tests/test_readme.py tests/test_packaging.py tests/examples tests/codeg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup constraints demo demo-spark test test-slow test-all test-spark smoke smoke-spark check format coverage golden
-.PHONY: docs bench bench-call bench-lossy bench-sets bench-spark bench-stream clean
+.PHONY: help setup constraints demo demo-spark test test-slow test-all test-spark smoke smoke-spark check format coverage golden pictures
+.PHONY: test-sql docs bench bench-call bench-live bench-lossy bench-sets bench-spark bench-sql bench-stream clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,13 +60,19 @@ constraints: ## write constraints.txt anew: the newest versions that pyproject.t
 	@build/constraints/bin/python -m pip freeze --all --exclude pip --exclude augury >> build/constraints.txt
 	@mv build/constraints.txt constraints.txt
 
-demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pipeline on the embedded Spark engine
+demo: $(READY) ## find the thefts in a day of RFID readings of a shop, with a pipeline on the embedded Spark engine, and draw them on a page
 	@echo "A shop's RFID readings of one day: which items went from a shelf to an exit past no register?"
 	@$(BIN)/augury run $(EXAMPLE)/pipeline.toml
+	@mkdir -p build
+	@$(BIN)/augury view $(EXAMPLE)/shoplifting.augury $(EXAMPLE)/readings.jsonl -o $(DEMO_PAGE)
+	@echo "Open $(DEMO_PAGE) in a browser to see them on a time line. Next: examples/README.md has seven more questions."
 
 docs: $(READY) ## build the documentation as a site in build/docs, without network; warnings are errors
 	@$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs build/docs
 	@echo "build/docs/site.html"
+
+pictures: $(READY) ## draw the pictures of the documentation and of the examples anew, after a wanted change
+	@$(BIN)/python -m docs.make_pictures
 
 test: $(READY) ## run the tests and doctests, without the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow" $(SIDE_BY_SIDE)
@@ -78,6 +85,11 @@ smoke: $(READY) ## run a few tests of every part, to see that this machine and t
 
 test-all: $(READY) ## run every test, with several times as many random examples
 	@$(BIN)/python -m pytest -q --thorough $(SIDE_BY_SIDE)
+
+test-sql: $(READY) ## random row patterns at length: 20,000 against the reference, 500 on Spark, 100 streams that are killed
+	@$(BIN)/python -m pytest -q -m slow --thorough tests/properties/test_row_pattern_plans.py
+	@$(BIN)/python -m pytest -q -m slow tests/spark/test_row_patterns.py
+	@$(BIN)/python -m tests.spark.row_patterns_under_fire --streams 100 --seed 1
 
 # What `constraints.txt` says holds on every release, but for Spark itself and the py4j that it asks for.
 $(ON)/.ready: pyproject.toml constraints.txt
@@ -114,8 +126,8 @@ coverage: $(READY) ## run every test; fail if lang, bind and reference are cover
 	@$(BIN)/python -m pytest -q --cov --cov-report=term
 	@$(BIN)/coverage report --include='src/augury/lang/*,src/augury/bind/*,src/augury/reference/*' --fail-under=95
 
-golden: $(READY) ## write golden kernels and the support matrix anew, after a wanted change
-	@$(BIN)/python -m pytest -q tests/codegen/test_golden.py tests/language/test_tables.py -k "golden or support_matrix" --update-golden
+golden: $(READY) ## write golden kernels, the support matrix and the tables of the parser anew, after a wanted change
+	@$(BIN)/python -m pytest -q tests/codegen/test_golden.py tests/language/test_tables.py tests/lang/test_grammar.py -k "golden or support_matrix" --update-golden
 
 bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quick for a smoke run, PARTS=lazy for that part
 	@status=0; for part in $(PARTS); do \
@@ -123,6 +135,10 @@ bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quic
 
 bench-call: $(READY) ## measure the whole call, from Parquet to all matches, beside Polars and DuckDB; needs ../shared/data
 	@$(BIN)/python -m benchmarks.call --json build/bench/call.json $(BENCH)
+
+bench-live: $(READY) ## measure a Matcher fed batch by batch, and tables of 10 to 10,000 rules, with every answer checked
+	@$(BIN)/python -m benchmarks.live --json build/bench/live.json $(BENCH)
+	@$(BIN)/python -m benchmarks.live_rules --json build/bench/live-rules.json $(BENCH)
 
 bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
 	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)
@@ -133,9 +149,12 @@ bench-sets: $(READY) ## measure event sets, covers and counting, with every answ
 bench-spark: $(READY) ## measure matching on Spark beside Spark's own work; BARS=FILE for real minute bars
 	@$(BIN)/python -m benchmarks.spark_batch --json build/bench/spark.json $(if $(BARS),--bars $(BARS)) $(BENCH)
 
+bench-sql: $(READY) ## measure MATCH_RECOGNIZE beside window expressions of Polars and DuckDB; needs ../shared/data
+	@$(BIN)/python -m benchmarks.sql --json build/bench/sql.json $(BENCH)
+
 bench-stream: $(READY) ## measure streams on Spark, with every answer checked
 	@$(BIN)/python -m benchmarks.spark_stream --json build/bench/stream.json $(BENCH)
 
 clean: ## remove .venv and everything generated
 	@rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests examples -name __pycache__ -prune -exec rm -rf {} +
+	@find src tests examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} +

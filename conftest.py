@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose how many examples a property tries where it does not say so itself."""
     # A test asserts behaviour, never seconds: a busy machine must not fail it.
     patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.register_profile("quick", patient, max_examples=80)
+    settings.register_profile("quick", patient, max_examples=40)
     settings.register_profile("thorough", patient, max_examples=400)
     settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 from rich.console import Console
 
 from augury.compiler import compile_program, load
-from augury.kernels import EagerKernel, LossyKernel
+from augury.kernels.eager.kernel import EagerKernel
+from augury.kernels.lossy.kernel import LossyKernel
 from augury.loss import Exponential, Gamma, LossModel
 from augury.options import Options
 from augury.runtime.shared import matches_in

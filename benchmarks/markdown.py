@@ -1,4 +1,4 @@
-"""The results section of docs/benchmarks.md: `python -m benchmarks.markdown build/bench/kernels.json`."""
+"""The results section of docs/benchmarks-kernels.md: `python -m benchmarks.markdown build/bench/kernels.json`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.compiler import compile_program, load
-from augury.kernels import EagerKernel
+from augury.kernels.eager.kernel import EagerKernel
 from augury.options import Options
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet

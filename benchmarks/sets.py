@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from augury.compiler import compile_program, load
-from augury.kernels import EventSetKernel
+from augury.kernels.sets.kernel import EventSetKernel
 from augury.options import Options
 from augury.plan import EventSetsPlan, FamilyName
 from augury.runtime.shared import matches_in

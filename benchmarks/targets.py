@@ -14,7 +14,7 @@ from time import perf_counter
 
 from rich.table import Table
 
-from augury.kernels import EagerKernel
+from augury.kernels.eager.kernel import EagerKernel
 from augury.options import Options
 from benchmarks.first_result import FIRST, FIRST_SEED
 from benchmarks.measure import (

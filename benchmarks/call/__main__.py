@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,10 @@ from rich.table import Table
 from benchmarks.call.workloads import TICKS, WORKLOADS, Workload, write_days
 from benchmarks.measure import WrongAnswer
 
-ENGINES = ("augury", "augury-jit", "polars", "duckdb")
+ENGINES = ("augury", "augury-jit", "augury-1", "augury-sink", "polars", "duckdb")
+"""`augury-jit` compiles at once, `augury-1` has one thread, `augury-sink` writes matches to a file as it finds them."""
+
+USUAL_ENGINES = ("augury", "augury-jit", "augury-1", "polars", "duckdb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Engine:
     """An engine in its own process; answers one workload at a time, or is ended when that takes too long."""
 
     def __init__(self, name: str, path: Path) -> None:
+        self._name = name
         command = [sys.executable, "-m", "benchmarks.call.engine", name, str(path)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -55,6 +60,9 @@ class Engine:
         finally:
             timer.cancel()
         if not line:
+            # Killed by the timer, or for its memory; an engine that ended by itself has failed, and voids the run.
+            if (status := self._process.wait()) != -signal.SIGKILL:
+                raise WrongAnswer(f"{workload}: {self._name} ended with status {status} before it answered")
             return None
         answer = json.loads(line)
         if len(answer["counts"]) > 1:
@@ -63,7 +71,7 @@ class Engine:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()
 
 
 def measure(
@@ -113,8 +121,8 @@ def show(console: Console, days: int, results: Mapping[str, Mapping[str, Measure
             m = by_engine.get(engine)
             cells.append("out of time" if m is None else f"{m.first:.3f} / {m.again:.3f}, {m.peak / 1e6:.0f}")
         peers = [m.again for engine, m in by_engine.items() if not engine.startswith("augury")]
-        own = [m.again for engine, m in by_engine.items() if engine.startswith("augury")]
-        ratio = f"{min(peers) / min(own):.2f}" if peers and own else "-"
+        own = by_engine.get("augury")
+        ratio = f"{min(peers) / own.again:.2f}" if peers and own is not None else "-"
         table.add_row(name, f"{next(iter(by_engine.values())).matches:,}", *cells, ratio)
     console.print(table)
 
@@ -123,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.call", description=__doc__)
     parser.add_argument("workloads", nargs="*", default=list(WORKLOADS), help="names of workloads, all by default")
     parser.add_argument("--days", type=int, nargs="+", default=[1, 20], help="how often the day of ticks is repeated")
-    parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
+    parser.add_argument("--engines", nargs="+", default=list(USUAL_ENGINES), choices=ENGINES)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds that an engine may take for one call")
     parser.add_argument("--folder", type=Path, default=Path("build/bench/call"), help="where the streams are written")

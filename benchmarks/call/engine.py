@@ -8,20 +8,26 @@ from __future__ import annotations
 import json
 import resource
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from benchmarks.call.workloads import WORKLOADS, Workload
 
+ROLES: dict[str, Any] = {"time": "ts_us", "type": "typ", "time_unit": "us", "max_matches": 10**9}
 
-def _augury(path: str, workload: Workload, jit: bool | None) -> int:
+
+def _augury(path: str, workload: Workload, **options: Any) -> int:
     import augury
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", augury.AuguryWarning)
-        found = augury.match(path, workload.query, time="ts_us", type="typ", time_unit="us", max_matches=10**9, jit=jit)
+        found = augury.match(path, workload.query, **ROLES, **options)
     if workload.all_columns:
         return int(found.to_arrow().num_rows)
     if workload.query.endswith("OUTPUT COUNT"):
@@ -29,13 +35,28 @@ def _augury(path: str, workload: Workload, jit: bool | None) -> int:
     return len(found)
 
 
+def _sunk(path: str, workload: Workload) -> int:
+    import augury
+
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore", augury.AuguryWarning)
+        out = Path(folder) / "matches.parquet"
+        count = augury.compile(workload.query, path, **ROLES).sink_parquet(path, out)
+        written = pq.read_metadata(out).num_rows
+        return count if written == count else written
+
+
 def variants(engine: str, name: str) -> list[Callable[[str], int]]:
     """Every formulation of a workload that the engine has."""
     match engine:
         case "augury":
-            return [lambda path: _augury(path, WORKLOADS[name], None)]
+            return [lambda path: _augury(path, WORKLOADS[name])]
         case "augury-jit":
-            return [lambda path: _augury(path, WORKLOADS[name], True)]
+            return [lambda path: _augury(path, WORKLOADS[name], jit=True)]
+        case "augury-1":
+            return [lambda path: _augury(path, WORKLOADS[name], threads=1)]
+        case "augury-sink":
+            return [lambda path: _sunk(path, WORKLOADS[name])]
         case "polars":
             from benchmarks.call.peers import POLARS
 

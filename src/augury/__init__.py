@@ -11,40 +11,47 @@ start  end  a            b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from augury.arguments import text as _text
-from augury.engine.loss.calibration import Calibration, Decile, calibration
-from augury.engine.results.matches import Match, Matches
-from augury.engine.sources.events import Events
-from augury.engine.sources.query_text import query_source
-from augury.engine.sources.schemas import Schema
-from augury.errors import (
-    AuguryError,
-    AuguryWarning,
-    BudgetExceeded,
-    HostError,
-    QueryError,
-    TooManyMatches,
-    UnsupportedPlan,
-)
-from augury.explain.text import STAGES as _STAGES
-from augury.explain.text import explain_text, unknown_stage
-from augury.hosts.local.match import match, match_all
-from augury.hosts.local.matcher import Matcher
-from augury.hosts.local.query import Query, QueryText, compile
-from augury.hosts.local.sql import SqlResult, sql
-from augury.ir.syntax import Program
-from augury.lang import parse as _parse
-from augury.loss import Empirical, Exponential, Gamma, LossModel, Normal, Uniform
-from augury.options import Lateness, MatchOptions, NegationName, StageName, TimeUnit
-from augury.plan import FamilyName, StreamStatistics
-from augury.printable import printable
-from augury.schema import EventSchema
-from augury.view.page import Page
+# The folder has the name of a function, whose place it would take if it were loaded later.
+import augury.explain as _explain_folder  # noqa: F401
+
+del globals()["explain"]
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+    from augury.engine.loss.calibration import Calibration, Decile, calibration
+    from augury.engine.results.matches import Match, Matches
+    from augury.engine.rules.results import RuleMatches
+    from augury.engine.rules.table import Rule
+    from augury.engine.sources.events import Events
+    from augury.engine.sources.schemas import Schema
+    from augury.errors import (
+        AuguryError,
+        AuguryWarning,
+        BudgetExceeded,
+        HostError,
+        QueryError,
+        TooManyMatches,
+        UnsupportedPlan,
+    )
+    from augury.explain.explanation import Explanation
+    from augury.explain.why_not.result import FailedCondition, NearMiss, Step, WhyNot
+    from augury.hosts.local.explained import explain, parse, why_not
+    from augury.hosts.local.match import match, match_all
+    from augury.hosts.local.matcher import Matcher
+    from augury.hosts.local.query import Query, QueryText, compile
+    from augury.hosts.local.rules import Rules, RuleStream
+    from augury.hosts.local.sql import SqlResult, explain_sql, sql
+    from augury.ir.syntax import Program
+    from augury.loss import Empirical, Exponential, Gamma, LossModel, Normal, Uniform
+    from augury.options import Lateness, MatchOptions, NegationName, StageName, TimeUnit
+    from augury.plan import FamilyName, StreamStatistics
+    from augury.planner.draw.diagram import Diagram
+    from augury.schema import EventSchema
+    from augury.view.page import Page
 
 __version__ = "0.1.0"
 
@@ -54,10 +61,13 @@ __all__ = [
     "BudgetExceeded",
     "Calibration",
     "Decile",
+    "Diagram",
     "Empirical",
     "EventSchema",
     "Events",
+    "Explanation",
     "Exponential",
+    "FailedCondition",
     "FamilyName",
     "Gamma",
     "HostError",
@@ -67,6 +77,7 @@ __all__ = [
     "MatchOptions",
     "Matcher",
     "Matches",
+    "NearMiss",
     "NegationName",
     "Normal",
     "Page",
@@ -74,59 +85,104 @@ __all__ = [
     "Query",
     "QueryError",
     "QueryText",
+    "Rule",
+    "RuleMatches",
+    "RuleStream",
+    "Rules",
     "Schema",
     "SqlResult",
     "StageName",
+    "Step",
     "StreamStatistics",
     "TimeUnit",
     "TooManyMatches",
     "Uniform",
     "UnsupportedPlan",
+    "WhyNot",
     "__version__",
     "calibration",
     "compile",
     "explain",
+    "explain_sql",
     "match",
     "match_all",
     "parse",
     "sql",
+    "why_not",
 ]
 
 
-def parse(text: QueryText) -> Program:
-    """The queries of a text, or of a file given as a `Path`, as a tree; only syntax is checked."""
-    return _parse(query_source(text))
+_MODULES = {
+    "Calibration": "augury.engine.loss.calibration",
+    "Decile": "augury.engine.loss.calibration",
+    "calibration": "augury.engine.loss.calibration",
+    "Match": "augury.engine.results.matches",
+    "Matches": "augury.engine.results.matches",
+    "Events": "augury.engine.sources.events",
+    "Schema": "augury.engine.sources.schemas",
+    "AuguryError": "augury.errors",
+    "AuguryWarning": "augury.errors",
+    "BudgetExceeded": "augury.errors",
+    "HostError": "augury.errors",
+    "QueryError": "augury.errors",
+    "TooManyMatches": "augury.errors",
+    "UnsupportedPlan": "augury.errors",
+    "Diagram": "augury.planner.draw.diagram",
+    "Explanation": "augury.explain.explanation",
+    "FailedCondition": "augury.explain.why_not.result",
+    "NearMiss": "augury.explain.why_not.result",
+    "Step": "augury.explain.why_not.result",
+    "WhyNot": "augury.explain.why_not.result",
+    "explain": "augury.hosts.local.explained",
+    "parse": "augury.hosts.local.explained",
+    "why_not": "augury.hosts.local.explained",
+    "match": "augury.hosts.local.match",
+    "match_all": "augury.hosts.local.match",
+    "Matcher": "augury.hosts.local.matcher",
+    "Query": "augury.hosts.local.query",
+    "QueryText": "augury.hosts.local.query",
+    "compile": "augury.hosts.local.query",
+    "Rule": "augury.engine.rules.table",
+    "RuleMatches": "augury.engine.rules.results",
+    "RuleStream": "augury.hosts.local.rules",
+    "Rules": "augury.hosts.local.rules",
+    "SqlResult": "augury.hosts.local.sql",
+    "explain_sql": "augury.hosts.local.sql",
+    "sql": "augury.hosts.local.sql",
+    "Program": "augury.ir.syntax",
+    "Empirical": "augury.loss",
+    "Exponential": "augury.loss",
+    "Gamma": "augury.loss",
+    "LossModel": "augury.loss",
+    "Normal": "augury.loss",
+    "Uniform": "augury.loss",
+    "Lateness": "augury.options",
+    "MatchOptions": "augury.options",
+    "NegationName": "augury.options",
+    "StageName": "augury.options",
+    "TimeUnit": "augury.options",
+    "FamilyName": "augury.plan",
+    "StreamStatistics": "augury.plan",
+    "EventSchema": "augury.schema",
+    "Page": "augury.view.page",
+}
+"""Where each public name is defined; its module is loaded when the name is first asked for."""
 
 
-def explain(
-    query: QueryText | Matches,
-    schema: Schema | None = None,
-    *,
-    stage: StageName = "plan",
-    **options: Unpack[MatchOptions],
-) -> str:
-    """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
 
-    The arguments are those of `compile`; only the syntax can be told without a schema. Of matches it tells how they
-    were found: by which plan, and with `counters` how many partial matches there were beside those that were expected.
 
-    >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
-    PATTERN   SEQ(A a, B b)
-    WITHIN    90 seconds
-    """
-    if _text("stage", stage) not in _STAGES:
-        raise unknown_stage(stage)
-    if isinstance(query, Matches) and query.compiled is not None:
-        return explain_text(query.compiled, stage, query.counters)
-    if stage == "syntax" and not isinstance(query, Matches):
-        return printable(str(parse(query)))
-    if schema is None or isinstance(query, Matches):
-        raise HostError("A524", f"stage `{stage}` depends on the columns of the events", "give a schema, or the events")
-    return compile(query, schema, **options).explain(stage)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """`%load_ext augury` in a notebook: brings the cell magic `%%augury`."""
+    """`%load_ext augury` in a notebook: brings the cell magics `%%augury` and `%%match_recognize`."""
     from augury.notebook import register
 
     register(shell)

@@ -46,12 +46,14 @@ class Budget:
 
     def __init__(self, memory: int, timeout: float | None) -> None:
         self.memory, self.timeout = memory, timeout
-        self.cells: npt.NDArray[np.int64] = np.zeros(STOP + 1, dtype=np.int64)
+        self._cells: dict[int, npt.NDArray[np.int64]] = {}
+        """By thread, what the kernel looks at that runs in it."""
         self.interrupted = self.late = False
         self._accounts: list[Account] = []
         self._depth = 0
-        self._deadline = float("inf")
-        self._resident = resident()
+        self._deadline = math.inf
+        self._measures_process = False
+        self._resident = 0
 
     def __reduce__(self) -> tuple[type[Budget], tuple[int, float | None]]:
         return Budget, (self.memory, self.timeout)
@@ -68,46 +70,51 @@ class Budget:
         """Refuse to allocate `more` bytes for `what` if they do not fit beside all that is held."""
         held: dict[str, int] = {}
         for account in self._accounts:
-            for name, size in account.held.items():
+            for name, size in list(account.held.items()):
                 held[name] = held.get(name, 0) + size
         if sum(held.values()) + more > self.memory:
             held[what] = held.get(what, 0) + more
             raise out_of_memory(self.memory, held)
 
     def check_process(self, what: str) -> None:
-        """The same for objects of Python's, whose size nobody knows: by what the process has grown since it began."""
+        """The same for objects of Python's, whose size nobody knows: by what the process has grown since it began.
+
+        Whoever asks has said so before, by `measure_process`: looking costs more than a small batch does.
+        """
         grown = resident() - self._resident
         if grown > self.memory:
             raise out_of_memory(self.memory, {what: grown})
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> _Running:
         """While this lasts, the time counts and Ctrl-C stops kernels; no error leaves it that has no code."""
-        if self._depth:
-            yield
-            return
+        return _Running(self)
+
+    def measure_process(self) -> None:
+        """From now on `check_process` is asked: the memory of the process is looked at whenever a call begins."""
+        if not self._measures_process:
+            self._measures_process = True
+            self._resident = resident()
+
+    def begin(self) -> None:
+        """A call begins: nothing has stopped it, and its time and memory are counted from now on."""
         self.interrupted = self.late = False
-        self.cells[STOP] = 0
-        self._deadline = float("inf") if self.timeout is None else time.monotonic() + self.timeout
-        self._resident = resident()
-        self._depth += 1
-        try:
-            with _watched(self):
-                yield
-        except BaseException as e:
-            if self.interrupted and not isinstance(e, KeyboardInterrupt):
-                # Ctrl-C in the middle of a compilation gives whatever the compiler makes of it.
-                raise KeyboardInterrupt from None
-            raise
-        finally:
-            self._depth -= 1
+        for cells in self._cells.values():
+            cells[STOP] = 0
+        self._deadline = math.inf if self.timeout is None else time.monotonic() + self.timeout
+        if self._measures_process:
+            self._resident = resident()
+
+    @property
+    def cells(self) -> npt.NDArray[np.int64]:
+        """What the kernel of this thread looks at while it computes: whether to come back at once."""
+        return self._cells.setdefault(threading.get_ident(), np.zeros(STOP + 1, dtype=np.int64))
 
     def watch(self, cells: npt.NDArray[np.int64]) -> None:
-        """From now on the kernel to stop is the one that looks at `cells`."""
+        """From now on the kernel to stop in this thread is the one that looks at `cells`."""
         cells[STOP] = 0
-        self.cells = cells
+        self._cells[threading.get_ident()] = cells
         self.check()
 
     def stop(self, *, interrupted: bool) -> None:
@@ -116,7 +123,9 @@ class Budget:
             self.interrupted = True
         else:
             self.late = True
-        self.cells[STOP] = 1
+        # A copy: another thread may begin to be watched meanwhile.
+        for cells in list(self._cells.values()):
+            cells[STOP] = 1
 
     def apart(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """What `function` gives, computed by another thread while this one waits for it, for Ctrl-C or for the timeout.
@@ -177,6 +186,8 @@ class Account:
 
     def hold(self, what: str, size: int) -> None:
         """The kernel holds so many bytes of `what` now; they must fit."""
+        if self.held.get(what) == size:
+            return
         self.held[what] = size
         self.budget.claim(what, 0)
 
@@ -222,18 +233,80 @@ def enough_memory() -> Iterator[None]:
         raise out_of_memory(default_memory()) from e
 
 
-@contextmanager
-def within(budget: Budget) -> Iterator[None]:
+def within(budget: Budget) -> _Running:
     """Run a call of a user's within its budget; errors of Python itself that mean "too large" get a code."""
-    try:
-        with budget.running():
-            yield
-    except MemoryError as e:
-        raise out_of_memory(budget.memory) from e
-    except RecursionError as e:
-        raise BudgetExceeded(
-            "A569", "the query is nested too deeply to be evaluated", "write it with fewer levels of parentheses"
-        ) from e
+    return budget.running()
+
+
+class _Running:
+    """A call that runs within a budget; one inside another is part of it.
+
+    A class and no generator: every batch of a stream is such a call, however small it is.
+    """
+
+    __slots__ = ("before", "budget", "main", "outermost", "watchdog")
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.outermost = False
+        self.main = False
+        self.watchdog: _Watchdog | None = None
+        self.before: int | None = None
+
+    def __enter__(self) -> None:
+        budget = self.budget
+        self.outermost = not budget._depth
+        if not self.outermost:
+            return
+        budget.begin()
+        budget._depth += 1
+        try:
+            self._watch()
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        budget = self.budget
+        if self.outermost:
+            self._leave()
+            if error is not None and budget.interrupted and not isinstance(error, KeyboardInterrupt):
+                # Ctrl-C in the middle of a compilation gives whatever the compiler makes of it.
+                raise KeyboardInterrupt from None
+        if isinstance(error, MemoryError):
+            raise out_of_memory(budget.memory) from error
+        if isinstance(error, RecursionError):
+            raise BudgetExceeded(
+                "A569", "the query is nested too deeply to be evaluated", "write it with fewer levels of parentheses"
+            ) from error
+
+    def _watch(self) -> None:
+        budget = self.budget
+        self.main = threading.current_thread() is threading.main_thread()
+        if not self.main and budget.timeout is None:
+            return
+        watchdog = self.watchdog = _the_watchdog()
+        with watchdog.lock:
+            watchdog.budgets.append((budget, self.main))
+        if self.main:
+            listening = watchdog.sending_number
+            self.before = signal.set_wakeup_fd(listening, warn_on_full_buffer=False)
+            if self.before != listening:
+                watchdog.forward_to = self.before
+        if budget.timeout is not None:
+            watchdog.wake()
+
+    def _leave(self) -> None:
+        watchdog, self.watchdog = self.watchdog, None
+        try:
+            if watchdog is not None:
+                if self.before is not None:
+                    signal.set_wakeup_fd(self.before)
+                with watchdog.lock:
+                    watchdog.hear()
+                    watchdog.budgets.remove((self.budget, self.main))
+        finally:
+            self.budget._depth -= 1
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -361,6 +434,7 @@ class _Watchdog:
         """Those that run, and whether in the main thread, which is where signals are handled."""
         # Apart, since `hear` is also called by the main thread, which must not hear what is for this one.
         self.receiving, self.sending = _pair()
+        self.sending_number = self.sending.fileno()
         self.woken, self.waking = _pair()
         self.forward_to = -1
         threading.Thread(target=self._run, name="augury-watchdog", daemon=True).start()
@@ -417,33 +491,9 @@ _starting = threading.Lock()
 
 def _the_watchdog() -> _Watchdog:
     """That of this process: threads do not survive a fork."""
-    with _starting:
-        if os.getpid() not in _watchdogs:
-            _watchdogs[os.getpid()] = _Watchdog()
-        return _watchdogs[os.getpid()]
-
-
-@contextmanager
-def _watched(budget: Budget) -> Iterator[None]:
-    main = threading.current_thread() is threading.main_thread()
-    if not main and budget.timeout is None:
-        yield
-        return
-    watchdog = _the_watchdog()
-    before: Any = None
-    with watchdog.lock:
-        watchdog.budgets.append((budget, main))
-    try:
-        if main:
-            before = signal.set_wakeup_fd(watchdog.sending.fileno(), warn_on_full_buffer=False)
-            if before != watchdog.sending.fileno():
-                watchdog.forward_to = before
-        if budget.timeout is not None:
-            watchdog.wake()
-        yield
-    finally:
-        if before is not None:
-            signal.set_wakeup_fd(before)
-        with watchdog.lock:
-            watchdog.hear()
-            watchdog.budgets.remove((budget, main))
+    process = os.getpid()
+    found = _watchdogs.get(process)
+    if found is None:
+        with _starting:
+            found = _watchdogs.setdefault(process, _watchdogs.get(process) or _Watchdog())
+    return found

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from augury.bind import bind
 from augury.errors import HostError
-from augury.families import FAMILIES, family_of
+from augury.families import FAMILIES, machine_of
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
 from augury.lang import parse
@@ -72,15 +72,41 @@ def compile_program(
         known.append((query, bound, rewrite(bound)))
         schema = with_derived_type(schema, bound)
     hints = _hints(options, [(bound, rewritten) for _, bound, rewritten in known], live)
-    compiled = []
-    for query, bound, rewritten in known:
-        measured = StreamStatistics()
-        if measure is not None and uses_statistics(rewritten, FAMILIES, options.plan):
-            measured = measure(rewritten)
-        mine = replace(hints, statistics=resolve(options.statistics, bound, rewritten, measured))
-        choice = choose(rewritten, FAMILIES, options.plan, mine)
-        compiled.append(CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options)))
-    return CompiledProgram(tuple(compiled))
+    return CompiledProgram(
+        tuple(_planned(source, query, bound, rewritten, options, hints, measure) for query, bound, rewritten in known)
+    )
+
+
+def compile_bound(
+    source: Source,
+    query: syntax.Query,
+    bound: BoundQuery,
+    options: Options,
+    *,
+    measure: Measure | None = None,
+    live: bool = False,
+) -> CompiledQuery:
+    """Take a query that is bound already through the other stages."""
+    rewritten = rewrite(bound)
+    hints = _hints(options, [(bound, rewritten)], live)
+    return _planned(source, query, bound, rewritten, options, hints, measure)
+
+
+def _planned(
+    source: Source,
+    query: syntax.Query,
+    bound: BoundQuery,
+    rewritten: BoundQuery,
+    options: Options,
+    hints: Hints,
+    measure: Measure | None,
+) -> CompiledQuery:
+    measured = StreamStatistics()
+    if measure is not None and uses_statistics(rewritten, FAMILIES, options.plan):
+        measured = measure(rewritten)
+    mine = replace(hints, statistics=resolve(options.statistics, bound, rewritten, measured))
+    choice = choose(rewritten, FAMILIES, options.plan, mine)
+    return CompiledQuery(source, query, bound, rewritten, choice, emit(choice.plan, options))
 
 
 def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]], live: bool) -> Hints:
@@ -101,19 +127,21 @@ def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]], live:
 
 def emit(plan: Plan, options: Options) -> Emitted | None:
     """The generated code of a plan; None for one that is interpreted."""
-    source: Emitted | None = family_of(plan).emit(plan, options.counters)
+    source: Emitted | None = machine_of(plan).emit(plan, counters=options.counters)
     return source
 
 
 def load(query: CompiledQuery, options: Options) -> Kernel:
     """The live kernel of a compiled query."""
     plan = query.choice.plan
-    return family_of(plan).kernel(plan, options, query.kernel)
+    return machine_of(plan).kernel(plan, options, query.kernel)
 
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
-    """What the kernel has done so far, if the options ask for it and the kernel counts."""
-    return kernel.counters(state) if options.counters and isinstance(kernel, Counting) else None
+    """What the kernel has done so far, and what was compiled for it, if the options ask and it counts."""
+    if not options.counters or not isinstance(kernel, Counting):
+        return None
+    return {**kernel.counters(state), "compilations": kernel.compilations}
 
 
 def with_derived_type(schema: EventSchema, query: BoundQuery) -> EventSchema:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from augury.codegen.eager.nfa import EagerNfaSource, emit_eager_nfa
-from augury.codegen.lazy.chain import emit_lazy_chain
-from augury.codegen.lazy.source import LazyChainSource
-from augury.codegen.linked.chains import LinkedSource, emit_linked
-from augury.codegen.lossy.queues import LossySource, emit_lossy
-from augury.codegen.sets.event_sets import emit_event_sets
 from augury.ir.query import BoundQuery
-from augury.kernels import EagerKernel, EventSetKernel, LazyKernel, LinkedKernel, LossyKernel
 from augury.options import Options
 from augury.plan import (
     EagerNfaPlan,
@@ -28,18 +21,48 @@ from augury.plan import (
     ReferencePlan,
     Unsupported,
 )
-from augury.planner import describe, eager_nfa, event_sets, lazy_chain, linked, lossy, reference
+from augury.planner import eager_nfa, event_sets, lazy_chain, linked, lossy, reference
 from augury.planner.bids import Bid
-from augury.planner.describe import Description
+from augury.planner.describe.table import Description
 from augury.planner.hints import Hints
-from augury.planner.searches import remembering
 from augury.planner.supports import Supports
-from augury.reference import ReferenceKernel
 from augury.runtime.kernel_source import Emitted
 from augury.runtime.state import Kernel
 
+if TYPE_CHECKING:
+    from augury.codegen.eager.nfa import EagerNfaSource
+    from augury.codegen.lazy.source import LazyChainSource
+    from augury.codegen.linked.chains import LinkedSource
+    from augury.codegen.lossy.queues import LossySource
+    from augury.planner.draw.diagram import Diagram
+
 P = TypeVar("P", bound=Plan)
 S = TypeVar("S", bound=Emitted | None)
+P_contra = TypeVar("P_contra", bound=Plan, contravariant=True)
+S_co = TypeVar("S_co", bound=Emitted | None, covariant=True)
+Counters = Mapping[str, int] | None
+
+
+class Emit(Protocol[P_contra, S_co]):
+    """Writes the source of a plan, with or without counters; None for an interpreter."""
+
+    def __call__(self, plan: P_contra, *, counters: bool = False) -> S_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Machine(Generic[P, S]):
+    """What emits and runs the plans of a family: `kernel` runs what `emit` has written."""
+
+    emit: Emit[P, S]
+    kernel: Callable[[P, Options, S], Kernel]
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait(Generic[P, S]):
+    """What shows the plans of a family, in words and as automata, with the counters of a run if there was one."""
+
+    describe: Callable[[P, S, Counters], Description]
+    draw: Callable[[P, Counters], tuple[Diagram, ...]]
 
 
 def _nothing_to_measure(_query: BoundQuery) -> bool:
@@ -51,18 +74,17 @@ class Family(Generic[P, S]):
     """How one kind of plan is built, weighed, emitted, run and described.
 
     `build` is asked about queries all of whose features are in `supports`, and may still refuse them. `estimate` bids
-    for a plan that was built. `emit` writes its source, with or without counters, None for an interpreter; `kernel`
-    runs it. `describe` is given the plan, its source and the counters of a run. `measured` says whether statistics of
-    the stream change the plan of a query.
+    for a plan that was built. Every family bids for a query, but one of them runs it: its `machine` is loaded by need,
+    and its `portrait` if it is to be explained. `measured` says whether statistics of the stream change the plan of
+    a query.
     """
 
     plan: type[P]
     supports: Supports
     build: Callable[[BoundQuery, Hints], P | Unsupported]
     estimate: Callable[[P, Hints], Bid]
-    emit: Callable[[P, bool], S]
-    kernel: Callable[[P, Options, S], Kernel]
-    describe: Callable[[P, S, Mapping[str, int] | None], Description]
+    machine: Callable[[], Machine[P, S]]
+    portrait: Callable[[], Portrait[P, S]]
     measured: Callable[[BoundQuery], bool] = _nothing_to_measure
 
     @property
@@ -75,85 +97,162 @@ BETTER_ORDER_MARGIN = 1.25
 """How many times cheaper a new order must be: first it has to build up its partial matches."""
 
 
-def _lazy_chain_kernel(plan: LazyChainPlan, options: Options, source: LazyChainSource) -> Kernel:
-    better = remembering(BETTER_ORDER_MARGIN) if plan.adaptive else None
-    return LazyKernel(plan, options, source, better=better)
+def _reference() -> Machine[ReferencePlan, None]:
+    from augury.reference.kernel import ReferenceKernel
+
+    def emit(plan: ReferencePlan, *, counters: bool = False) -> None:
+        return None
+
+    return Machine(emit, lambda plan, options, _: ReferenceKernel(plan.query, options))
 
 
-def _lazy_tree_kernel(plan: LazyTreePlan, options: Options, source: LazyChainSource) -> Kernel:
-    return LazyKernel(plan.chain, options, source, better=remembering(BETTER_ORDER_MARGIN), tree=True)
+def _reference_portrait() -> Portrait[ReferencePlan, None]:
+    return Portrait(lambda *_: [], lambda *_: ())
+
+
+def _eager_nfa() -> Machine[EagerNfaPlan, EagerNfaSource]:
+    from augury.codegen.eager.nfa import emit_eager_nfa
+    from augury.kernels.eager.kernel import EagerKernel
+
+    return Machine(emit_eager_nfa, EagerKernel)
+
+
+def _eager_nfa_portrait() -> Portrait[EagerNfaPlan, EagerNfaSource]:
+    from augury.planner.describe.eager_nfa import describe_eager_nfa
+    from augury.planner.draw.eager_nfa import draw_eager_nfa
+
+    return Portrait(describe_eager_nfa, draw_eager_nfa)
+
+
+def _lazy_chain() -> Machine[LazyChainPlan, LazyChainSource]:
+    from augury.codegen.lazy.chain import emit_lazy_chain
+    from augury.kernels.lazy.kernel import LazyKernel
+    from augury.planner.searches import remembering
+
+    def kernel(plan: LazyChainPlan, options: Options, source: LazyChainSource) -> Kernel:
+        better = remembering(BETTER_ORDER_MARGIN) if plan.adaptive else None
+        return LazyKernel(plan, options, source, better=better)
+
+    return Machine(emit_lazy_chain, kernel)
+
+
+def _lazy_chain_portrait() -> Portrait[LazyChainPlan, LazyChainSource]:
+    from augury.planner.describe.lazy_chain import describe_lazy_chain
+    from augury.planner.draw.lazy_chain import draw_lazy_chain
+
+    return Portrait(describe_lazy_chain, draw_lazy_chain)
+
+
+def _lazy_tree() -> Machine[LazyTreePlan, LazyChainSource]:
+    from augury.codegen.lazy.chain import emit_lazy_chain
+    from augury.kernels.lazy.kernel import LazyKernel
+    from augury.planner.searches import remembering
+
+    def emit(plan: LazyTreePlan, *, counters: bool = False) -> LazyChainSource:
+        return emit_lazy_chain(plan.chain, counters=counters)
+
+    def kernel(plan: LazyTreePlan, options: Options, source: LazyChainSource) -> Kernel:
+        return LazyKernel(plan.chain, options, source, better=remembering(BETTER_ORDER_MARGIN), tree=True)
+
+    return Machine(emit, kernel)
+
+
+def _lazy_tree_portrait() -> Portrait[LazyTreePlan, LazyChainSource]:
+    from augury.planner.describe.lazy_chain import describe_lazy_tree
+    from augury.planner.draw.lazy_chain import draw_lazy_tree
+
+    return Portrait(describe_lazy_tree, draw_lazy_tree)
+
+
+def _event_sets() -> Machine[EventSetsPlan, EagerNfaSource]:
+    from augury.codegen.sets.event_sets import emit_event_sets
+    from augury.kernels.sets.kernel import EventSetKernel
+
+    return Machine(emit_event_sets, EventSetKernel)
+
+
+def _event_sets_portrait() -> Portrait[EventSetsPlan, EagerNfaSource]:
+    from augury.planner.describe.event_sets import describe_event_sets
+    from augury.planner.draw.event_sets import draw_event_sets
+
+    return Portrait(describe_event_sets, draw_event_sets)
+
+
+def _linked() -> Machine[LinkedPlan, LinkedSource]:
+    from augury.codegen.linked.chains import emit_linked
+    from augury.kernels.linked.kernel import LinkedKernel
+
+    return Machine(emit_linked, LinkedKernel)
+
+
+def _linked_portrait() -> Portrait[LinkedPlan, LinkedSource]:
+    from augury.planner.describe.linked import describe_linked
+    from augury.planner.draw.linked import draw_linked
+
+    return Portrait(describe_linked, draw_linked)
+
+
+def _lossy() -> Machine[LossyPlan, LossySource]:
+    from augury.codegen.lossy.queues import emit_lossy
+    from augury.kernels.lossy.kernel import LossyKernel
+
+    return Machine(emit_lossy, LossyKernel)
+
+
+def _lossy_portrait() -> Portrait[LossyPlan, LossySource]:
+    from augury.planner.describe.lossy import describe_lossy
+    from augury.planner.draw.lossy import draw_lossy
+
+    return Portrait(describe_lossy, draw_lossy)
 
 
 REFERENCE: Family[ReferencePlan, None] = Family(
-    plan=ReferencePlan,
-    supports=reference.SUPPORTS,
-    build=reference.build_reference,
-    estimate=reference.bid_reference,
-    emit=lambda _plan, _counters: None,
-    kernel=lambda plan, options, _source: ReferenceKernel(plan.query, options),
-    describe=lambda _plan, _source, _counters: [],
+    ReferencePlan,
+    reference.SUPPORTS,
+    reference.build_reference,
+    reference.bid_reference,
+    _reference,
+    _reference_portrait,
 )
-
 EAGER_NFA: Family[EagerNfaPlan, EagerNfaSource] = Family(
-    plan=EagerNfaPlan,
-    supports=eager_nfa.SUPPORTS,
-    build=eager_nfa.build_eager_nfa,
-    estimate=eager_nfa.bid_eager_nfa,
-    emit=lambda plan, counters: emit_eager_nfa(plan, counters=counters),
-    kernel=EagerKernel,
-    describe=describe.describe_eager_nfa,
+    EagerNfaPlan,
+    eager_nfa.SUPPORTS,
+    eager_nfa.build_eager_nfa,
+    eager_nfa.bid_eager_nfa,
+    _eager_nfa,
+    _eager_nfa_portrait,
 )
-
 LAZY_CHAIN: Family[LazyChainPlan, LazyChainSource] = Family(
-    plan=LazyChainPlan,
-    supports=lazy_chain.SUPPORTS,
-    build=lazy_chain.build_lazy_chain,
-    estimate=lazy_chain.bid_lazy_chain,
-    emit=lambda plan, counters: emit_lazy_chain(plan, counters=counters),
-    kernel=_lazy_chain_kernel,
-    describe=describe.describe_lazy_chain,
+    LazyChainPlan,
+    lazy_chain.SUPPORTS,
+    lazy_chain.build_lazy_chain,
+    lazy_chain.bid_lazy_chain,
+    _lazy_chain,
+    _lazy_chain_portrait,
     measured=lazy_chain.has_chain,
 )
-
 LAZY_TREE: Family[LazyTreePlan, LazyChainSource] = Family(
-    plan=LazyTreePlan,
-    supports=lazy_chain.TREE_SUPPORTS,
-    build=lazy_chain.build_lazy_tree,
-    estimate=lazy_chain.bid_lazy_tree,
-    emit=lambda plan, counters: emit_lazy_chain(plan.chain, counters=counters),
-    kernel=_lazy_tree_kernel,
-    describe=describe.describe_lazy_tree,
+    LazyTreePlan,
+    lazy_chain.TREE_SUPPORTS,
+    lazy_chain.build_lazy_tree,
+    lazy_chain.bid_lazy_tree,
+    _lazy_tree,
+    _lazy_tree_portrait,
     measured=lazy_chain.has_chain,
 )
-
 EVENT_SETS: Family[EventSetsPlan, EagerNfaSource] = Family(
-    plan=EventSetsPlan,
-    supports=event_sets.SUPPORTS,
-    build=event_sets.build_event_sets,
-    estimate=event_sets.bid_event_sets,
-    emit=lambda plan, counters: emit_event_sets(plan, counters=counters),
-    kernel=EventSetKernel,
-    describe=describe.describe_event_sets,
+    EventSetsPlan,
+    event_sets.SUPPORTS,
+    event_sets.build_event_sets,
+    event_sets.bid_event_sets,
+    _event_sets,
+    _event_sets_portrait,
 )
-
 LINKED: Family[LinkedPlan, LinkedSource] = Family(
-    plan=LinkedPlan,
-    supports=linked.SUPPORTS,
-    build=linked.build_linked,
-    estimate=linked.bid_linked,
-    emit=lambda plan, counters: emit_linked(plan, counters=counters),
-    kernel=LinkedKernel,
-    describe=describe.describe_linked,
+    LinkedPlan, linked.SUPPORTS, linked.build_linked, linked.bid_linked, _linked, _linked_portrait
 )
-
 LOSSY: Family[LossyPlan, LossySource] = Family(
-    plan=LossyPlan,
-    supports=lossy.SUPPORTS,
-    build=lossy.build_lossy,
-    estimate=lossy.bid_lossy,
-    emit=lambda plan, counters: emit_lossy(plan, counters=counters),
-    kernel=LossyKernel,
-    describe=describe.describe_lossy,
+    LossyPlan, lossy.SUPPORTS, lossy.build_lossy, lossy.bid_lossy, _lossy, _lossy_portrait
 )
 
 FAMILIES: Mapping[str, Family[Any, Any]] = MappingProxyType(
@@ -162,10 +261,11 @@ FAMILIES: Mapping[str, Family[Any, Any]] = MappingProxyType(
 """Every family by its name. Of equal bids the earlier family wins."""
 
 
-def family_of(plan: Plan) -> Family[Any, Any]:
-    """The family that a plan belongs to.
+def machine_of(plan: Plan) -> Machine[Any, Any]:
+    """What emits and runs a plan, loaded now."""
+    return FAMILIES[plan.family].machine()
 
-    >>> FAMILIES["linked"] is LINKED
-    True
-    """
-    return FAMILIES[plan.family]
+
+def portrait_of(plan: Plan) -> Portrait[Any, Any]:
+    """What shows a plan, loaded now."""
+    return FAMILIES[plan.family].portrait()

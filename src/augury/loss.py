@@ -1,4 +1,4 @@
-"""How a lossy stream loses events, and how long the events of a pattern take to follow one another."""
+"""Models of lossy streams: loss rates, and distributions of the delays between the events of a pattern."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Delay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Memoryless delays.
+    """Exponentially distributed delays.
 
     >>> Exponential(mean=10.0).distribution(10.0) == 1 - math.exp(-1)
     True
@@ -96,7 +96,7 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """Sums of memoryless stages."""
+    """Gamma distributed delays: for a whole `shape`, sums of that many exponential stages of mean `scale`."""
 
     shape: float
     scale: float
@@ -148,10 +148,10 @@ class Empirical:
 
 
 PRECISION = 1e-9
-"""How exact scores are; one that falls short of the threshold by less than this reaches it."""
+"""Tolerance of scores: one that falls short of the threshold by less than this reaches it."""
 
 DIGITS = 12
-"""Decimals of a score that are reported: what comes after them is rounding on the way."""
+"""Decimals of a reported score; what comes after them is rounding error."""
 
 LARGEST = 2**1000
 """Integers beyond this, which no float can hold, are no loss rates and no delays."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from augury import arguments
 from augury.budget import Budget, default_memory, memory_size, seconds
@@ -28,6 +28,10 @@ StageName: TypeAlias = Literal["syntax", "bound", "rewritten", "plan", "kernel"]
 
 Lateness: TypeAlias = str | dt.timedelta | int
 """How late an event may come: such as "10 minutes", a timedelta, or ticks of the time column."""
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told how many events out of how many that can matter have been matched."""
 
 
 class MatchOptions(TypedDict, total=False):
@@ -56,7 +60,10 @@ class MatchOptions(TypedDict, total=False):
       of pairs for which a condition is true. `order` is the order in which a lazy chain binds the variables, `negation`
       when it looks for negated parts: "post-processing" or "first-chance".
     - With `jit` a kernel is compiled at once or never, with None (the default) once running it as plain Python has
-      taken a while; `cache_dir` is where it is kept.
+      taken a while; `cache_dir` is where it is kept. `threads` read and match a finite stream, by default one for
+      each processor that the process may use; the matches are the same for any number.
+    - `progress` shows a bar once a finite stream takes longer than two seconds: True or False, by default in notebooks
+      and on the command line alone; or a function that is told how many events out of how many have been matched.
     - With `counters` kernels count what they do; without `merge` equivalent runs stay apart. With `compressed`, matches
       of a sequence stay in the form they were found in, which can be exponentially smaller: they are counted, iterated
       and sliced without being written out.
@@ -79,6 +86,8 @@ class MatchOptions(TypedDict, total=False):
     negation: NegationName | None
     jit: bool | None
     cache_dir: str | os.PathLike[str] | None
+    threads: int | None
+    progress: Progress | bool | None
     counters: bool
     merge: bool
     compressed: bool
@@ -164,6 +173,18 @@ def _memory(_name: str, given: Any) -> int | None:
     return None if given is None else memory_size(given)
 
 
+def _threads(name: str, given: Any) -> int | None:
+    return None if given is None else arguments.limit(name, given)
+
+
+def _progress(name: str, given: Any) -> Progress | bool | None:
+    if given is None or isinstance(given, bool):
+        return given
+    if callable(given) and not isinstance(given, type):
+        return cast("Progress", given)
+    raise arguments.unusable(name, "True, False or a function", given)
+
+
 def _timeout(_name: str, given: Any) -> float | None:
     return None if given is None else seconds(given)
 
@@ -172,7 +193,8 @@ def _timeout(_name: str, given: Any) -> float | None:
 class Options:
     """How a query is evaluated, as `MatchOptions` says; passed explicitly to whoever needs it.
 
-    `budget` is what watches `max_memory` and `timeout` while the query runs.
+    `budget` is what watches `max_memory` and `timeout` while the query runs. A `live` stream goes on with the plan
+    that it has while a better one is compiled.
     """
 
     plan: FamilyName | None = option(None, _plan)
@@ -188,10 +210,13 @@ class Options:
     timeout: float | None = option(None, _timeout)
     jit: bool | None = option(None, arguments.optional_flag)
     cache_dir: Path | None = option(None, arguments.optional_path)
+    threads: int | None = option(None, _threads)
+    progress: Progress | bool | None = option(None, _progress)
     merge: bool = option(True, arguments.flag)
     counters: bool = option(False, arguments.flag)
     compressed: bool = option(False, arguments.flag)
     budget: Budget | None = field(default=None, compare=False, repr=False)
+    live: bool = field(default=False, compare=False, repr=False)
 
     def with_budget(self) -> Options:
         """These options with a budget, a new one unless they have one."""

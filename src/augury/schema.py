@@ -36,6 +36,8 @@ UNITS: dict[str, int] = {
 }
 """Nanoseconds in a tick of each time unit."""
 
+MAX_TICKS = 2**62  # of a time from 0, and of a window: differences of two, and a time less a window, fit 64 bits
+
 A_COLUMN = "the name of a column"
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1

@@ -77,13 +77,19 @@ def test_a_wrong_answer_is_noticed() -> None:
         timed_run(kernel, batches, answer.matches - 1)
 
 
-@pytest.mark.parametrize("jit, size", [(False, 2000), (True, 2000), (True, 200)])
-def test_a_watched_kernel_finds_the_same(jit: bool, size: int, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def watched_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the kernel is kept that is compiled once, whatever the size of the batches."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.mark.parametrize("jit, size", [(False, 2000), pytest.param(True, 2000, marks=pytest.mark.slow), (True, 200)])
+def test_a_watched_kernel_finds_the_same(jit: bool, size: int, watched_kernels: Path) -> None:
     """Few matches are put in order without a compiler."""
     table = stock_stream(2000)
     workload = Workload("skip_till_next_match", "p1", 50)
     kernel, batches, answer = (
-        kernel_for(workload, table, tmp_path, jit=jit),
+        kernel_for(workload, table, watched_kernels, jit=jit),
         cut(table, size),
         expected(workload, table),
     )

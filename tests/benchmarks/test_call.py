@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.call.__main__ import check
+from benchmarks.call.__main__ import Engine, check
 from benchmarks.call.engine import variants
 from benchmarks.call.workloads import WORKLOADS
 from benchmarks.measure import WrongAnswer
@@ -53,3 +55,10 @@ def test_a_wrong_count_is_not_timed() -> None:
         check("W2", WORKLOADS["W2"], 1, {"augury": 290, "polars": 290})
     with pytest.raises(WrongAnswer, match="key over 1 days"):
         check("key", WORKLOADS["key"], 1, {"augury": 1, "polars": 2})
+
+
+def test_an_engine_that_fails_is_not_out_of_time(tmp_path: Path) -> None:
+    engine = Engine("polars", tmp_path / "missing.parquet")
+    with pytest.raises(WrongAnswer, match="W1: polars ended with status 1 before it answered"):
+        engine.run("W1", timeout=60)
+    engine.close()

@@ -20,6 +20,7 @@ from augury.lang import parse_query
 from augury.schema import EventSchema
 from augury.source import Source
 from augury.testing.syntax import queries
+from tests.thorough import rounds
 
 SCHEMA = EventSchema.from_arrow(
     pa.schema(
@@ -105,7 +106,7 @@ def attempt(query: syntax.Query) -> tuple[BoundQuery | None, tuple[Diagnostic, .
 
 
 @given(queries())
-@settings(max_examples=60)
+@settings(max_examples=rounds(30, 60))
 def test_any_query_is_bound_or_refused(query: syntax.Query) -> None:
     bound, refusal = attempt(query)
     assert (bound is None) == bool(refusal)
@@ -113,7 +114,7 @@ def test_any_query_is_bound_or_refused(query: syntax.Query) -> None:
 
 
 @given(conditions())
-@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=rounds(50, 100), suppress_health_check=[HealthCheck.filter_too_much])
 def test_what_is_bound_reads_back(where: syntax.Expression) -> None:
     query = syntax.Query(PATTERN, where=where)
     bound, _ = attempt(query)

@@ -50,6 +50,28 @@ def program(*arguments: str, input: bytes = b"") -> subprocess.CompletedProcess[
     )
 
 
+# -- why ---------------------------------------------------------------------------------------------------------------
+
+
+def test_why_there_is_no_match(readings: str) -> None:
+    query = "SEQ(Shelf s, Exit e) WHERE [tag] AND e.rssi > s.rssi + 5 WITHIN 1 hour"
+    result = augury_cli("why", query, readings)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("No match in 5 events.")
+    assert "  e.rssi > s.rssi + 5 is not true: e.rssi = -2, s.rssi = -3.5" in result.stdout.splitlines()
+    told = json.loads(augury_cli("why", query, readings, "--json").stdout)
+    assert told["nearest"]["rows"] == {"s": [0]}
+
+
+def test_why_certain_rows_are_no_match(readings: str) -> None:
+    told = augury_cli("why", THEFT, readings, "--row", "s=0", "--row", "e=4").stdout
+    assert told.startswith("No match binds s = row 0, e = row 4.")
+    assert "  r: row 2  ts=2026-03-14 09:02:00 type=Register tag=x rssi=-1.0" in told.splitlines()
+    wrong = augury_cli("why", THEFT, readings, "--row", "s")
+    assert wrong.exit_code == 2
+    assert augury_cli("why", THEFT, readings, "--row", "q=1").exit_code == 1
+
+
 # -- match -------------------------------------------------------------------------------------------------------------
 
 
@@ -330,6 +352,16 @@ def test_explain(readings: str) -> None:
     assert augury_cli("explain", THEFT, "--schema", readings, "--stage", "syntax").stdout.startswith("PATTERN ")
 
 
+def test_explain_as_a_picture_and_for_other_programs(readings: str) -> None:
+    def told(form: str) -> str:
+        return augury_cli("explain", THEFT, "--schema", readings, "--output", form).stdout
+
+    assert told("svg").startswith("<svg ")
+    assert told("mermaid").startswith("flowchart LR\n")
+    assert json.loads(told("json"))["text"] + "\n" == told("text")
+    assert augury_cli("explain", THEFT, "--output", "svg").stdout.startswith("<svg ")
+
+
 def test_version() -> None:
     assert augury_cli("--version").stdout == f"augury {augury.__version__}\n"
 
@@ -357,7 +389,7 @@ def test_the_query_on_standard_input(readings: str) -> None:
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "e.csv"
-    path.write_text("ts,x\n" + "".join(f"{i},{'y' * 50}\n" for i in range(20_000)))
+    path.write_text("ts,x\n" + "".join(f"{i},{'y' * 50}\n" for i in range(3_000)))
     process = subprocess.Popen(
         [sys.executable, "-m", "augury.cli", "match", "PATTERN a", str(path)],
         stdout=subprocess.PIPE,
@@ -418,6 +450,13 @@ def test_sql_prints_rows(ticks: str, tmp_path: Path) -> None:
     out = tmp_path / "falls.parquet"
     assert augury_cli("sql", "-", "--table", f"ticks={ticks}", "--out", str(out), input=FALLS).exit_code == 0
     assert pq.read_table(out).num_rows == 2
+
+
+def test_sql_explains(ticks: str) -> None:
+    result = augury_cli("sql", FALLS, "--table", f"ticks={ticks}", "--explain")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("pattern\n")
+    assert "a bit of each row: price < PREV(price)" in result.stdout
 
 
 def test_sql_reports_errors_with_their_place(ticks: str) -> None:

@@ -25,7 +25,7 @@ COLUMNS = pa.schema(
         ("path", pa.list_(pa.float64())),
     ]
 )
-ARRAYS = re.compile(r"\b(?:c\d+_\w+|string_rank|int_sets|float_sets|e_\w+)\b")
+ARRAYS = re.compile(r"\b(?:c\d+_\w+|string_rank|(?:int|float)_(?:sets|values)|e_\w+)\b")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import augury
 from tests.pages import run_page
 
 DOCS = Path(__file__).parents[2] / "docs"
-GUIDES = sorted((DOCS / "guides").glob("*.md"))
+ON_SPARK = DOCS / "guides" / "spark-in-production.md"  # runs beside the tests of Spark
+GUIDES = sorted({*(DOCS / "guides").glob("*.md"), DOCS / "how-it-works.md"} - {ON_SPARK})
 PAGES = sorted(DOCS.rglob("*.md"))
 
 
@@ -43,7 +45,9 @@ def test_the_list_of_decisions_is_that_of_the_folder() -> None:
 def test_every_page_has_its_place_in_the_navigation() -> None:
     sections = sorted((DOCS / "navigation").glob("*.md"))
     entries = [
-        e for page in sections for e in re.findall(r"^/([\w/*-]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        e
+        for page in sections
+        for e in re.findall(r"^(?:\w[\w ]* <)?/([\w/*-]+)>?$", page.read_text(encoding="utf-8"), re.MULTILINE)
     ]
     reached = {page for entry in entries for page in DOCS.glob(f"{entry}.md")}
     assert {*PAGES} - reached == {DOCS / "site.md", DOCS / "tutorial.md", *sections}
@@ -58,3 +62,15 @@ def test_the_api_page_documents_every_public_name_once() -> None:
         r"^\.\. auto(?:function|class|data|exception):: augury\.(\w+)$", (DOCS / "api.md").read_text(), re.M
     )
     assert sorted(documented) == sorted(set(augury.__all__) - {"__version__"})
+
+
+def test_pictures_are_those_that_the_pages_ask_for() -> None:
+    spec = spec_from_file_location("make_pictures", DOCS / "make_pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    drawn = module.pictures()
+    assert {path.name for path in (DOCS / "pictures").iterdir()} == set(drawn)
+    for name, picture in drawn.items():
+        assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == picture, f"{name}: run `make pictures`"

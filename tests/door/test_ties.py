@@ -42,6 +42,12 @@ def test_ties_within_a_key_are_counted() -> None:
     assert warning.startswith("3 of the events are concurrent with an earlier one; partition_contiguity")
 
 
+def test_events_whose_keys_are_all_null_are_in_no_partition() -> None:
+    for kind in (pa.null(), pa.string(), pa.float64()):
+        nothing = BARS.slice(0, 40).set_column(1, "ticker", pa.nulls(40, kind))
+        assert told(RISE, nothing) == []
+
+
 @pytest.mark.parametrize(
     "query",
     [

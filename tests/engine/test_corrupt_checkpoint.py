@@ -22,6 +22,7 @@ from augury.source import Source
 from augury.testing.tables import parse_stream
 from tests.fuzz.children import many
 from tests.fuzz.corrupt_state import corrupted_facts, corrupted_raw, corrupted_tables
+from tests.thorough import rounds
 
 BEFORE = parse_stream("a1@100(k=p,x=1) a2@101(k=q,x=2) b3@102(k=p,x=4) a4@104(k=p,x=3) a5@104(k=q,x=0) b6@105(k=q,x=3)")
 AFTER = parse_stream("b7@106(k=p,x=9) b8@107(k=q,x=1) a9@110(k=p,x=1) b10@111(k=p,x=7) b11@300(k=p,x=1)")
@@ -77,7 +78,7 @@ def run(number: int) -> str:
 def test_corrupted_checkpoints_are_refused_or_gone_on_with() -> None:
     for number in range(len(QUERIES)):
         half_way(number)
-    outcomes, wrong = many(run, 0, 600)
+    outcomes, wrong = many(run, 0, 300)
     assert wrong == []
     assert min(outcomes["refused"], outcomes["ended"]) > 50
     assert outcomes.keys() <= {"refused", "ended", "stopped"}
@@ -85,7 +86,7 @@ def test_corrupted_checkpoints_are_refused_or_gone_on_with() -> None:
 
 @pytest.mark.slow
 def test_many_corrupted_checkpoints() -> None:
-    assert many(run, 1_000, 21_000)[1] == []
+    assert many(run, 1_000, 1_000 + rounds(4_000, 20_000))[1] == []
 
 
 def blob(number: int) -> str:

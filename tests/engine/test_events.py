@@ -19,7 +19,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from augury.engine.sources.events import engine_table, read_events
+from augury.engine.sources.column_types import engine_table
+from augury.engine.sources.events import read_events
 from augury.errors import HostError
 
 ROWS = [{"ts": 1, "type": "A", "x": 1.5}, {"ts": 2, "type": "B", "x": None}]

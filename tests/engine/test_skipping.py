@@ -18,6 +18,7 @@ from augury.engine.job import job_of
 from augury.engine.skipping import possible
 from augury.options import Roles, make_options
 from augury.source import Source
+from tests.thorough import THOROUGH
 
 SKIPPED = [
     "PATTERN SEQ(A a, B b, A c) WHERE [k] AND b.x < a.x * 0.9 AND c.x > a.x * 1.5 WITHIN 9 seconds",
@@ -98,11 +99,15 @@ def found(events: pa.Table, query: str) -> list[Any]:
     return sorted(map(repr, augury.match(events, query).to_pylist()))
 
 
+# Each query has a match in one of the first three.
+SEEDS = range(12) if THOROUGH else (5, 7, 8)
+
+
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @pytest.mark.parametrize("query", SKIPPED)
 def test_matches_are_those_of_all_events(query: str) -> None:
     kept, matches, total = 0, 0, 0
-    for seed in range(12):
+    for seed in SEEDS:
         events = stream(seed)
         group = group_of(query, events)
         assert group.skipped
@@ -151,7 +156,7 @@ def test_a_key_of_numbers_or_of_two_columns_has_groups_too() -> None:
 def test_times_may_be_as_far_apart_as_they_can(window: str) -> None:
     """Neither the length of a stream nor that of a window overflows."""
     query = f"PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN {window}"
-    for last in (10, 2**61 - 1, 2**62):
+    for last in (10, 2**61 - 1, 2**62 - 1):
         events = pa.table(
             {
                 "ts": [-last, -last, last, last],

@@ -18,12 +18,13 @@ from augury.engine.job import job_of
 from augury.engine.state import bucket_cache
 from augury.engine.state.checkpoint import SavedBucket
 from augury.engine.stream import BucketedStream, LateEvents, MatchedRows
-from augury.ir.query import TimeWindow
+from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.options import Roles, make_options
 from augury.source import Source
-from augury.testing.queries import queries
-from augury.testing.streams import cuts, streams
+from augury.testing.queries import queries, timeout_queries
+from augury.testing.streams import cuts, dense_streams, streams
+from tests.thorough import rounds
 
 AT_THE_END = 1 << 40
 """A watermark past everything."""
@@ -140,7 +141,7 @@ LOST = st.lists(st.booleans(), min_size=100, max_size=100)
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @SETTINGS
-@given(queries(), streams(), LOST, st.data())
+@given(queries(paces=True), streams(), LOST, st.data())
 def test_buckets_of_keys(text: str, events: pa.Table, lost: list[bool], data: st.DataObject) -> None:
     group = group_of(text, events)
     # Only the end of a stream settles some matches without a time, and the chains of covers; these streams have no end.
@@ -152,6 +153,30 @@ def test_buckets_of_keys(text: str, events: pa.Table, lost: list[bool], data: st
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @SETTINGS
+@given(timeout_queries(), dense_streams(max_size=8), LOST, st.data())
+def test_buckets_with_timeouts(text: str, events: pa.Table, lost: list[bool], data: st.DataObject) -> None:
+    group = group_of(text, events)
+    assume(not isinstance(group.jobs[0].last.bound.window, CountWindow))
+    host = Host(group, 2 if group.key else 1, delay=0)
+    assert run(host, data.draw(cuts(events)), lost) == expected(events, text)
+
+
+def test_a_timeout_is_written_when_its_window_has_passed_although_no_event_comes() -> None:
+    text = "SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 9 seconds OUTPUT ALL WITH TIMEOUTS RETURN a.x AS x"
+    host = Host(group_of(text, EVENTS), 1, delay=0)
+    host.feed(EVENTS.slice(2, 1))
+    assert not host.matches
+    host.feed(EVENTS.slice(0, 0))
+    host.watermark = 40
+    host._wake(set())
+    assert [row for table in host.matches for row in table.to_pylist()] == [
+        {"start": 30, "end": 30, "x": 3, "reached": "a", "complete": False}
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+# Of random queries most cannot be cut by time: each example stands for several that were drawn.
+@settings(SETTINGS, max_examples=rounds(15, 400))
 @given(queries(), streams(), LOST, st.integers(2, 12), st.data())
 def test_chunks_of_time(text: str, events: pa.Table, lost: list[bool], length: int, data: st.DataObject) -> None:
     group = group_of(text, events)

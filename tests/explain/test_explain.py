@@ -12,7 +12,7 @@ import augury
 from augury import HostError
 from augury.compiler import load
 from augury.explain.text import STAGES, explain_text
-from augury.kernels import EagerKernel
+from augury.kernels.eager.kernel import EagerKernel
 from augury.options import Options, StageName
 from augury.plan import FamilyName
 
@@ -86,11 +86,11 @@ automaton
       looked for when the match is complete
 
 a run holds
-  run_node  its last node
-  RI[:, 0]  length of b
-  RI[:, 1]  count of b b[i].price
-  RF[:, 0]  last of b price
-  RF[:, 1]  sum of b b[i].price
+  run_node            its last node
+  run_integers[:, 0]  length of b
+  run_integers[:, 1]  count of b b[i].price
+  run_floats[:, 0]    last of b price
+  run_floats[:, 1]    sum of b b[i].price
 
 not chosen
   reference   `eager-nfa` is expected to be faster
@@ -145,14 +145,16 @@ automaton 2 of 2
       looked for when the window has passed, since it may still come
 
 a run holds
-  run_node  its last node
-  RI[:, 0]  length of b
-  RI[:, 1]  count of b b[i].price
-  RF[:, 0]  min of b b[i].price
+  run_node            its last node
+  run_integers[:, 0]  length of b
+  run_integers[:, 1]  count of b b[i].price
+  run_floats[:, 0]    min of b b[i].price
 
 computed by the host, for an event e
   lower(e.tag)    once for each distinct string
-  score(e.price)  once for each event; `score` is Python"""
+  score(e.price)  once for each event; `score` is Python
+
+one thread matches all events: to share out events by key would take longer than to match contiguous ones"""
 
 KERNEL = "The reference evaluator interprets the query: there is no generated code."
 

@@ -36,13 +36,13 @@ automaton
       looked for when the match is complete
 
 an instance holds
-  run_state  the set of variables that are bound
-  run_node   its last node
-  RI[:, 0]   length of p
-  RI[:, 1]   count of p p[i].x
-  RF[:, 0]   sum of p p[i].x
-  RF[:, 1]   first of b x
-  RF[:, 2]   first of c x
+  run_state           the set of variables that are bound
+  run_node            its last node
+  run_integers[:, 0]  length of p
+  run_integers[:, 1]  count of p p[i].x
+  run_floats[:, 0]    sum of p p[i].x
+  run_floats[:, 1]    first of b x
+  run_floats[:, 2]    first of c x
 
 not chosen
   reference   `event-sets` is expected to be faster

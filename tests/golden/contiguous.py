@@ -5,11 +5,11 @@
 # strict_contiguity; runs not merged
 # state 0: waiting for b
 # state 1: looping over b
-# RF[:, 0]: last of b price
+# run_floats[:, 0]: last of b price
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -35,13 +35,13 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                 return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
-        fit_0 = (type_[i] == 0) and (part[i] >= 0) and (((c1_symbol[i] == 3 and c1_symbol[i] >= 0 and 3 >= 0) or (c1_symbol[i] == 4 and c1_symbol[i] >= 0 and 4 >= 0)))  # a
-        fit_1 = (type_[i] == 1) and (part[i] >= 0)  # b
+        fit_0 = (type_[i] == type_codes[0]) and (part[i] >= 0) and (((c1_symbol[i] == int_values[0] and c1_symbol[i] >= 0 and int_values[0] >= 0) or (c1_symbol[i] == int_values[1] and c1_symbol[i] >= 0 and int_values[1] >= 0)))  # a
+        fit_1 = (type_[i] == type_codes[1]) and (part[i] >= 0)  # b
         link = -1  # the run before r
         while r >= 0:
             after = run_next[r]
             later = k > run_rank[r]  # than the last event of the run
-            if place[i] - run_start[r] >= 7:  # WITHIN
+            if place[i] - run_start[r] >= int_values[2]:  # WITHIN
                 if link < 0:
                     first_run[g] = after
                 else:
@@ -55,7 +55,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                 took = took and later
                 if took:
                     q = r
-                    RF[q, 0] = c0_price[i]
+                    run_floats[q, 0] = c0_price[i]
                     run_state[q] = 1
                     run_rank[q] = k
                     node = natural(nodes)
@@ -83,10 +83,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             else:  # looping over b
                 took = fit_1
                 took = took and later
-                took = took and (c0_price[i] > RF[r, 0])  # b[i].price > b[i-1].price   (query 2:29)
+                took = took and (c0_price[i] > run_floats[r, 0])  # b[i].price > b[i-1].price   (query 2:29)
                 if took:
                     q = r
-                    RF[q, 0] = c0_price[i]
+                    run_floats[q, 0] = c0_price[i]
                     run_rank[q] = k
                     node = natural(nodes)
                     nodes = node + 1
@@ -116,7 +116,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             free -= 1
             q = free_runs[free]
             runs += 1
-            RF[q, 0] = 0
+            run_floats[q, 0] = 0
             run_node[q] = -1
             run_start[q] = place[i]
             run_state[q] = 0
@@ -142,7 +142,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
 
 
 @kernel
-def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def occurs_0(m, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     first = M_events[M_offsets[m]]
     last = M_events[M_offsets[m + 1] - 1]
     lo_v2_d = 0
@@ -158,24 +158,24 @@ def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0
         j_v2_d += 1
         if contains(M_events, M_offsets[m], M_offsets[m + 1], e_v2_d):  # an event of the match
             continue
-        if max(place[last], place[e_v2_d]) - min(place[first], place[e_v2_d]) >= 7:  # WITHIN
+        if max(place[last], place[e_v2_d]) - min(place[first], place[e_v2_d]) >= int_values[2]:  # WITHIN
             continue
         return True
     return False
 
 
 @kernel
-def fits(c, n, keep, time, rank, place, type_, part, string_rank, c1_symbol, c0_price):
+def fits(c, n, keep, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price):
     if c == 0:  # d
         for i in range(n):
-            keep[i] = part[i] >= 0 and (type_[i] == 2)
+            keep[i] = part[i] >= 0 and (type_[i] == type_codes[2])
 
 
 @kernel
-def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
         if stopped(nums):
             return
         keep[m] = 1
-        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0

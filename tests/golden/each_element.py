@@ -5,14 +5,14 @@
 # skip_till_any_match; runs not merged
 # state 0: waiting for b
 # state 1: looping over b
-# RI[:, 0]: length of b
-# RI[:, 1]: count of b b[i].volume
-# RI[:, 2]: max of b b[i].volume
-# RF[:, 0]: first of a price
+# run_integers[:, 0]: length of b
+# run_integers[:, 1]: count of b b[i].volume
+# run_integers[:, 2]: max of b b[i].volume
+# run_floats[:, 0]: first of a price
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -40,14 +40,14 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
                 return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
-        fit_0 = (type_[i] == 0)  # a
-        fit_1 = (type_[i] == 1)  # b
-        fit_2 = (type_[i] == 2)  # c
+        fit_0 = (type_[i] == type_codes[0])  # a
+        fit_1 = (type_[i] == type_codes[1])  # b
+        fit_2 = (type_[i] == type_codes[2])  # c
         link = -1  # the run before r
         while r >= 0:
             after = run_next[r]
             later = k > run_rank[r]  # than the last event of the run
-            if t - run_start[r] > 600000:  # WITHIN
+            if t - run_start[r] > int_values[0]:  # WITHIN
                 if link < 0:
                     first_run[g] = after
                 else:
@@ -59,22 +59,22 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
             elif run_state[r] == 0:  # waiting for b
                 took = fit_1
                 took = took and later
-                took = took and (c0_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
+                took = took and (c0_price[i] > run_floats[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
                     q = free_runs[free]
                     runs += 1
-                    RI[q, 0] = RI[r, 0]
-                    RI[q, 1] = RI[r, 1]
-                    RI[q, 2] = RI[r, 2]
-                    RF[q, 0] = RF[r, 0]
+                    run_integers[q, 0] = run_integers[r, 0]
+                    run_integers[q, 1] = run_integers[r, 1]
+                    run_integers[q, 2] = run_integers[r, 2]
+                    run_floats[q, 0] = run_floats[r, 0]
                     run_node[q] = run_node[r]
                     run_start[q] = run_start[r]
-                    RI[q, 0] = 1
+                    run_integers[q, 0] = 1
                     if not (c1_volume_null[i] != 0):
                         x = c1_volume[i]
-                        RI[q, 1] += 1
-                        RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
+                        run_integers[q, 1] += 1
+                        run_integers[q, 2] = x if run_integers[q, 1] == 1 or x > run_integers[q, 2] else run_integers[q, 2]
                     run_state[q] = 1
                     run_rank[q] = k
                     node = natural(nodes)
@@ -93,7 +93,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
                 link = r
             else:  # looping over b
                 go = fit_2
-                go = go and RI[r, 0] >= 2
+                go = go and run_integers[r, 0] >= 2
                 if go:
                     go = go and later
                     if go:  # c.price > b[i].price   (query 2:56)
@@ -102,7 +102,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
                             if not (c0_price[i] > c0_price[list_event[0, k_v1_b]]):
                                 go = False
                                 break
-                    go = go and (not ((c1_volume_null[i] != 0) or (RI[r, 1] == 0)) and c1_volume[i] > RI[r, 2])  # c.volume > max(b[].volume)   (query 2:81)
+                    go = go and (not ((c1_volume_null[i] != 0) or (run_integers[r, 1] == 0)) and c1_volume[i] > run_integers[r, 2])  # c.volume > max(b[].volume)   (query 2:81)
                 if go:  # proceed to c
                     node = natural(nodes)
                     nodes = node + 1
@@ -114,23 +114,23 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
                     final_node[natural(found)] = node  # a match
                     found += 1
                 took = fit_1
-                took = took and later and RI[r, 0] < 5
-                took = took and (c0_price[i] > RF[r, 0])  # b[i].price > a.price   (query 2:31)
+                took = took and later and run_integers[r, 0] < 5
+                took = took and (c0_price[i] > run_floats[r, 0])  # b[i].price > a.price   (query 2:31)
                 if took:
                     free -= 1
                     q = free_runs[free]
                     runs += 1
-                    RI[q, 0] = RI[r, 0]
-                    RI[q, 1] = RI[r, 1]
-                    RI[q, 2] = RI[r, 2]
-                    RF[q, 0] = RF[r, 0]
+                    run_integers[q, 0] = run_integers[r, 0]
+                    run_integers[q, 1] = run_integers[r, 1]
+                    run_integers[q, 2] = run_integers[r, 2]
+                    run_floats[q, 0] = run_floats[r, 0]
                     run_node[q] = run_node[r]
                     run_start[q] = run_start[r]
-                    RI[q, 0] += 1
+                    run_integers[q, 0] += 1
                     if not (c1_volume_null[i] != 0):
                         x = c1_volume[i]
-                        RI[q, 1] += 1
-                        RI[q, 2] = x if RI[q, 1] == 1 or x > RI[q, 2] else RI[q, 2]
+                        run_integers[q, 1] += 1
+                        run_integers[q, 2] = x if run_integers[q, 1] == 1 or x > run_integers[q, 2] else run_integers[q, 2]
                     run_state[q] = 1
                     run_rank[q] = k
                     node = natural(nodes)
@@ -153,13 +153,13 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
             free -= 1
             q = free_runs[free]
             runs += 1
-            RI[q, 0] = 0
-            RI[q, 1] = 0
-            RI[q, 2] = 0
-            RF[q, 0] = 0
+            run_integers[q, 0] = 0
+            run_integers[q, 1] = 0
+            run_integers[q, 2] = 0
+            run_floats[q, 0] = 0
             run_node[q] = -1
             run_start[q] = t
-            RF[q, 0] = c0_price[i]
+            run_floats[q, 0] = c0_price[i]
             run_state[q] = 0
             run_rank[q] = k
             node = natural(nodes)

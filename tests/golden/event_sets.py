@@ -5,18 +5,18 @@
 #
 # skip_till_next_match; run_state is the set of bound variables
 # branch 0: 1 c, 2 p, 4 d, 8 b; all 15
-# RI[:, 0]: length of p
-# RI[:, 1]: first of b volume
-# RI[:, 2]: first null of b volume
-# RI[:, 3]: count of p p[i].volume
-# RI[:, 4]: sum of p p[i].volume
-# RI[:, 5]: first of d symbol
-# RI[:, 6]: first of c symbol
-# RF[:, 0]: first of c price
+# run_integers[:, 0]: length of p
+# run_integers[:, 1]: first of b volume
+# run_integers[:, 2]: first null of b volume
+# run_integers[:, 3]: count of p p[i].volume
+# run_integers[:, 4]: sum of p p[i].volume
+# run_integers[:, 5]: first of d symbol
+# run_integers[:, 6]: first of c symbol
+# run_floats[:, 0]: first of c price
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -28,10 +28,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
         g = part[i]
         if g < 0:
             continue
-        fit_0 = (type_[i] == 0)  # c
-        fit_1 = (type_[i] == 1)  # p
-        fit_2 = (type_[i] == 2)  # d
-        fit_3 = (type_[i] == 3)  # b
+        fit_0 = (type_[i] == type_codes[0])  # c
+        fit_1 = (type_[i] == type_codes[1])  # p
+        fit_2 = (type_[i] == type_codes[2])  # d
+        fit_3 = (type_[i] == type_codes[3])  # b
         if not (fit_0 or fit_1 or fit_2 or fit_3):  # it fits nothing
             continue
         need = 1 * live_runs[g] + 4
@@ -54,10 +54,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
         while r >= 0:
             after = run_next[r]
             m = run_state[r]
-            if t - run_start[r] > 950400000:  # WITHIN: it can take nothing more
-                if m == 15 and RI[r, 0] >= 2:
+            if t - run_start[r] > int_values[0]:  # WITHIN: it can take nothing more
+                if m == 15 and run_integers[r, 0] >= 2:
                     done = True
-                    done = done and (to_float(RI[r, 1], (RI[r, 2] != 0)) > divide(float(RI[r, 4]), float(RI[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
+                    done = done and (to_float(run_integers[r, 1], (run_integers[r, 2] != 0)) > divide(float(run_integers[r, 4]), float(run_integers[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                     if done:  # a match
                         final_node[found] = run_node[r]
                         found += 1
@@ -71,7 +71,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                     if m & 1 == 0:
                         ok = True
                         if ok and m & 4 == 4:
-                            ok = ok and (c1_symbol[i] == RI[r, 5] and c1_symbol[i] >= 0 and RI[r, 5] >= 0)  # c.symbol = d.symbol   (query 2:32)
+                            ok = ok and (c1_symbol[i] == run_integers[r, 5] and c1_symbol[i] >= 0 and run_integers[r, 5] >= 0)  # c.symbol = d.symbol   (query 2:32)
                         if ok and m & 2 == 2:
                             if ok:  # p[i].price > c.price   (query 2:80)
                                 n_v1_p = gather(run_node[r], 1, node_event, node_before, node_component, list_event[0])
@@ -81,8 +81,8 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                                         break
                         if ok:
                             q = r
-                            RI[q, 6] = c1_symbol[i]
-                            RF[q, 0] = c0_price[i]
+                            run_integers[q, 6] = c1_symbol[i]
+                            run_floats[q, 0] = c0_price[i]
                             s = m | 1
                             run_state[q] = s
                             run_rank[q] = k
@@ -102,14 +102,14 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                     if m & 2 == 0:  # its first event
                         ok = True
                         if ok and m & 1 == 1:
-                            ok = ok and (c0_price[i] > RF[r, 0])  # p[i].price > c.price   (query 2:80)
+                            ok = ok and (c0_price[i] > run_floats[r, 0])  # p[i].price > c.price   (query 2:80)
                         if ok:
                             q = r
-                            RI[q, 0] = 1
+                            run_integers[q, 0] = 1
                             if not (c2_volume_null[i] != 0):
                                 x = c2_volume[i]
-                                RI[q, 3] += 1
-                                RI[q, 4] += x
+                                run_integers[q, 3] += 1
+                                run_integers[q, 4] += x
                             s = m | 2
                             run_state[q] = s
                             run_rank[q] = k
@@ -128,14 +128,14 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                     else:  # one more
                         ok = m & 8 == 0 and late & 2 == 0
                         if ok and m & 1 == 1:
-                            ok = ok and (c0_price[i] > RF[r, 0])  # p[i].price > c.price   (query 2:80)
+                            ok = ok and (c0_price[i] > run_floats[r, 0])  # p[i].price > c.price   (query 2:80)
                         if ok:
                             q = r
-                            RI[q, 0] += 1
+                            run_integers[q, 0] += 1
                             if not (c2_volume_null[i] != 0):
                                 x = c2_volume[i]
-                                RI[q, 3] += 1
-                                RI[q, 4] += x
+                                run_integers[q, 3] += 1
+                                run_integers[q, 4] += x
                             s = m | 2
                             run_state[q] = s
                             run_rank[q] = k
@@ -155,10 +155,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                     if m & 4 == 0:
                         ok = True
                         if ok and m & 1 == 1:
-                            ok = ok and (RI[r, 6] == c1_symbol[i] and RI[r, 6] >= 0 and c1_symbol[i] >= 0)  # c.symbol = d.symbol   (query 2:32)
+                            ok = ok and (run_integers[r, 6] == c1_symbol[i] and run_integers[r, 6] >= 0 and c1_symbol[i] >= 0)  # c.symbol = d.symbol   (query 2:32)
                         if ok:
                             q = r
-                            RI[q, 5] = c1_symbol[i]
+                            run_integers[q, 5] = c1_symbol[i]
                             s = m | 4
                             run_state[q] = s
                             run_rank[q] = k
@@ -176,29 +176,29 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                             moved = -1
                 elif fit_3:  # b
                     if m & 8 == 0:
-                        ok = m & 7 == 7 and late & 7 == 0 and RI[r, 0] >= 2
+                        ok = m & 7 == 7 and late & 7 == 0 and run_integers[r, 0] >= 2
                         if ok:
-                            ok = ok and (RI[r, 5] == c1_symbol[i] and RI[r, 5] >= 0 and c1_symbol[i] >= 0)  # d.symbol = b.symbol   (query 2:56)
+                            ok = ok and (run_integers[r, 5] == c1_symbol[i] and run_integers[r, 5] >= 0 and c1_symbol[i] >= 0)  # d.symbol = b.symbol   (query 2:56)
                         if ok and (m & 8 != 0):
-                            ok = ok and (to_float(c2_volume[i], (c2_volume_null[i] != 0)) > divide(float(RI[r, 4]), float(RI[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
+                            ok = ok and (to_float(c2_volume[i], (c2_volume_null[i] != 0)) > divide(float(run_integers[r, 4]), float(run_integers[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                         if ok:
-                            ok = ok and (RI[r, 6] == c1_symbol[i] and RI[r, 6] >= 0 and c1_symbol[i] >= 0)  # c.symbol = b.symbol   (query 2:32)
+                            ok = ok and (run_integers[r, 6] == c1_symbol[i] and run_integers[r, 6] >= 0 and c1_symbol[i] >= 0)  # c.symbol = b.symbol   (query 2:32)
                         if ok:
                             free -= 1
                             q = free_runs[free]
                             runs += 1
-                            RI[q, 0] = RI[r, 0]
-                            RI[q, 1] = RI[r, 1]
-                            RI[q, 2] = RI[r, 2]
-                            RI[q, 3] = RI[r, 3]
-                            RI[q, 4] = RI[r, 4]
-                            RI[q, 5] = RI[r, 5]
-                            RI[q, 6] = RI[r, 6]
-                            RF[q, 0] = RF[r, 0]
+                            run_integers[q, 0] = run_integers[r, 0]
+                            run_integers[q, 1] = run_integers[r, 1]
+                            run_integers[q, 2] = run_integers[r, 2]
+                            run_integers[q, 3] = run_integers[r, 3]
+                            run_integers[q, 4] = run_integers[r, 4]
+                            run_integers[q, 5] = run_integers[r, 5]
+                            run_integers[q, 6] = run_integers[r, 6]
+                            run_floats[q, 0] = run_floats[r, 0]
                             run_node[q] = run_node[r]
                             run_start[q] = run_start[r]
-                            RI[q, 1] = c2_volume[i]
-                            RI[q, 2] = int(c2_volume_null[i] != 0)
+                            run_integers[q, 1] = c2_volume[i]
+                            run_integers[q, 2] = int(c2_volume_null[i] != 0)
                             s = m | 8
                             run_state[q] = s
                             run_rank[q] = k
@@ -212,7 +212,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
                             run_node[q] = node
                             done = True
                             if done and s & 10 == 10 and (not (m & 8 != 0)) and (s & 8 != 0):
-                                done = done and (to_float(RI[q, 1], (RI[q, 2] != 0)) > divide(float(RI[q, 4]), float(RI[q, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
+                                done = done and (to_float(run_integers[q, 1], (run_integers[q, 2] != 0)) > divide(float(run_integers[q, 4]), float(run_integers[q, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                             if done:
                                 run_next[q] = first_run[g]
                                 first_run[g] = q
@@ -236,18 +236,18 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             free -= 1
             q = free_runs[free]
             runs += 1
-            RI[q, 0] = 0
-            RI[q, 1] = 0
-            RI[q, 2] = 0
-            RI[q, 3] = 0
-            RI[q, 4] = 0
-            RI[q, 5] = 0
-            RI[q, 6] = 0
-            RF[q, 0] = 0
+            run_integers[q, 0] = 0
+            run_integers[q, 1] = 0
+            run_integers[q, 2] = 0
+            run_integers[q, 3] = 0
+            run_integers[q, 4] = 0
+            run_integers[q, 5] = 0
+            run_integers[q, 6] = 0
+            run_floats[q, 0] = 0
             run_node[q] = -1
             run_start[q] = t
-            RI[q, 6] = c1_symbol[i]
-            RF[q, 0] = c0_price[i]
+            run_integers[q, 6] = c1_symbol[i]
+            run_floats[q, 0] = c0_price[i]
             s = 1
             run_state[q] = s
             run_rank[q] = k
@@ -267,21 +267,21 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             free -= 1
             q = free_runs[free]
             runs += 1
-            RI[q, 0] = 0
-            RI[q, 1] = 0
-            RI[q, 2] = 0
-            RI[q, 3] = 0
-            RI[q, 4] = 0
-            RI[q, 5] = 0
-            RI[q, 6] = 0
-            RF[q, 0] = 0
+            run_integers[q, 0] = 0
+            run_integers[q, 1] = 0
+            run_integers[q, 2] = 0
+            run_integers[q, 3] = 0
+            run_integers[q, 4] = 0
+            run_integers[q, 5] = 0
+            run_integers[q, 6] = 0
+            run_floats[q, 0] = 0
             run_node[q] = -1
             run_start[q] = t
-            RI[q, 0] = 1
+            run_integers[q, 0] = 1
             if not (c2_volume_null[i] != 0):
                 x = c2_volume[i]
-                RI[q, 3] += 1
-                RI[q, 4] += x
+                run_integers[q, 3] += 1
+                run_integers[q, 4] += x
             s = 2
             run_state[q] = s
             run_rank[q] = k
@@ -301,17 +301,17 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
             free -= 1
             q = free_runs[free]
             runs += 1
-            RI[q, 0] = 0
-            RI[q, 1] = 0
-            RI[q, 2] = 0
-            RI[q, 3] = 0
-            RI[q, 4] = 0
-            RI[q, 5] = 0
-            RI[q, 6] = 0
-            RF[q, 0] = 0
+            run_integers[q, 0] = 0
+            run_integers[q, 1] = 0
+            run_integers[q, 2] = 0
+            run_integers[q, 3] = 0
+            run_integers[q, 4] = 0
+            run_integers[q, 5] = 0
+            run_integers[q, 6] = 0
+            run_floats[q, 0] = 0
             run_node[q] = -1
             run_start[q] = t
-            RI[q, 5] = c1_symbol[i]
+            run_integers[q, 5] = c1_symbol[i]
             s = 4
             run_state[q] = s
             run_rank[q] = k
@@ -337,7 +337,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_symbol,
 
 
 @kernel
-def flush(now, every, listing, COUNT, nums, time, rank, place, type_, part, string_rank, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def flush(now, every, listing, counts, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -351,11 +351,11 @@ def flush(now, every, listing, COUNT, nums, time, rank, place, type_, part, stri
         while r >= 0:
             after = run_next[r]
             m = run_state[r]
-            over = every != 0 or now - run_start[r] > 950400000
+            over = every != 0 or now - run_start[r] > int_values[0]
             if over or listing != 0:
-                if m == 15 and RI[r, 0] >= 2:
+                if m == 15 and run_integers[r, 0] >= 2:
                     done = True
-                    done = done and (to_float(RI[r, 1], (RI[r, 2] != 0)) > divide(float(RI[r, 4]), float(RI[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
+                    done = done and (to_float(run_integers[r, 1], (run_integers[r, 2] != 0)) > divide(float(run_integers[r, 4]), float(run_integers[r, 3])))  # b.volume > avg(p[].volume)   (query 3:36)
                     if done:  # a match
                         final_node[found] = run_node[r]
                         found += 1

@@ -4,11 +4,11 @@
 #
 # skip_till_any_match; runs not merged
 # state 0: waiting for e
-# RF[:, 0]: first of s price
+# run_floats[:, 0]: first of s price
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -36,13 +36,13 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
                 return i  # the caller makes room and comes back
         t = time[i]
         k = rank[i]
-        fit_0 = (type_[i] == 0)  # s
-        fit_1 = (type_[i] == 1)  # e
+        fit_0 = (type_[i] == type_codes[0])  # s
+        fit_1 = (type_[i] == type_codes[1])  # e
         link = -1  # the run before r
         while r >= 0:
             after = run_next[r]
             later = k > run_rank[r]  # than the last event of the run
-            if t - run_start[r] > 43200000:  # WITHIN
+            if t - run_start[r] > int_values[0]:  # WITHIN
                 if link < 0:
                     first_run[g] = after
                 else:
@@ -54,7 +54,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
             else:  # waiting for e
                 took = fit_1
                 took = took and later
-                took = took and (c0_price[i] >= RF[r, 0])  # e.price >= s.price   (query 2:44)
+                took = took and (c0_price[i] >= run_floats[r, 0])  # e.price >= s.price   (query 2:44)
                 if took:
                     node = natural(nodes)
                     nodes = node + 1
@@ -72,10 +72,10 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
             free -= 1
             q = free_runs[free]
             runs += 1
-            RF[q, 0] = 0
+            run_floats[q, 0] = 0
             run_node[q] = -1
             run_start[q] = t
-            RF[q, 0] = c0_price[i]
+            run_floats[q, 0] = c0_price[i]
             run_state[q] = 0
             run_rank[q] = k
             node = natural(nodes)
@@ -99,15 +99,15 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c0_price, 
 
 
 @kernel
-def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def occurs_0(m, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     first = M_events[M_offsets[m]]
     last = M_events[M_offsets[m + 1] - 1]
     lo_v1_r = 0
     hi_v1_r = rank.shape[0]
     lo_v1_r = max(lo_v1_r, upper_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[0, m + 1] - 1]]))  # after s
     hi_v1_r = min(hi_v1_r, lower_bound(rank, 0, rank.shape[0], rank[V_events[V_offsets[1, m]]]))  # before e
-    lo_v1_r = max(lo_v1_r, lower_bound(time, 0, rank.shape[0], time[last] - 43200000))  # WITHIN
-    hi_v1_r = min(hi_v1_r, upper_bound(time, 0, rank.shape[0], time[first] + 43200000))  # WITHIN
+    lo_v1_r = max(lo_v1_r, lower_bound(time, 0, rank.shape[0], time[last] - int_values[0]))  # WITHIN
+    hi_v1_r = min(hi_v1_r, upper_bound(time, 0, rank.shape[0], time[first] + int_values[0]))  # WITHIN
     j_v1_r = lower_bound(C_part, C_start[0], C_start[1], part[first])
     z_v1_r = upper_bound(C_part, j_v1_r, C_start[1], part[first])
     j_v1_r = lower_bound(C_event, j_v1_r, z_v1_r, lo_v1_r)
@@ -126,17 +126,17 @@ def occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_
 
 
 @kernel
-def fits(c, n, keep, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null):
+def fits(c, n, keep, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null):
     if c == 0:  # r
         for i in range(n):
-            keep[i] = part[i] >= 0 and (type_[i] == 2)
+            keep[i] = part[i] >= 0 and (type_[i] == type_codes[2])
 
 
 @kernel
-def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def absent(m0, n, keep, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for m in range(m0, n):
         if stopped(nums):
             return
         keep[m] = 1
-        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+        if M_branch[m] == 0 and occurs_0(m, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
             keep[m] = 0

@@ -5,14 +5,14 @@
 #
 # skip_till_next_match; runs merged
 # state 0: looping over a
-# RI[:, 0]: count of a a[i].price
-# RI[:, 1]: last of a volume
-# RI[:, 2]: last null of a volume
-# RF[:, 0]: sum of a a[i].price
+# run_integers[:, 0]: count of a a[i].price
+# run_integers[:, 1]: last of a volume
+# run_integers[:, 2]: last null of a volume
+# run_floats[:, 0]: sum of a a[i].price
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume, c1_volume_null, c0_price, run_state, run_node, run_start, run_rank, run_next, RI, RF, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_volume, c1_volume_null, c0_price, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -43,13 +43,13 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
         stamp += 1  # a new event: what the table of merged runs holds is out of date
         final_0 = -1
         lead_0 = idle_0 = join_0 = -1
-        fit_0 = (type_[i] == 0)  # a
-        fit_1 = (type_[i] == 0)  # b
+        fit_0 = (type_[i] == type_codes[0])  # a
+        fit_1 = (type_[i] == type_codes[1])  # b
         link = -1  # the run before r
         while r >= 0:
             after = run_next[r]
             later = k > run_rank[r]  # than the last event of the run
-            if t - run_start[r] > 3600000:  # WITHIN
+            if t - run_start[r] > int_values[0]:  # WITHIN
                 if link < 0:
                     first_run[g] = after
                 else:
@@ -62,7 +62,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                 go = fit_1
                 if go:
                     go = go and later
-                    go = go and (to_float(c1_volume[i], (c1_volume_null[i] != 0)) < (0.8 * to_float(RI[r, 1], (RI[r, 2] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
+                    go = go and (to_float(c1_volume[i], (c1_volume_null[i] != 0)) < (float_values[0] * to_float(run_integers[r, 1], (run_integers[r, 2] != 0))))  # b.volume < 0.8 * a[last].volume   (query 3:36)
                 if go:  # proceed to b
                     if final_0 >= 0:  # another run ends with the same event
                         edge = natural(edges)
@@ -84,26 +84,26 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                         final_0 = node
                 took = fit_0
                 took = took and later
-                took = took and (c0_price[i] > divide(float(RF[r, 0]), float(RI[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
+                took = took and (c0_price[i] > divide(float(run_floats[r, 0]), float(run_integers[r, 0])))  # a[i].price > avg(a[..i-1].price)   (query 2:68)
                 if took:
                     q = r
-                    RI[q, 1] = c1_volume[i]
-                    RI[q, 2] = int(c1_volume_null[i] != 0)
+                    run_integers[q, 1] = c1_volume[i]
+                    run_integers[q, 2] = int(c1_volume_null[i] != 0)
                     if not isnan(c0_price[i]):
                         x = c0_price[i]
-                        RI[q, 0] += 1
-                        RF[q, 0] += x
+                        run_integers[q, 0] += 1
+                        run_floats[q, 0] += x
                     run_rank[q] = k
                     m = lead_0
-                    if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0])):
+                    if m >= 0 and not (same(run_integers[m, 0], run_integers[q, 0]) and same(run_floats[m, 0], run_floats[q, 0])):
                         h = mix(0)
-                        h = mix(h ^ int(RI[q, 0]))
-                        h = mix(h ^ bits(RF[q, 0]))
+                        h = mix(h ^ int(run_integers[q, 0]))
+                        h = mix(h ^ bits(run_floats[q, 0]))
                         h = h & (table_run.shape[0] - 1)
                         m = -1
                         while table_stamp[h] == stamp:
                             m = table_run[h]
-                            if run_state[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
+                            if run_state[m] == 0 and same(run_integers[m, 0], run_integers[q, 0]) and same(run_floats[m, 0], run_floats[q, 0]):
                                 break
                             m = -1
                             h = (h + 1) & (table_run.shape[0] - 1)
@@ -139,7 +139,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                         run_node[q] = node
                         link = r
                 else:
-                    if later and idle_0 >= 0 and k > run_rank[idle_0] and same(RI[idle_0, 0], RI[r, 0]) and same(RI[idle_0, 1], RI[r, 1]) and same(RI[idle_0, 2], RI[r, 2]) and same(RF[idle_0, 0], RF[r, 0]):  # an equivalent run: merge
+                    if later and idle_0 >= 0 and k > run_rank[idle_0] and same(run_integers[idle_0, 0], run_integers[r, 0]) and same(run_integers[idle_0, 1], run_integers[r, 1]) and same(run_integers[idle_0, 2], run_integers[r, 2]) and same(run_floats[idle_0, 0], run_floats[r, 0]):  # an equivalent run: merge
                         if join_0 < 0:
                             node = natural(nodes)
                             nodes = node + 1
@@ -173,35 +173,35 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, c1_volume,
                         link = r
             r = after
         go = fit_0  # begin with a
-        go = go and (not (c1_volume_null[i] != 0) and c1_volume[i] > 1000)  # a[1].volume > 1000   (query 2:45)
+        go = go and (not (c1_volume_null[i] != 0) and c1_volume[i] > int_values[1])  # a[1].volume > 1000   (query 2:45)
         if go:
             free -= 1
             q = free_runs[free]
             runs += 1
-            RI[q, 0] = 0
-            RI[q, 1] = 0
-            RI[q, 2] = 0
-            RF[q, 0] = 0
+            run_integers[q, 0] = 0
+            run_integers[q, 1] = 0
+            run_integers[q, 2] = 0
+            run_floats[q, 0] = 0
             run_node[q] = -1
             run_start[q] = t
-            RI[q, 1] = c1_volume[i]
-            RI[q, 2] = int(c1_volume_null[i] != 0)
+            run_integers[q, 1] = c1_volume[i]
+            run_integers[q, 2] = int(c1_volume_null[i] != 0)
             if not isnan(c0_price[i]):
                 x = c0_price[i]
-                RI[q, 0] += 1
-                RF[q, 0] += x
+                run_integers[q, 0] += 1
+                run_floats[q, 0] += x
             run_state[q] = 0
             run_rank[q] = k
             m = lead_0
-            if m >= 0 and not (same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0])):
+            if m >= 0 and not (same(run_integers[m, 0], run_integers[q, 0]) and same(run_floats[m, 0], run_floats[q, 0])):
                 h = mix(0)
-                h = mix(h ^ int(RI[q, 0]))
-                h = mix(h ^ bits(RF[q, 0]))
+                h = mix(h ^ int(run_integers[q, 0]))
+                h = mix(h ^ bits(run_floats[q, 0]))
                 h = h & (table_run.shape[0] - 1)
                 m = -1
                 while table_stamp[h] == stamp:
                     m = table_run[h]
-                    if run_state[m] == 0 and same(RI[m, 0], RI[q, 0]) and same(RF[m, 0], RF[q, 0]):
+                    if run_state[m] == 0 and same(run_integers[m, 0], run_integers[q, 0]) and same(run_floats[m, 0], run_floats[q, 0]):
                         break
                     m = -1
                     h = (h + 1) & (table_run.shape[0] - 1)

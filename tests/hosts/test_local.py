@@ -354,7 +354,8 @@ def test_slices_for_the_progress_bar_change_nothing(query: str, relevant: int) -
     known = table_columns(table, event_schema(table.schema, Roles()))
     whole = run(known, Source(query), options)
     told: list[tuple[int, int]] = []
-    sliced = run(known, Source(query), options, progress=lambda done, total: told.append((done, total)), every=7)
+    telling = make_options(max_matches=1000, progress=lambda done, total: told.append((done, total)))
+    sliced = run(known, Source(query), telling, every=7)
     assert told[0] == (7, relevant)
     assert told[-1] == (relevant, relevant)
     assert [len(m) for m in sliced] == [len(m) for m in whole]
@@ -390,7 +391,7 @@ def test_start_and_end_are_values_of_the_time_column(times: pa.Array, expected: 
 
 def test_slices_together_respect_max_matches() -> None:
     table = pa.Table.from_pylist(stream(" ".join(f"a{i}" for i in range(20))))
-    options = make_options(max_matches=12)
+    options = make_options(max_matches=12, progress=lambda done, total: None)
     known = table_columns(table, event_schema(table.schema, Roles()))
     with pytest.raises(TooManyMatches, match="more than 12 matches"):
-        run(known, Source("PATTERN A a WITHIN 1 second"), options, progress=lambda done, total: None, every=5)
+        run(known, Source("PATTERN A a WITHIN 1 second"), options, every=5)

@@ -155,6 +155,15 @@ def test_equal_times_are_late_only_by_the_whole_order_key() -> None:
     assert rows(matcher.feed([{"ts": 1, "seq": "c", "type": "B"}])) == [{"a": 0, "b": 3}]
 
 
+@pytest.mark.parametrize("time", [-(2**63), -(2**62), 2**62, 2**63 - 1])
+def test_a_time_whose_distance_from_others_may_not_fit_64_bits_is_refused(time: int) -> None:
+    columns = COLUMNS.append(pa.field("n", pa.int64()))
+    with pytest.raises(HostError) as raised:
+        Matcher(PAIR, columns, order_by=("ts", "n")).feed([{"ts": t, "type": "A", "n": 2} for t in (0, time)])
+    assert raised.value.code == "A508"
+    assert f"a time in column `ts` is out of range: {time} s in row 1" in str(raised.value)
+
+
 def test_events_earlier_than_an_advanced_watermark_are_late() -> None:
     matcher = Matcher(PAIR, COLUMNS)
     matcher.feed(stream("a1"))
@@ -434,3 +443,28 @@ def test_damaged_snapshots() -> None:
         with pytest.raises(HostError, match="A543"):
             Matcher.restore(bad)
     assert rows(Matcher.restore(data).feed(stream("b2"))) == [{"a": 0, "b": 1}]
+
+
+def test_a_single_event_is_fed_as_a_batch_of_one() -> None:
+    one, many = (Matcher("SEQ(A a, B b) WITHIN 5 seconds", COLUMNS) for _ in range(2))
+    events = [{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}, {"ts": 2, "type": "B"}, {"ts": 9, "type": "B"}]
+    fed = [one.feed_event(event) for event in events]
+    assert [rows(found) for found in fed] == [rows(many.feed([event])) for event in events]
+    assert [found.late for found in fed] == [0, 0, 1, 0]
+    assert (one.late, rows(one.finish())) == (many.late, rows(many.finish()))
+
+
+@pytest.mark.parametrize("event", [["ts", 1], "ts", 7, None])
+def test_what_is_no_mapping_is_no_event(event: Any) -> None:
+    with pytest.raises(HostError) as raised:
+        Matcher("SEQ(A a, B b)", COLUMNS).feed_event(event)
+    assert raised.value.code == "A532"
+
+
+def test_warnings_are_those_of_the_line_that_fed_the_events() -> None:
+    matcher = Matcher("PATTERN SEQ(A a, B b) WHERE skip_till_next_match { } WITHIN 9 seconds", COLUMNS)
+    with pytest.warns(AuguryWarning, match="concurrent") as told:
+        matcher.feed(stream("a1 b1"))
+    with pytest.warns(AuguryWarning, match="concurrent") as told_of_one:
+        matcher.feed_event({"ts": 1, "type": "B"})
+    assert [w.filename for w in (*told, *told_of_one)] == [__file__, __file__]

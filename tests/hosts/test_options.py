@@ -34,7 +34,8 @@ def test_the_matches_are_the_same(jit: bool | None, merge: bool, counters: bool)
     assert found == augury.match(EVENTS, RISING, plan="reference")
     assert (found.counters is not None) == counters
     again = augury.match_all(EVENTS, {"q": RISING}, jit=jit, merge=merge, counters=counters)["q"]
-    assert again.counters == found.counters
+    # A second query of the same shape finds its kernel compiled.
+    assert (again.counters or {}) | {"compilations": 0} == (found.counters or {}) | {"compilations": 0}
 
 
 def test_counters_tell_what_the_kernel_did() -> None:
@@ -42,7 +43,7 @@ def test_counters_tell_what_the_kernel_did() -> None:
     alone = augury.match(EVENTS, RISING, counters=True, merge=False).counters
     assert merged is not None
     assert alone is not None
-    assert merged.keys() == {"predicates", "runs", "peak_runs", "buffer_writes", "merged"}
+    assert merged.keys() == {"predicates", "runs", "peak_runs", "buffer_writes", "merged", "compilations"}
     assert alone["merged"] == 0
     assert alone["runs"] == EVENTS["type"].to_pylist().count("A"), "each event of the first component begins a run"
     assert alone["peak_runs"] > merged["peak_runs"] > 0
@@ -66,6 +67,7 @@ def kernels(folder: Path, entry: str = "advance") -> list[str]:
     return sorted(path.name for path in folder.rglob(f"*.{entry}.*.bin"))
 
 
+@pytest.mark.slow
 def test_compiled_kernels_are_kept_where_they_should_be(tmp_path: Path) -> None:
     augury.match(EVENTS, RISING, jit=True, cache_dir=tmp_path / "a")
     (kept,) = kernels(tmp_path / "a")

@@ -24,7 +24,8 @@ from augury.jit import compile as jit
 from augury.jit import store
 from augury.jit.compile import load
 from augury.jit.store import clear, default_cache_dir
-from augury.runtime.kernel_source import kernel_source
+from augury.runtime.kernel_source import KernelSource, kernel_source
+from tests.thorough import rounds
 
 PAIRS = """\
 @kernel
@@ -283,7 +284,7 @@ def test_a_file_under_another_key_is_never_handed_on(tmp_path: Path) -> None:
     assert store.read(tmp_path, "augury-x", "kernel_x.bin", b"other") is None
 
 
-@pytest.mark.parametrize("kind", ["truncated in the code", "one bit of the code"])
+@pytest.mark.parametrize("kind", [pytest.param("truncated in the code", marks=pytest.mark.slow), "one bit of the code"])
 def test_a_damaged_kernel_is_compiled_anew_and_replaced(kind: str, warm: Path) -> None:
     (file,) = files_in(warm)
     file.write_bytes(DAMAGE[kind](file.read_bytes()))
@@ -311,7 +312,7 @@ def test_a_whole_file_that_numba_cannot_use_is_compiled_anew(tmp_path: Path, cap
 
 
 def test_processes_that_start_together_on_an_empty_folder(tmp_path: Path) -> None:
-    processes = [spawn() for _ in range(4)]
+    processes = [spawn() for _ in range(rounds(2, 4))]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write(request(tmp_path) + "wait\n")
@@ -414,3 +415,16 @@ def test_kernels_on_disk_are_named_by_every_file_that_writes_instructions() -> N
     folder = Path(native.__file__).parent
     writing = {file.name for file in folder.glob("*.py") if "from llvmlite import ir" in file.read_text()}
     assert writing == set(jit.INSTRUCTIONS)
+
+
+def test_kernels_share_what_is_compiled_of_the_prelude(tmp_path: Path) -> None:
+    def shifted(offset: int) -> KernelSource:
+        return kernel_source(f"@kernel\ndef shifted(x):\n    return natural(x) + {offset}\n", ("shifted",))
+
+    first, second = (load(shifted(k), cache_dir=tmp_path)["shifted"] for k in (1, 2))
+    assert first(5) == 6
+    natural = jit._shared_prelude(True)["natural"]
+    compiled = list(natural.signatures)
+    assert compiled
+    assert second(5) == 7
+    assert natural.signatures == compiled

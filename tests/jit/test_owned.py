@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from augury.jit import store
+from augury.jit.owned import check_file, open_file, open_folder, open_inside
 
 NOBODY = 65534
 KEY, CONTENT = b"key", b"machine code"
@@ -24,6 +25,7 @@ AS_NOBODY = """
 import json, os, sys
 from pathlib import Path
 from augury.jit import store
+from augury.jit.owned import check_file, open_file, open_folder, open_inside
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 what, root = sys.argv[1:]
 place = Path(root), "augury-x", "kernel_x.bin"
@@ -180,3 +182,10 @@ def test_a_user_has_a_cache_of_its_own_and_none_of_others(shared: Path) -> None:
     assert found is None
     assert logged.count("belongs to the user with number 12345") == 1
     assert list((shared / "trap").iterdir()) == []
+
+
+def test_a_file_that_was_replaced_while_it_was_open_counts(cache: Path) -> None:
+    with open_folder(cache) as top, open_inside(top, FOLDER) as inside, open_file(inside, FILE) as opened:
+        store.write(cache, FOLDER, FILE, KEY, b"newer")
+        check_file(opened, FILE)
+        assert os.read(opened, 1000).endswith(CONTENT)

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from augury.kernels import EagerKernel, LazyKernel
 from augury.kernels.common.live import LiveTables
+from augury.kernels.eager.kernel import EagerKernel
+from augury.kernels.lazy.kernel import LazyKernel
 from augury.kernels.lazy.state import LazyState
 from augury.options import Options
 from augury.plan import EagerNfaPlan, LazyChainPlan, Negation

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from augury.errors import HostError, TooManyMatches
-from augury.kernels import EagerKernel
+from augury.kernels.eager.kernel import EagerKernel
 from augury.options import Options
 from augury.plan import EagerNfaPlan
 from augury.runtime.batch import EventBatch, time_ticks
@@ -174,7 +174,18 @@ def test_strings_keep_their_order_when_new_ones_come_between() -> None:
     assert len(found) == 6
 
 
-def test_registered_functions() -> None:
+# Compiled, they are called from a kernel: a function that Numba compiles, and one that it leaves to Python.
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        pytest.param("near(a.x, b.x)", marks=pytest.mark.slow),
+        pytest.param("ODD(a.x, b.x)", marks=pytest.mark.slow),
+        pytest.param("half(a.x) < b.x", marks=pytest.mark.slow),
+        "near(half(b.x), a.x)",
+    ],
+)
+def test_registered_functions(predicate: str, jit: bool) -> None:
     stream = pa.table({"ts": range(8), "type": ["A", "B"] * 4, "x": [1.0, 2.5, None, 3.0, 4.0, 4.5, 9.0, 9.5]})
 
     def near(a: float, b: float) -> bool:
@@ -187,17 +198,13 @@ def test_registered_functions() -> None:
         return a / 2
 
     functions: dict[str, Callable[..., object]] = {"Near": near, "odd": odd, "half": half}
-    for predicate in ("near(a.x, b.x)", "ODD(a.x, b.x)", "half(a.x) < b.x", "near(half(b.x), a.x)"):
-        text = f"PATTERN SEQ(A a, B b) WHERE {predicate}"
-        options = Options(functions=functions)
-        expected = reference_matches(compiled(text, stream, options).bound, stream, options)
-        assert len(expected) > 0
-        for jit in (False, True):
-            chosen = Options(functions=functions, jit=jit)
-            plan = family_plan("eager-nfa", compiled(text, stream, chosen).rewritten)
-            assert isinstance(plan, EagerNfaPlan)
-            found = run(EagerKernel(plan, chosen), EventSchema.from_arrow(stream.schema), [stream])
-            assert found == expected, (predicate, jit)
+    text = f"PATTERN SEQ(A a, B b) WHERE {predicate}"
+    options = Options(functions=functions, jit=jit)
+    expected = reference_matches(compiled(text, stream, options).bound, stream, options)
+    assert len(expected) > 0
+    plan = family_plan("eager-nfa", compiled(text, stream, options).rewritten)
+    assert isinstance(plan, EagerNfaPlan)
+    assert run(EagerKernel(plan, options), EventSchema.from_arrow(stream.schema), [stream]) == expected
 
 
 def test_what_it_cannot_do_it_says() -> None:

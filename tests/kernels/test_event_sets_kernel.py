@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from augury.errors import HostError, TooManyMatches
-from augury.kernels import EventSetKernel
+from augury.kernels.sets.kernel import EventSetKernel
 from augury.options import Options
 from augury.plan import EventSetsPlan
 from augury.runtime.batch import EventBatch, time_ticks

@@ -9,8 +9,7 @@ from itertools import combinations, cycle, pairwise, permutations
 import pyarrow as pa
 import pytest
 
-from augury.kernels import LazyKernel
-from augury.kernels.lazy.kernel import Better
+from augury.kernels.lazy.kernel import Better, LazyKernel
 from augury.plan import LazyChainPlan, Negation
 from augury.planner.chain_steps import changed
 from augury.planner.searches import remembering

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from augury.errors import TooManyMatches
-from augury.kernels import LazyKernel
-from augury.kernels.lazy.kernel import STRETCH_EVENTS
+from augury.kernels.lazy.kernel import STRETCH_EVENTS, LazyKernel
 from augury.kernels.stream import MIN_EVENTS_TO_DROP as PATIENCE
 from augury.options import Options
 from augury.runtime.shared import enumerated
@@ -97,6 +96,7 @@ def test_stretches_are_as_long_as_what_is_remembered() -> None:
     assert len(consumed) < 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text, order", LAST_FIRST[:2])
 def test_memory_is_that_of_a_stretch(text: str, order: str) -> None:
     stream = ticks(6 * PATIENCE)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from augury.errors import HostError, TooManyMatches
-from augury.kernels import LinkedKernel
+from augury.kernels.linked.kernel import LinkedKernel
 from augury.options import Options
 from augury.plan import LinkedPlan, Unsupported
 from augury.runtime.batch import EventBatch, time_ticks

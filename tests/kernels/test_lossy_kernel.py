@@ -7,10 +7,11 @@ import pyarrow as pa
 import pytest
 
 from augury.errors import HostError, TooManyMatches
-from augury.kernels import LossyKernel
 from augury.kernels.common.live import LiveTables
+from augury.kernels.lossy.kernel import LossyKernel
 from augury.kernels.lossy.state import LossyState
 from augury.loss import Exponential, LossModel
+from augury.native.cells import CELLS, QueueCell
 from augury.native.queues import expire, push, rank_bound
 from augury.options import Options
 from augury.plan import LossyPlan
@@ -152,23 +153,26 @@ def test_partitions_without_events_are_forgotten() -> None:
 def test_a_queue_knows_its_greatest_bound() -> None:
     """Against the maximum over a list, while entries come and go."""
     n = 64
-    QE, QO, QY, MO, MY = (np.zeros(n, dtype=np.int64) for _ in range(5))
-    QU, FREE = np.zeros(n), np.arange(n)
-    HEAD, TAIL, MF, MB = (np.full(1, -1, dtype=np.int64) for _ in range(4))
-    nums = np.zeros(8, dtype=np.int64)
-    nums[1] = n
+    entry_event, entry_older, entry_younger, best_older, best_younger = (np.zeros(n, dtype=np.int64) for _ in range(5))
+    entry_bound, free_entries = np.zeros(n), np.arange(n)
+    queue_youngest, queue_oldest, queue_best, queue_last_best = (np.full(1, -1, dtype=np.int64) for _ in range(4))
+    entries = entry_event, entry_older, entry_younger
+    best = best_older, best_younger
+    nums = np.zeros(CELLS, dtype=np.int64)
+    nums[QueueCell.FREE] = n
     random = np.random.default_rng(7)
     time = np.cumsum(random.integers(0, 3, 2000))
     inside: list[tuple[int, float]] = []
     for i, t in enumerate(time.tolist()):
-        expire(0, t - 20, nums, time, QE, QO, QY, MO, MY, FREE, HEAD, TAIL, MF, MB)
+        ends = queue_youngest, queue_oldest, queue_best, queue_last_best
+        expire(0, t - 20, nums, time, *entries, *best, free_entries, *ends)
         u = float(random.choice([0.2, 0.4, 0.4, 0.8]))
-        q = push(0, i, nums, QE, QO, QY, FREE, HEAD, TAIL)
-        rank_bound(0, q, u, QU, MO, MY, MF, MB)
+        q = push(0, i, nums, *entries, free_entries, queue_youngest, queue_oldest)
+        rank_bound(0, q, u, entry_bound, *best, queue_best, queue_last_best)
         inside = [(s, v) for s, v in inside if s >= t - 20] + [(t, u)]
-        assert QU[MF[0]] == max(v for _, v in inside)
-        assert time[QE[TAIL[0]]] == inside[0][0]
-        assert n - nums[1] == len(inside)
+        assert entry_bound[queue_best[0]] == max(v for _, v in inside)
+        assert time[entry_event[queue_oldest[0]]] == inside[0][0]
+        assert n - nums[QueueCell.FREE] == len(inside)
 
 
 def test_many_partitions_and_long_batches_agree_with_short_ones() -> None:
@@ -205,7 +209,7 @@ def test_output_grows_within_an_event() -> None:
     assert len(found) == 40 * 39
     state = k.start()
     state, _ = k.step(state, EventBatch(table, np.arange(80), np.arange(80)), 79)
-    assert len(state_of(state).pool["OUT"]) >= 40 * 39
+    assert len(state_of(state).pool["match_events"]) >= 40 * 39
 
 
 def test_an_explosion_ends_with_an_error() -> None:

@@ -62,7 +62,7 @@ def test_queries_of_the_papers_have_no_unknown_tokens(file: Path) -> None:
     assert [value for kind, value in tokens if kind is Token.Text or kind is Token.Error] == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(programs())
 def test_any_query_keeps_its_text(program: object) -> None:
     text = str(program)

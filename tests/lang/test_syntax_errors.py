@@ -211,13 +211,13 @@ def refusal(text: str) -> Diagnostic:
             "SEQ(A a) WHERE b«[2]».x > 3",
             "A103",
             "`[2]` is not an index",
-            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
+            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
         ),
         (
             "SEQ(A a) WHERE b«[i+1]».x > 3",
             "A103",
             "`[i+1]` is not an index",
-            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
+            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
         ),
         (
             "SEQ(A a) WHERE b«[a.len]».x > 3",
@@ -229,7 +229,7 @@ def refusal(text: str) -> Diagnostic:
             "SEQ(A a) WHERE b«[»i.x > 3",
             "A103",
             "this index is not closed or holds another one",
-            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
+            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
         ),
         (
             "SEQ(A a) WHERE a.x = «9223372036854775808»",
@@ -262,7 +262,7 @@ def refusal(text: str) -> Diagnostic:
         (
             "SEQ(A a) WITHIN 5 «fortnights»",
             "A101",
-            "expected a unit of time, a clause, EVENTS or the end of the query, found `fortnights`",
+            "expected a unit of time, a clause, `,`, EVENTS or the end of the query, found `fortnights`",
             "units of time are ns, us, ms, seconds, minutes, hours, days and weeks; or write EVENTS",
         ),
         (
@@ -288,7 +288,8 @@ def refusal(text: str) -> Diagnostic:
             "SEQ(A a) OUTPUT «some»",
             "A105",
             "`some` is not an output mode",
-            "the modes are `ALL`, `NONOVERLAP`, `COVER`, `LATEST`, `COUNT`",
+            "the modes are `ALL`, `NONOVERLAP`, `COVER`, `LATEST`, `COUNT`, `FIRST`, `LONGEST`, "
+            "`LONGEST NONOVERLAP`, `NONOVERLAP FROM`, `TIMEOUTS`, `ALL WITH TIMEOUTS`, `FIRST WITH TIMEOUTS`",
         ),
         (
             "SEQ(A a) RETURN«»",

@@ -121,7 +121,7 @@ def sample(plan: FamilyName, size: int) -> list[Case]:
 @pytest.mark.parametrize(
     "plan, case",
     [
-        pytest.param(plan, case, marks=[pytest.mark.slow] if number >= 3 else [])
+        pytest.param(plan, case, marks=[pytest.mark.slow] if number >= 1 else [])
         for plan in ("eager-nfa", "lazy-chain")
         for number, case in enumerate(sample(plan, 12))
     ],

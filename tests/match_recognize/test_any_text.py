@@ -10,6 +10,7 @@ import pytest
 
 from augury.errors import AuguryError
 from augury.testing.row_patterns import bound_clause, rows_of
+from tests.thorough import rounds
 
 TABLE = pa.table(
     {
@@ -102,5 +103,5 @@ def test_changed_clauses_run_or_are_refused() -> None:
 
 @pytest.mark.slow
 def test_many_changed_clauses_run_or_are_refused() -> None:
-    for seed in range(1000, 11_000):
+    for seed in range(1_000, 1_000 + rounds(3_000, 10_000)):
         survive(seed)

@@ -332,3 +332,26 @@ def evaluated(query: str) -> Any:
     """The one value of a query, without DuckDB around it."""
     clause = query.split("MATCH_RECOGNIZE (", 1)[1][:-1]
     return rows_of(clause, TICKS)[0][0]
+
+
+def test_all_of_a_row_pattern_is_the_same_without_duckdb() -> None:
+    """`SELECT *` of one row pattern alone is handed out as it is; anything around it goes through DuckDB."""
+    table = pa.table(
+        {
+            "k": pa.array(["a", "b", None, "a"]),
+            "n": pa.array([1, 2, 3, None], pa.int32()),
+            "at": pa.array([0, 1, 2, 3], pa.timestamp("us")),
+            "day": pa.array([0, 1, None, 3], pa.date32()),
+            "x": pa.array([0.5, float("nan"), None, 1.0]),
+        }
+    )
+    clause = (
+        "t MATCH_RECOGNIZE (PARTITION BY k ORDER BY at MEASURES n AS n, count(*) AS many, n > 1 AS more "
+        "ALL ROWS PER MATCH PATTERN (A+) DEFINE A AS true)"
+    )
+    alone = augury.sql(f"SELECT * FROM {clause}", t=table).to_arrow()
+    around = augury.sql(f"SELECT * FROM (SELECT * FROM {clause})", t=table).to_arrow()
+    assert alone.schema == around.schema
+    assert repr(alone.to_pylist()) == repr(around.to_pylist())
+    named = augury.sql(f"SELECT * FROM {clause} AS m(a, b, c, d, e, f, g, h)", t=table).to_arrow()
+    assert named.column_names == list("abcdefgh")

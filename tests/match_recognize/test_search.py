@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from augury.engine.row_patterns import evaluate
 from augury.errors import QueryError
-from augury.hosts.local.sql import evaluate
 from augury.ir.row_pattern import Permutation, Variable
 from augury.reference.row_pattern.states import Choose, States, Take
 from augury.testing.row_patterns import bound_clause, rows_of

@@ -178,6 +178,7 @@ def test_products_that_rounding_decides_are_left_to_the_exact_one(kernels: tuple
             assert not_ruled_out(kernel, lists, 20, other, 0, 100, 1, t) == list(range(100))
 
 
+@pytest.mark.slow
 def test_a_rest_that_rounding_makes_of_nothing_is_not_too_short(kernels: tuple[Entries, Entries]) -> None:
     """Lists that their leading coefficients make up whole: what is left of squares is an error, of either sign."""
     rng = np.random.default_rng(9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from augury.native.buffer import count
+from augury.native.groups import Counting, Edges, Nodes
 
 NOTHING, START = -1, -1
 
@@ -18,10 +19,11 @@ def test_counting_goes_from_fork_to_fork() -> None:
     edges = np.full(events // 100, START), np.full(events // 100, NOTHING)
     finals, places = np.arange(2, events, 3), np.arange(events)
     each = np.zeros(len(finals), dtype=np.int64)
-    scratch = [*(np.zeros(events, dtype=np.int64) for _ in range(7)), np.full(events, -1), each]
+    scratch = Counting(*(np.full(events, -1) for _ in Counting._fields))
     latest = places // 100 * 100
     stop = np.zeros(16, dtype=np.int64)
-    looked = count(stop, len(finals), finals, places, before, latest, more, *edges, places, window, *scratch)
+    nodes = Nodes(event=places, before=before, component=np.zeros_like(places), start=latest, edge=more)
+    looked = count(stop, len(finals), finals, nodes, Edges(*edges), places, window, scratch, each)
     starts = np.arange(0, events, 100)
     assert each.tolist() == [int(((starts <= f) & (starts >= f - window)).sum()) for f in finals.tolist()]
     assert looked <= events + len(finals) * (window // 100 + 2)

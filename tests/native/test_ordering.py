@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from augury.compiler import compile_program
 from augury.jit.tier import Tier
-from augury.kernels.common.reporting import Bindings, Expanded, Reporting
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.reporting import Bindings, Reporting
 from augury.native.support import support_source
 from augury.options import Options
 from augury.schema import EventSchema
@@ -49,17 +50,17 @@ alike = st.lists(events, min_size=SIZE, max_size=SIZE, unique=True).map(lambda s
 lists = st.dictionaries(events, st.integers(0, SIZE - 1), min_size=1).map(lambda some: tuple(sorted(some.items())))
 
 
-def reporting(tier: Tier, codes: str, fixed: int) -> Reporting:
-    return Reporting(QUERY, Bindings(tuple(codes), (0,) * SIZE, ((),), 0, fixed), tier, tier, few=0)
+def reporting(tier: Tier, codes: str, fixed: int, *, in_time: bool = True) -> Reporting:
+    return Reporting(QUERY, Bindings(tuple(codes), (0,) * SIZE, ((),), 0, fixed, in_time=in_time), tier, tier, few=0)
 
 
-def reported(of: Reporting, matches: list[Match]) -> list[Any]:
+def reported(of: Reporting, matches: list[Match], *, in_time: bool = True) -> list[Any]:
     """Rows by variable, start and end of the matches, as they are reported."""
     sizes = [len(m) for m in matches]
     flat = np.array([pair for m in matches for pair in m], dtype=np.int64).reshape(-1, 2)
     found = Expanded(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), flat[:, 0].copy(), flat[:, 1].copy())
     if of.fixed:
-        found = Expanded.alike(of.fixed, found.events)
+        found = Expanded.alike(of.fixed, found.events, in_time=in_time)
     return [(m.rows, m.start, m.end) for m in of.match_set(found, RANK, TIME, ROWS)]
 
 
@@ -67,14 +68,18 @@ def expected(matches: list[Match], codes: str) -> list[Any]:
     def by_variable(match: Match) -> list[list[int]]:
         return [[event for event, code in match if codes[code] == v] for v in VARIABLES]
 
+    def span(match: Match) -> tuple[int, int]:
+        return min(event for event, _ in match), max(event for event, _ in match)
+
     def key(match: Match) -> Any:
-        return RANK[match[-1][0]], RANK[match[0][0]], by_variable(match)
+        first, last = span(match)
+        return RANK[last], RANK[first], by_variable(match)
 
     return [
         (
             tuple(tuple(ROWS[events].tolist()) for events in by_variable(match)),
-            TIME[match[0][0]],
-            TIME[match[-1][0]],
+            TIME[span(match)[0]],
+            TIME[span(match)[1]],
         )
         for match in sorted(matches, key=key)
     ]
@@ -88,6 +93,17 @@ def test_matches_that_are_alike(tier: Tier, matches: list[Match], codes: list[st
     of = "".join(codes)
     for binds in (of, VARIABLES):
         assert reported(reporting(tier, binds, SIZE), matches) == expected(matches, binds)
+
+
+@given(
+    st.lists(st.lists(events, min_size=SIZE, max_size=SIZE, unique=True).map(bound), min_size=1, unique=True),
+    st.permutations(VARIABLES),
+)
+def test_events_in_the_order_of_the_variables(tier: Tier, matches: list[Match], codes: list[str]) -> None:
+    """As a conjunction binds them, where any event may be the first or the last."""
+    for binds in ("".join(codes), VARIABLES):
+        of = reporting(tier, binds, SIZE, in_time=False)
+        assert reported(of, matches, in_time=False) == expected(matches, binds)
 
 
 @given(st.lists(lists, min_size=1, unique=True), st.booleans())

@@ -1,4 +1,4 @@
-"""`%%augury` in a real IPython shell."""
+"""`%%augury` and `%%match_recognize` in a real IPython shell."""
 
 from __future__ import annotations
 
@@ -59,3 +59,30 @@ def test_errors_are_messages_without_a_traceback(shell: Any, line: str, cell: st
     shell.user_ns["readings"] = EVENTS
     with pytest.raises(UsageError, match=code):
         shell.run_cell_magic("augury", line, cell)
+
+
+FALL = """SELECT * FROM ticks MATCH_RECOGNIZE (
+    ORDER BY day MEASURES LAST(DOWN.day) AS bottom PATTERN (DOWN+ UP) DEFINE DOWN AS price < PREV(price))"""
+TICKS = [{"day": 1, "price": 9}, {"day": 2, "price": 7}, {"day": 3, "price": 8}]
+
+
+def test_the_value_of_a_cell_of_sql_is_its_rows(shell: Any, tmp_path: Path) -> None:
+    shell.user_ns["ticks"] = TICKS
+    found = shell.run_cell_magic("match_recognize", "ticks -o kept", FALL)
+    assert found.to_arrow().to_pylist() == [{"bottom": 2}]
+    assert shell.user_ns["kept"] is found
+    file = tmp_path / "days.jsonl"
+    file.write_text("\n".join(json.dumps(tick) for tick in TICKS))
+    assert shell.run_cell_magic("match_recognize", f"ticks={file}", FALL).to_arrow().equals(found.to_arrow())
+
+
+@pytest.mark.parametrize(
+    "line, cell, message",
+    [("ticks", FALL.replace("price <", "prize <"), "A711"), ("ticks=nowhere", FALL, "A644"), ("", FALL, "TABLE")],
+)
+def test_errors_of_sql_are_messages_without_a_traceback(shell: Any, line: str, cell: str, message: str) -> None:
+    from IPython.core.error import UsageError
+
+    shell.user_ns["ticks"] = TICKS
+    with pytest.raises(UsageError, match=message):
+        shell.run_cell_magic("match_recognize", line, cell)

@@ -11,15 +11,27 @@ from augury.ir.terms import OutputMode
 from augury.runtime.state import Kernel
 from augury.testing.evaluate import reference_matches, run
 from augury.testing.streams import cuts
+from tests.thorough import rounds
 
 OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP)
+
+CHOSEN = (
+    OutputMode.ALL,
+    OutputMode.NONOVERLAP,
+    OutputMode.LATEST,
+    OutputMode.FIRST,
+    OutputMode.LONGEST,
+    OutputMode.LONGEST_NONOVERLAP,
+    OutputMode.NONOVERLAP_FROM,
+)
+"""Outputs that may be paced by EVERY or ONCE."""
 
 PLAIN = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 
 COMPILED = settings(PLAIN, max_examples=2, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 """A failure is cheaper to shrink with the plain twin of the test, where an example does not cost a second."""
 
-MUCH_COMPILED = settings(COMPILED, max_examples=40)
+MUCH_COMPILED = settings(COMPILED, max_examples=rounds(8, 40))
 
 
 def agrees(kernel: Kernel, query: CompiledQuery, events: pa.Table, data: st.DataObject) -> None:

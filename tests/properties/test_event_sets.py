@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from augury.ir.terms import OutputMode, Strategy
-from augury.kernels import EventSetKernel
+from augury.kernels.sets.kernel import EventSetKernel
 from augury.options import Options
 from augury.plan import EventSetsPlan
 from augury.testing.evaluate import compiled, family_plan, reference_matches, run
@@ -38,6 +38,7 @@ def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, dat
     agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
 
 
+@pytest.mark.slow
 @COMPILED
 @given(SETS, streams(max_size=9), st.data())
 def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from augury.families import FAMILIES
+from augury.families import machine_of
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
@@ -31,8 +31,8 @@ def kernel_for(query: BoundQuery, family: FamilyName, options: Options) -> Kerne
     plan = family_plan(family, query)
     if isinstance(plan, Unsupported):
         return None
-    record = FAMILIES[family]
-    return record.kernel(plan, options, record.emit(plan, options.counters))
+    machine = machine_of(plan)
+    return machine.kernel(plan, options, machine.emit(plan, counters=options.counters))
 
 
 def counts(options: Options, family: FamilyName, text: str, events: pa.Table, data: st.DataObject) -> None:
@@ -53,6 +53,7 @@ def test_counts_are_those_of_the_reference(
     counts(Options(jit=False), family, text, events, data)
 
 
+@pytest.mark.slow
 @COMPILED
 @given(st.sampled_from(["eager-nfa", "lazy-chain"]), COUNTED, streams(max_size=10), st.data())
 def test_counts_of_compiled_code(family: FamilyName, text: str, events: pa.Table, data: st.DataObject) -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from augury.codegen.lazy.chain import emit_lazy_chain
 from augury.ir.terms import Strategy
-from augury.kernels import LazyKernel
-from augury.kernels.lazy.kernel import STRETCH_EVENTS
+from augury.kernels.lazy.kernel import STRETCH_EVENTS, LazyKernel
 from augury.options import Options
 from augury.plan import ChainBranch, LazyChainPlan, Negation
 from augury.planner.chain_steps import changed
@@ -21,7 +20,7 @@ from augury.planner.hints import NO_HINTS
 from augury.testing.evaluate import compiled, family_plan
 from augury.testing.queries import queries
 from augury.testing.streams import streams
-from tests.properties.agreement import COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, agrees
+from tests.properties.agreement import CHOSEN, COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, agrees
 
 QUERIES = queries(outputs=OUTPUTS, strategies=(Strategy.SKIP_TILL_ANY_MATCH,))
 STREAMS = streams(max_size=10)
@@ -103,6 +102,12 @@ def check(jit: bool, text: str, events: pa.Table, data: st.DataObject, *, orders
 @given(QUERIES, STREAMS, st.data())
 def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     check(False, text, events, data, orders=4)
+
+
+@PLAIN
+@given(queries(outputs=CHOSEN, strategies=(Strategy.SKIP_TILL_ANY_MATCH,), paces=True), STREAMS, st.data())
+def test_chosen_matches_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check(False, text, events, data, orders=1)
 
 
 @COMPILED

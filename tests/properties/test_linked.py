@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from augury.ir.terms import OutputMode, Strategy
-from augury.kernels import LinkedKernel
+from augury.kernels.linked.kernel import LinkedKernel
 from augury.options import Options
 from augury.plan import LinkedPlan
 from augury.testing.evaluate import compiled, family_plan, reference_matches, run
@@ -47,6 +47,7 @@ def test_lists_agree_with_the_reference(text: str, events: pa.Table, data: st.Da
     agrees(Options(jit=False, counters=data.draw(st.booleans())), text, events, data)
 
 
+@pytest.mark.slow
 @COMPILED
 @given(st.one_of(SEQUENCES, LISTS), streams(max_size=10), st.data())
 def test_compiled_code_agrees_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from augury.kernels import LossyKernel
+from augury.kernels.lossy.kernel import LossyKernel
 from augury.options import Options
 from augury.plan import LossyPlan
 from augury.planner.hints import Hints
@@ -15,6 +15,7 @@ from augury.testing.evaluate import compiled, family_plan, reference_matches, ru
 from augury.testing.lossy import LossyCase, differences, lossy_cases
 from augury.testing.streams import cuts, streams
 from tests.properties.agreement import COMPILED, PLAIN
+from tests.thorough import rounds
 
 
 def agrees(case: LossyCase, events: pa.Table, data: st.DataObject, *, jit: bool) -> None:
@@ -34,6 +35,7 @@ def test_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Tabl
     agrees(case, events, data, jit=False)
 
 
+@pytest.mark.slow
 @COMPILED
 @given(lossy_cases(most=3), streams(max_size=8), st.data())
 def test_compiled_code_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
@@ -41,7 +43,7 @@ def test_compiled_code_agrees_with_the_reference(case: LossyCase, events: pa.Tab
 
 
 @pytest.mark.slow
-@settings(PLAIN, max_examples=1500)
+@settings(PLAIN, max_examples=rounds(300, 1_500))
 @given(lossy_cases(), streams(max_size=9), st.data())
 def test_much_plain_python_agrees_with_the_reference(case: LossyCase, events: pa.Table, data: st.DataObject) -> None:
     agrees(case, events, data, jit=False)

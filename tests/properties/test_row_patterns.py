@@ -25,6 +25,7 @@ from augury.ir.row_pattern import (
 from augury.match_recognize.pattern_text import read_pattern
 from augury.source import Source
 from augury.testing.row_patterns import Condition, preferred, row_patterns, rows_of
+from tests.thorough import rounds
 
 WHO = {"A": "[ab]", "B": "[bc]", "C": "[c]"}
 """The letters for which a variable is true, as a regular expression says it."""
@@ -142,7 +143,7 @@ def test_the_preferred_match_is_the_first_of_all_mappings(
 
 @pytest.mark.slow
 @given(row_patterns(exclusions=False), VALUES, CHOSEN)
-@settings(max_examples=5000, deadline=None)
+@settings(max_examples=rounds(1_000, 5_000), deadline=None)
 def test_the_preferred_match_is_the_first_of_all_mappings_at_length(
     pattern: RowPattern, values: list[int], chosen: dict[str, str]
 ) -> None:

@@ -190,3 +190,70 @@ def test_one_of_two_branches_suffices_and_the_match_is_reported_once() -> None:
     at_once = Feed("PATTERN OR(SEQ(A a, NOT(B b)), A a) WITHIN 10 seconds", REFERENCE)
     assert at_once.feed("a1") == ["a1"]
     assert at_once.advance(FOREVER) == []
+
+
+REPORTED_AT = [
+    # query, events, at which watermark which matches are reported
+    ("SEQ(A a, B b) WITHIN 10 seconds", "a1 b3 b4", {3: ["a1 b3"], 4: ["a1 b4"]}),
+    ("SEQ(A a, NOT(C n)) WITHIN 10 seconds", "a1", {12: ["a1"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE n.ts - b.ts <= 1 second WITHIN 1 hour", "a1 b2", {4: ["a1 b2"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE n.ts - b.ts <= 1 second WITHIN 1 hour", "a1 b2 b3 c4", {4: ["a1 b2"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE n.ts - b.ts < 1 second WITHIN 1 hour", "a1 b2", {3: ["a1 b2"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE b.ts + 5 seconds >= n.ts WITHIN 1 hour", "a1 b2", {8: ["a1 b2"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE n.ts < a.ts + 5 seconds WITHIN 1 hour", "a1 b2", {6: ["a1 b2"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE n.ts - 3 seconds <= b.ts WITHIN 4 seconds", "a1 b4", {6: ["a1 b4"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE n.ts - b.ts <= 1 second OR n.ts = 1 WITHIN 9 seconds", "a1 b2", {11: ["a1 b2"]}),
+    ("SEQ(A a, B b, NOT(C n)) WHERE n.ts - b.ts >= 1 second WITHIN 9 seconds", "a1 b2", {11: ["a1 b2"]}),
+    ("SEQ(A a, NOT(C n), NOT(D m)) WHERE n.ts - a.ts <= 1 second WITHIN 9 seconds", "a1", {11: ["a1"]}),
+    ("SEQ(A a, NOT(SEQ(C n, D m))) WHERE n.ts - a.ts <= 1 second WITHIN 9 seconds", "a1", {11: ["a1"]}),
+    (
+        "SEQ(A+ a[], NOT(C n)) WHERE n.ts - a[last].ts <= 2 seconds WITHIN 9 seconds",
+        "a1 a2",
+        {4: ["a1"], 5: ["a1 a2", "a2"]},
+    ),
+    (
+        "SEQ(A a, B b, NOT(C n)) WHERE n.ts - b.ts <= 1 second WITHIN 9 seconds OUTPUT NONOVERLAP",
+        "a1 b2",
+        {4: ["a1 b2"]},
+    ),
+    ("SEQ(A a, B b) WITHIN 10 seconds OUTPUT NONOVERLAP", "a1 b3", {4: ["a1 b3"]}),
+    ("SEQ(A a, B b) WITHIN 10 seconds OUTPUT FIRST", "a1 b3 b4", {4: ["a1 b3"]}),
+    ("SEQ(A a, B+ b[]) WITHIN 10 seconds OUTPUT LONGEST", "a1 b3 b4", {12: ["a1 b3 b4"]}),
+    ("SEQ(A a, B b) WITHIN 10 seconds OUTPUT NONOVERLAP FROM b", "a1 b3", {12: ["a1 b3"]}),
+    ("SEQ(A a, B b) WITHIN 10 seconds OUTPUT ALL EVERY 2 seconds", "a1 b3 b4 b6", {4: ["a1 b3"], 7: ["a1 b6"]}),
+    ("SEQ(A a, B b) WITHIN 10 seconds OUTPUT ALL ONCE", "a1 b3 b4", {4: ["a1 b3"]}),
+    ("SEQ(A a, B b) WITHIN 10 seconds OUTPUT LATEST", "a1 a2 b3", {3: ["a2 b3"]}),
+]
+"""When the matches of a query are certain: as early as what follows from its window and its conditions."""
+
+
+@pytest.mark.parametrize("plan", ["reference", "eager-nfa", "lazy-chain"])
+@pytest.mark.parametrize("query, events, expected", REPORTED_AT)
+def test_when_matches_are_reported(plan: FamilyName, query: str, events: str, expected: dict[int, list[str]]) -> None:
+    assert reported_at(query, events, Options(plan=plan, jit=False)) == expected
+
+
+TIMED_AT = [
+    ("SEQ(A a, NOT(C n) FOR 3 seconds)", "a1", {5: ["a1"]}),
+    ("SEQ(A a, B b) WITHIN 5 seconds OUTPUT TIMEOUTS", "a1 c3", {7: ["a1"]}),
+    ("SEQ(A a, B b) WITHIN 5 seconds OUTPUT ALL WITH TIMEOUTS", "a1 a2 b7", {7: ["a1", "a2 b7"]}),
+    ("SEQ(A a, B b, C c) WITHIN 3 seconds EACH OUTPUT TIMEOUTS", "a1 b2", {6: ["a1 b2"]}),
+    ("SEQ(A a, B b, NOT(C n) FOR 9 seconds) WITHIN 5 seconds OUTPUT TIMEOUTS", "a1 b2 c4", {12: ["a1 b2"]}),
+]
+"""The same for what lazy chains do not run."""
+
+
+@pytest.mark.parametrize("query, events, expected", TIMED_AT)
+def test_when_silence_and_timeouts_are_reported(
+    both: Options, query: str, events: str, expected: dict[int, list[str]]
+) -> None:
+    assert reported_at(query, events, both) == expected
+
+
+def reported_at(query: str, events: str, options: Options) -> dict[int, list[str]]:
+    """What is reported at which watermark, which goes up to 20 tick by tick and takes the events with it."""
+    f = Feed(f"PATTERN {query}", options)
+    times = {int(name[1:]): name for name in events.split()}
+    found = {now: f.feed(times[now]) if now in times else f.advance(now) for now in range(1, 21)}
+    assert f.advance(FOREVER) == []
+    return {now: matches for now, matches in found.items() if matches}

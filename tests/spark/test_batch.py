@@ -9,10 +9,14 @@ import augury
 import augury.spark
 from tests.engine.streams import KEYED, QUERIES, local_rows, stream
 from tests.spark.comparing import frame_of, rows_of
+from tests.thorough import quick
+
+ONE_OF_A_KIND = ("by key", "without a key", "contiguous", "totals")
+"""Queries that are cut by key, by time and not at all, and one with columns of its own."""
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-@pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))
+@pytest.mark.parametrize("query", quick(QUERIES, *ONE_OF_A_KIND))
 def test_spark_finds_what_the_local_engine_finds(spark: SparkSession, query: str) -> None:
     events = stream()
     expected = local_rows(events, query, order_by=("ts", "seq"))

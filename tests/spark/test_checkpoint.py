@@ -14,6 +14,7 @@ from tests.engine.test_checkpoint import AFTER, BEFORE, PATTERN, RETURN
 from tests.spark.streaming import read_files, run_to_end, write_files
 
 
+@pytest.mark.slow
 @pytest.mark.needs("streams")
 def test_spark_refuses_and_continues_likewise(spark: SparkSession, tmp_path: Path) -> None:
     def found(query: str, **options: Any) -> DataFrame:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury.engine.group import one_group
-from augury.engine.sources.events import engine_schema, engine_table
+from augury.engine.sources.column_types import engine_schema, engine_table
 from augury.hosts.spark.batch.match import prepared
 from augury.hosts.spark.expressions import ticks
 from augury.hosts.spark.jobs import spark_job

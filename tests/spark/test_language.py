@@ -24,7 +24,7 @@ CASES = sorted(
     (case for page in PAGES for case in cases(page)),
     key=lambda case: hashlib.sha256(f"{case.query} {case.stream}".encode()).digest(),
 )
-SAMPLE, AT_ONCE = 24, 24
+SAMPLE, AT_ONCE = 12, 24
 KEEP_NULLS = {"ignoreNullFields": "false"}
 
 
@@ -47,7 +47,10 @@ def as_match(row: dict[str, Any]) -> augury.Match:
     }
     # Beside a count stand the items of RETURN.
     values = {name: value for name, value in row.items() if name not in ("end", "count")} if "count" in row else None
-    return augury.Match({}, row.get("start"), row["end"], row.get("probability"), row.get("count"), events, values)
+    complete = row.get("complete", "reached" not in row)
+    scores = row.get("probability"), row.get("count")
+    rows: dict[str, int | list[int] | None] = dict.fromkeys(events, 0)
+    return augury.Match(rows, row.get("start"), row["end"], *scores, events, values, complete=complete)
 
 
 def check(spark: SparkSession, rows: Sequence[Case]) -> None:

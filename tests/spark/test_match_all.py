@@ -51,6 +51,7 @@ def test_a_stream_is_shuffled_once_for_a_key(spark: SparkSession, tmp_path: Path
         assert rows_of(own(written, name)) == local_rows(EVENTS, query)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("streams")
 def test_queries_without_a_key_are_cut_by_time_together(spark: SparkSession, tmp_path: Path) -> None:
     queries = {
@@ -69,6 +70,7 @@ def test_queries_without_a_key_are_cut_by_time_together(spark: SparkSession, tmp
         assert expected
 
 
+@pytest.mark.slow
 @pytest.mark.needs("streams")
 def test_queries_that_time_does_not_cut_keep_their_bucket(spark: SparkSession, tmp_path: Path) -> None:
     queries = {"apart": "PATTERN SEQ(A a, B b) WITHIN 4 seconds OUTPUT NONOVERLAP RETURN a.id AS a, b.id AS b"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,10 +18,11 @@ from typer.testing import CliRunner
 import augury
 import augury.spark
 from augury.cli import app
+from augury.engine.board import HEADER, Board
 from augury.errors import HostError
 from augury.loss import Exponential, LossModel
 from augury.options import MatchOptions, Roles, read_options
-from tests.engine.streams import local_rows
+from tests.engine.streams import local_rows, table_rows
 from tests.spark.comparing import rows_of
 from tests.spark.processes import environment, module, running, wait_until
 from tests.spark.streaming import write_files
@@ -72,7 +74,8 @@ def test_a_stream_of_two_queries(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
     said: list[str] = []
     pipeline = augury.spark.read_pipeline(written(tmp_path, STREAM))
-    augury.spark.run_pipeline(pipeline, master=None, say=said.append)
+    board = Board()
+    augury.spark.run_pipeline(pipeline, master=None, say=said.append, watch=board.tell)
     assert rows_of(spark.read.parquet(str(tmp_path / "rises"))) == local_rows(EVENTS, RISES)
     quiet = spark.read.schema("start LONG, end LONG, a STRING, b STRING").json(str(tmp_path / "quiet"))
     expected = local_rows(EVENTS, QUIET)
@@ -81,7 +84,55 @@ def test_a_stream_of_two_queries(spark: SparkSession, tmp_path: Path) -> None:
     lines = [line for line in said if line.startswith("rises: batch")]
     assert len(lines) >= 2
     assert "7 events" in lines[0]
-    assert sum(int(line.split(" matches")[0].split()[-1]) for line in lines) == sum(local_rows(EVENTS, RISES).values())
+    matches = sum(local_rows(EVENTS, RISES).values())
+    assert sum(int(line.split(" matches")[0].split()[-1]) for line in lines) == matches
+    # Whoever watches is told the same, and the latest match of each micro-batch.
+    told = {row[0]: dict(zip(HEADER, row, strict=True)) for row in board.rows()}
+    assert told["rises"]["matches"] == str(matches)
+    assert told["rises"]["events"] == str(with_end(EVENTS).num_rows)
+    latest = [json.loads(match) for query, match in board.matches() if query == "rises"]
+    possible = {(row["a"], row["b"]) for row in augury.match(EVENTS, RISES).to_arrow().to_pylist()}
+    assert latest
+    assert {(row["a"], row["b"]) for row in latest} <= possible
+
+
+def test_only_a_stream_can_be_watched(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, ["run", str(EXAMPLE), "--ui"])
+    assert ran.exit_code == 1
+    assert "error[A706]" in ran.output
+
+
+SQL = """
+SELECT id, other FROM events MATCH_RECOGNIZE (
+  PARTITION BY k ORDER BY at
+  MEASURES A.id AS id, B.id AS other
+  PATTERN (A B) DEFINE A AS type = 'A', B AS type = 'B' AND x > A.x)
+"""
+
+
+def test_sql_in_a_pipeline(spark: SparkSession, tmp_path: Path) -> None:
+    events = EVENTS.append_column("at", EVENTS["ts"].cast(pa.timestamp("s")).cast(pa.timestamp("us")))
+    write_files([events], tmp_path / "events")
+    said: list[str] = []
+    stated = FINITE.replace('text = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds"', f'sql = """{SQL}"""')
+    pipeline = augury.spark.read_pipeline(written(tmp_path, stated))
+    augury.spark.run_pipeline(pipeline, master=None, say=said.append)
+    expected = augury.sql(SQL, events=events).to_arrow()
+    assert rows_of(spark.read.parquet(str(tmp_path / "rises"))) == table_rows(expected)
+    assert expected.num_rows
+
+
+@pytest.mark.parametrize(
+    "stated, reason",
+    [
+        ('sql = "SELECT 1"\ntext = "PATTERN SEQ(A a)"', "or as `sql`"),
+        ('sql = "SELECT 1"\nplan = "reference"', "`plan` is an option of the pattern language"),
+    ],
+)
+def test_sql_stands_alone(tmp_path: Path, stated: str, reason: str) -> None:
+    text = FINITE.replace('text = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds"', stated)
+    with pytest.raises(HostError, match=reason):
+        augury.spark.read_pipeline(written(tmp_path, text))
 
 
 FINITE = """
@@ -117,6 +168,7 @@ def test_a_stream_that_cannot_start_ends_the_one_that_runs(spark: SparkSession, 
     assert spark.streams.active == []
 
 
+@pytest.mark.slow
 @pytest.mark.needs("streaming pipelines")
 def test_a_stream_that_fails_ends_the_others(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 7), tmp_path / "events")
@@ -228,6 +280,7 @@ max_memory = "1 GB"
 timeout = "1 minute"
 jit = false
 cache_dir = "cache"
+threads = 2
 merge = false
 counters = true
 compressed = true
@@ -238,7 +291,7 @@ def test_a_file_may_state_every_option_but_functions(tmp_path: Path) -> None:
     file = written(tmp_path, STREAM.replace("parameters = {", EVERY_OPTION, 1).replace("[events]", EVENT_OPTIONS, 1))
     pipeline = augury.spark.read_pipeline(file)
     given = pipeline.events.options_given | pipeline.query[0].options_given
-    assert set(given) == set(MatchOptions.__annotations__) - {"functions"}
+    assert set(given) == set(MatchOptions.__annotations__) - {"functions", "progress"}
     roles, options = read_options(given)
     assert roles == Roles("ts", "type", ("ts", "x"), "ms")
     assert options.loss == LossModel(rate=0.1, delays={"a": Exponential(mean=5.0)})

@@ -14,6 +14,7 @@ import augury
 from augury.engine.cut.by_time import CutEvery
 from augury.engine.exchange.blobs import BLOB, from_blob
 from augury.engine.group import Group, one_group
+from augury.engine.stream import BucketedStream
 from augury.hosts.spark.jobs import spark_job
 from augury.hosts.spark.releases import RUNNING
 from augury.hosts.spark.stream.packing import BUCKET, KIND, PackBucketsTask
@@ -30,6 +31,8 @@ if RUNNING < (4, 2):
 
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from tests.thorough import rounds
+
 THE_END = 10**12
 """A watermark past everything, in milliseconds."""
 
@@ -39,7 +42,7 @@ class Stream:
 
     def __init__(self, group: Group, buckets: int, delay: int, *, known: bool, cut: CutEvery | None = None) -> None:
         self.group, self.buckets, self.delay, self.cut = group, buckets, delay, cut
-        self.processor = BucketProcessor(group, buckets, 1_000 * delay if known else None, cut)
+        self.processor = BucketProcessor(BucketedStream(group, buckets, cut), 1_000 * delay if known else None)
         self.tester = TwsTester(
             self.processor, timeMode="eventTime", outputMode="append", eventTimeExtractor=lambda row: 2 * THE_END
         )
@@ -103,7 +106,9 @@ def disordered(events: pa.Table, delay: int, data: st.DataObject) -> pa.Table:
     return events.take(pa.array(sorted(range(len(events)), key=due.__getitem__), pa.int64()))
 
 
-SETTINGS = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+SETTINGS = settings(
+    max_examples=rounds(15, 400), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")

@@ -25,7 +25,9 @@ from augury.options import Roles, make_options
 from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import streams
+from tests.agreement.cases import cases
 from tests.spark.comparing import frame_of
+from tests.thorough import rounds
 
 KEEP_NULLS = {"ignoreNullFields": "false"}
 AT_ONCE = 8
@@ -59,10 +61,10 @@ def _text(row: dict[str, Any]) -> str:
     return json.dumps(row, sort_keys=True)
 
 
-EXAMPLES = st.lists(
-    st.tuples(queries(), streams(), st.lists(st.integers(-1, 9), max_size=3), st.integers(1, 3)),
-    min_size=AT_ONCE,
-    max_size=AT_ONCE,
+HOW = st.lists(st.integers(-1, 9), max_size=3), st.integers(1, 3)
+EXAMPLES = st.lists(st.tuples(queries(), streams(), *HOW), min_size=AT_ONCE, max_size=AT_ONCE)
+NEW_CONSTRUCTS = st.lists(
+    st.tuples(cases(), *HOW).map(lambda drawn: (*drawn[0], *drawn[1:])), min_size=AT_ONCE, max_size=AT_ONCE
 )
 SETTINGS = settings(
     deadline=None,
@@ -72,7 +74,7 @@ SETTINGS = settings(
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-@settings(SETTINGS, max_examples=4)
+@settings(SETTINGS, max_examples=2)
 @given(EXAMPLES)
 def test_spark_agrees_with_local(spark: SparkSession, examples: list[tuple[str, pa.Table, list[int], int]]) -> None:
     agree(spark, examples)
@@ -80,9 +82,20 @@ def test_spark_agrees_with_local(spark: SparkSession, examples: list[tuple[str, 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-@settings(SETTINGS, max_examples=40)
+@settings(SETTINGS, max_examples=rounds(6, 40))
 @given(EXAMPLES)
 def test_spark_agrees_with_local_often(
     spark: SparkSession, examples: list[tuple[str, pa.Table, list[int], int]]
 ) -> None:
+    agree(spark, examples)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+@settings(SETTINGS, max_examples=rounds(6, 125))
+@given(NEW_CONSTRUCTS)
+def test_spark_agrees_with_local_about_rare_constructs(
+    spark: SparkSession, examples: list[tuple[str, pa.Table, list[int], int]]
+) -> None:
+    """With `--thorough` 1,000 queries."""
     agree(spark, examples)

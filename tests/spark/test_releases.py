@@ -74,7 +74,15 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("what, call", [(what, call) for what, calls in DOORS.items() for call in calls])
+@pytest.mark.parametrize(
+    "what, call",
+    [
+        # `test_pipeline` runs one where there are any.
+        pytest.param(what, call, marks=[pytest.mark.slow] if call is run_a_streaming_pipeline and can(what) else [])
+        for what, calls in DOORS.items()
+        for call in calls
+    ],
+)
 def test_what_a_release_lacks_is_refused(
     spark: SparkSession, tmp_path: Path, what: str, call: Callable[[SparkSession, Path], None]
 ) -> None:

@@ -13,6 +13,7 @@ from augury.testing.tables import parse_stream
 from tests.engine.streams import local_rows
 from tests.spark.comparing import rows_of
 from tests.spark.streaming import matches_of, read_files, run_to_end, write_files
+from tests.thorough import quick
 
 pytestmark = pytest.mark.needs("streams")
 
@@ -41,7 +42,8 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))
+# The one by key is in `test_smoke`.
+@pytest.mark.parametrize("query", quick(QUERIES, "trailing NOT"))
 def test_a_stream_has_the_matches_of_the_table(spark: SparkSession, tmp_path: Path, query: str) -> None:
     tables = cut(with_end(EVENTS), 4)
     found = matches_of(spark, tables, query, tmp_path, lateness="10 seconds", buckets=3)
@@ -66,7 +68,7 @@ BY_TIME = {
 }
 
 
-@pytest.mark.parametrize("query", BY_TIME.values(), ids=list(BY_TIME))
+@pytest.mark.parametrize("query", quick(BY_TIME, "NOT at both ends"))
 def test_without_a_key_a_stream_is_cut_by_time(spark: SparkSession, tmp_path: Path, query: str) -> None:
     found = matches_of(spark, cut(with_end(EVENTS), 4), query, tmp_path, lateness="10 seconds", buckets=2)
     expected = local_rows(EVENTS, query)
@@ -81,6 +83,7 @@ def test_what_cannot_be_cut_by_time_is_refused(spark: SparkSession, tmp_path: Pa
         augury.spark.match(events, query, lateness="1 second", buckets=2)
 
 
+@pytest.mark.slow
 def test_a_late_event_of_several_ranges_is_shown_once(spark: SparkSession, tmp_path: Path) -> None:
     tables = [parse_stream(text) for text in ("a1@100 a2@110", "b3@103 b4@111", "b5@104 b6@200")]
     files = write_files(tables, tmp_path / "events")

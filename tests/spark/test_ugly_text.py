@@ -65,6 +65,7 @@ def test_a_table_function(spark: SparkSession, column: str) -> None:
     assert rows_of(spark.sql("SELECT * FROM ugly_pairs(TABLE(ugly))")) == found_locally(column)
 
 
+@pytest.mark.slow
 def test_a_list_too_long_for_a_plan_of_comparisons(spark: SparkSession) -> None:
     names = ", ".join([literal(VALUE), *(literal(f"n{i}") for i in range(5_000))])
     text = f"PATTERN SEQ(A a, B b) WHERE b.name IN ({names}) AND a.name NOT IN ({names}) WITHIN 4 seconds"

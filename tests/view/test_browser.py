@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,48 +14,11 @@ import pyarrow as pa
 import pytest
 
 import augury
+from tests.browser import HOSTILE, NEEDS_BROWSER, browser, complaints, fetched, forget_logs, wait
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="no chromium with chromedriver on this machine"),
-    # One browser at a time.
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = NEEDS_BROWSER
 pytest.importorskip("bokeh")
 pytest.importorskip("selenium")
-
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1400,900"
-)
-
-HOSTILE = [
-    "<script>document.title='owned'</script>",
-    "</script><img src=x onerror=\"document.title='owned'\">",
-    "\"'`onmouseover=alert(1)",
-    "$$\\href{javascript:alert(1)}{x}$$",
-    "abc\u202edcba",
-    "line\u2028break\x00",
-]
-
-
-@contextmanager
-def browser(profile: Path) -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    for flag in FLAGS.split():
-        options.add_argument(flag)
-    options.add_argument(f"--user-data-dir={profile}")
-    options.binary_location = CHROMIUM or ""
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        yield driver
-    finally:
-        driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -66,30 +27,17 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield driver
 
 
-def wait(driver: Any, condition: str) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(driver, 60, poll_frequency=0.05).until(lambda d: d.execute_script(f"return {condition}"))
-
-
 def look(driver: Any, page: Path) -> None:
     """Open a page and wait until it has been drawn; what was logged before is forgotten."""
-    driver.get("about:blank")
-    driver.get_log("browser")
-    driver.get_log("performance")
+    forget_logs(driver)
     driver.get(page.as_uri())
     wait(driver, "document.documentElement.dataset.ready === 'yes' && Bokeh.documents.every(d => d.is_idle)")
 
 
 def quiet(driver: Any, page: Path) -> None:
     """Nothing was complained about on the console, and nothing fetched but the page itself."""
-    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
-    asked = [
-        message["params"]["request"]["url"]
-        for message in (json.loads(entry["message"])["message"] for entry in driver.get_log("performance"))
-        if message["method"] == "Network.requestWillBeSent"
-    ]
-    assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
+    assert complaints(driver) == []
+    assert fetched(driver) == [page.as_uri()]
 
 
 def text(driver: Any, id: str) -> str:
@@ -151,6 +99,7 @@ def test_a_page_is_drawn_without_errors_and_without_network(chromium: Any, shop:
     assert len(data(chromium, "links")["xs"]) == 7
     assert sum(data(chromium, "over_time_bars")["top"]) == 7
     assert text(chromium, "query") == _shop_inputs()[1].read_text(encoding="utf-8").strip()
+    assert "rejected by Register r after s and before e" in text(chromium, "automaton")
     quiet(chromium, shop)
 
 
@@ -266,7 +215,13 @@ def test_hostile_values_stay_text(chromium: Any, tmp_path: Path) -> None:
         chromium.execute_script(code)
         wait(chromium, "Bokeh.documents.every(d => d.is_idle)")
     assert chromium.title == "1 match in 12 events"
-    assert chromium.execute_script("return document.querySelectorAll('img, svg, a[href]').length") == 0
+    assert chromium.execute_script("return document.querySelectorAll('img, a[href]').length") == 0
+    # The only picture is the automaton, and nothing in it but shapes and texts.
+    pictures = "return [...document.querySelectorAll('svg')].map((svg) => svg.parentNode.id)"
+    assert chromium.execute_script(pictures) == ["automaton"]
+    inside = "return [...new Set([...document.querySelectorAll('#automaton svg *')].map((e) => e.tagName))].sort()"
+    assert set(chromium.execute_script(inside)) <= {"path", "polygon", "rect", "text"}
+    assert f"{HOSTILE[0]} {HOSTILE[1]}"[:20] in text(chromium, "automaton")
     assert "\u202e" not in page.read_text(encoding="utf-8")
     quiet(chromium, page)
 
@@ -299,4 +254,16 @@ def test_as_many_events_as_a_page_holds_are_drawn_in_part(chromium: Any, tmp_pat
     chromium.execute_script("Bokeh.documents[0].get_model_by_name('lanes').x_range.setv({start: 50000, end: 50999})")
     wait(chromium, "document.getElementById('state').innerText.startsWith('In view: 1,000 events, 100 matches')")
     assert sum(data(chromium, "over_time_bars")["top"]) == pytest.approx(100, abs=3)
+    quiet(chromium, page)
+
+
+def test_a_match_of_one_event_is_a_ring_around_it(chromium: Any, tmp_path: Path) -> None:
+    events = [{"ts": 1, "type": "A"}, {"ts": 9, "type": "A"}, {"ts": 10, "type": "B"}]
+    page = tmp_path / "silence.html"
+    augury.match(events, "PATTERN SEQ(A a, NOT(B b)) WITHIN 5 seconds").show().save(page)
+    look(chromium, page)
+    rings = data(chromium, "rings")
+    assert rings["x"] == [1]
+    click_at(chromium, rings["x"][0], rings["y"][0])
+    wait(chromium, "document.getElementById('match-number').innerText === '1 of 1'")
     quiet(chromium, page)

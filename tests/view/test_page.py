@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
@@ -149,3 +151,43 @@ def test_without_bokeh_the_error_names_the_extra() -> None:
 def test_bokeh_is_not_imported_with_augury() -> None:
     program = "import augury, sys; sys.exit('bokeh' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_page_holds_nothing_of_other_packages_that_extend_bokeh() -> None:
+    """Panel brings scripts that load more scripts, which the page forbids."""
+    pytest.importorskip("panel")
+    program = (
+        "import augury, re\n"
+        "events = [{'ts': 1, 'type': 'A'}, {'ts': 2, 'type': 'B'}]\n"
+        "page = lambda: re.sub(r'p[0-9]{4}', 'p', augury.match(events, 'SEQ(A a, B b)').show().html)\n"
+        "before = page()\n"
+        "import panel\n"
+        "assert page() == before"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_automaton_of_the_query_stands_beside_it() -> None:
+    pytest.importorskip("bokeh")
+    matches = augury.match(EVENTS, THEFT, plan="eager-nfa")
+    page = matches.show().html
+    (picture,) = re.findall(r'<div id="automaton">(<svg .*</svg>)</div>', page)
+    words = [text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
+    assert words[0] == "eager-nfa, automaton"
+    assert "Shelf s" in words
+    assert "rejected by Register r after s and before e" in words
+
+
+def test_a_query_without_an_automaton_shows_its_pattern() -> None:
+    pytest.importorskip("bokeh")
+    page = augury.match(EVENTS, THEFT, plan="reference").show().html
+    assert ">pattern</text>" in page
+
+
+def test_hostile_names_in_the_automaton_stay_text() -> None:
+    pytest.importorskip("bokeh")
+    tag = "<script>alert(1)</script>"
+    events = [{"ts": 1, "type": tag, "x": 1}, {"ts": 2, "type": "B", "x": 2}]
+    page = augury.match(events, f"SEQ(`{tag}` `</svg>`, B b) WHERE `</svg>`.x < b.x").show().html
+    assert tag not in page
+    assert page.count("</svg></div>") == 1

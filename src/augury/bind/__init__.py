@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from augury.bind.clauses import check_strategy, conjuncts_of, partition_of, returns_of, window_of
+from augury.bind.clauses import (
+    check_timeouts,
+    conjuncts_of,
+    each_of,
+    event_named,
+    every_of,
+    partition_of,
+    returns_of,
+    window_of,
+)
 from augury.bind.counted import completing
 from augury.bind.legality import check_bounds, check_branches, check_negated_together, check_order, check_presence
 from augury.bind.lossy import check_lossy, threshold_of
+from augury.bind.negations import check_negations
 from augury.bind.patterns import check_repeated, check_types, declarations, pattern_of, variables_of
 from augury.bind.registered import register
 from augury.bind.scope import Problems, Scope
+from augury.bind.strategies import check_reluctant, steps_of
+from augury.bind.until import check_until
 from augury.errors import QueryError
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
@@ -56,17 +68,24 @@ def bind(
     check_types(declared, schema, problems)
     check_bounds(declared, problems)
     check_presence(pattern, problems)
+    check_negations(query.pattern, pattern, scope)
     if check_repeated(declared, problems) and check_branches(pattern, problems):
         check_order(pattern, problems)
+        check_reluctant(query, pattern, scope)
 
     partition_by = partition_of(query.where, scope)
     conjuncts = conjuncts_of(query.where, scope)
     check_negated_together(conjuncts, declared, problems)
-    check_strategy(query, scope)
+    check_until(pattern, conjuncts, scope)
+    steps = steps_of(query, pattern, scope)
     window = window_of(query.within, scope)
+    each = each_of(query.each, scope)
     threshold = threshold_of(query.threshold, scope)
     if query.threshold is not None:
         check_lossy(query, pattern, conjuncts, scope)
+    skip_to = event_named(query.skip_to, scope)
+    every = every_of(query, scope)
+    check_timeouts(query, pattern, scope)
     returns = returns_of(query, scope)
 
     if problems.found:
@@ -84,4 +103,9 @@ def bind(
         threshold=threshold,
         returns=returns,
         into=query.into,
+        steps=steps,
+        skip_to=skip_to,
+        each=each,
+        every=every,
+        once=query.once,
     )

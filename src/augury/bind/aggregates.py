@@ -12,16 +12,21 @@ from augury.schema import FLOAT, INT, NULL, ColumnType, Kind
 from augury.source import Span
 
 _TOTAL = (None, syntax.Index.ALL, syntax.Index.EACH)
-_READ = (*_TOTAL, syntax.Index.BEFORE)
+_RUNNING = (syntax.Index.BEFORE, syntax.Index.THROUGH)
+_READ = (*_TOTAL, *_RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class ListRead:
-    """The list that an aggregate reads; `whole_events` when it counts the events themselves."""
+    """The list that an aggregate reads; `whole_events` when it counts the events themselves.
+
+    A `running` one reads the elements before each, which is among them if it is `inclusive`.
+    """
 
     variable: str
     running: bool
     whole_events: bool
+    inclusive: bool = False
 
 
 def result_type(function: str, argument: ColumnType) -> ColumnType | None:
@@ -71,11 +76,13 @@ def check_argument(call: syntax.Call, scope: Scope, *, over_matches: bool = Fals
     if len(variables) > 1:
         _report_several(call, variables, argument.span, scope, over_matches=over_matches)
         return None
-    before = [read.index is syntax.Index.BEFORE for read in reads]
-    if any(before) and not all(before):
-        _report_argument(call, f"`{call.function}` cannot read both `[]` and `[..i-1]`", argument.span, scope)
+    read_as = {read.index if read.index in _RUNNING else syntax.Index.ALL for read in reads}
+    if len(read_as) > 1:
+        both = " and ".join(f"`[{index}]`" for index in sorted(read_as))
+        _report_argument(call, f"`{call.function}` cannot read both {both}", argument.span, scope)
         return None
-    return ListRead(variables[0], before[0], whole_events=False)
+    (index,) = read_as
+    return ListRead(variables[0], index in _RUNNING, whole_events=False, inclusive=index is syntax.Index.THROUGH)
 
 
 def _events_themselves(argument: syntax.Expression, scope: Scope) -> syntax.Elements | None:
@@ -101,7 +108,8 @@ def _check_bare(call: syntax.Call, bare: syntax.Elements, scope: Scope, *, over_
         message = f"`{call.function}` needs an attribute of `{bare.variable}`"
         _report_argument(call, message, bare.span, scope)
         return None
-    return ListRead(bare.variable, bare.index is syntax.Index.BEFORE, whole_events=True)
+    inclusive = bare.index is syntax.Index.THROUGH
+    return ListRead(bare.variable, bare.index in _RUNNING, whole_events=True, inclusive=inclusive)
 
 
 def _reads_list(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from augury.bind.expressions import Clause, attribute, condition, expression, parameter
@@ -12,9 +13,10 @@ from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
 from augury.ir.durations import duration_nanoseconds
-from augury.ir.query import RESULT_COLUMNS, CountWindow, Returned, TimeWindow, Window
-from augury.ir.terms import OutputMode, Strategy
-from augury.schema import INT, STRING, UNITS, Kind, duration, list_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq
+from augury.ir.query import RESULT_COLUMNS, TIMEOUT_COLUMNS, CountWindow, Returned, TimeWindow, Window
+from augury.ir.terms import AGGREGATES, OutputMode
+from augury.schema import INT, MAX_TICKS, STRING, UNITS, Kind, duration, list_of
 from augury.source import Span
 
 # -- WHERE -------------------------------------------------------------------------------------------------------------
@@ -59,37 +61,6 @@ def _is_key(e: syntax.Equivalence, scope: Scope) -> bool:
     return True
 
 
-def check_strategy(query: syntax.Query, scope: Scope) -> None:
-    """The variables listed with the strategy are those of PATTERN, and contiguity has its partitions."""
-    partitioned = any(isinstance(e, syntax.Equivalence) for e in operands(query.where))
-    if query.strategy is Strategy.PARTITION_CONTIGUITY and not partitioned:
-        span = query.span if query.where is None else query.where.span
-        help = "say what a partition is: partition_contiguity { [symbol] AND ... }"
-        scope.problems.report("A411", "partition_contiguity needs an `[attr]`", span, "no partition given", help)
-    if query.listed is None:
-        return
-    expected = ", ".join(f"{v.name}[]" if v.iterated else v.name for v in scope.variables.values())
-    help = f"the variables of PATTERN are ({expected}); the list may also be left out"
-    seen = set[str]()
-    for listed in query.listed:
-        if listed.name not in scope.variables:
-            _report_listed(f"`{listed.name}` is listed but not bound by PATTERN", listed.span, help, scope)
-        elif listed.name in seen:
-            _report_listed(f"`{listed.name}` is listed twice", listed.span, help, scope)
-        elif listed.iterated != scope.variables[listed.name].iterated:
-            wanted = f"{listed.name}" if listed.iterated else f"{listed.name}[]"
-            _report_listed(f"`{listed.name}` must be listed as `{wanted}`", listed.span, help, scope)
-        seen.add(listed.name)
-    missing = [name for name in scope.variables if name not in seen]
-    if missing:
-        span = query.listed[0].span | query.listed[-1].span if query.listed else query.span
-        _report_listed(f"the list of the strategy leaves out {names(missing)}", span, help, scope)
-
-
-def _report_listed(message: str, span: Span, help: str, scope: Scope) -> None:
-    scope.problems.report("A209", message, span, "does not agree with PATTERN", help)
-
-
 # -- WITHIN ------------------------------------------------------------------------------------------------------------
 
 
@@ -112,6 +83,67 @@ def window_of(within: syntax.Duration | syntax.CountWindow | syntax.Name | None,
             assert_never(within)
 
 
+def each_of(each: syntax.Duration | syntax.Name | None, scope: Scope) -> int | None:
+    """How far apart consecutive events are at most, in ticks."""
+    if each is not None and scope.lossy:
+        _report_window("EACH goes with no THRESHOLD", each.span, scope)
+        return None
+    match window_of(each, scope):
+        case TimeWindow(ticks):
+            return ticks
+        case _:
+            return None
+
+
+def every_of(query: syntax.Query, scope: Scope) -> int | None:
+    """How far apart the ends of matches that are reported are at least, in ticks."""
+    mode = query.output
+    if mode is not None and (mode is OutputMode.COUNT or mode.has_timeouts) and (query.every or query.once):
+        word = "ONCE" if query.once else "EVERY"
+        help = "write it behind a mode that reports matches alone, such as ALL or FIRST"
+        span = query.span if query.every is None else query.every.span
+        scope.problems.report("A435", f"OUTPUT {mode} has no {word}", span, "not every row is a match", help)
+    match window_of(query.every, scope):
+        case TimeWindow(ticks):
+            return ticks
+        case _:
+            return None
+
+
+def check_timeouts(query: syntax.Query, pattern: Pattern, scope: Scope) -> None:
+    """Timeouts are of a SEQ with a window, and have columns of their own."""
+    if query.output is None or not query.output.has_timeouts:
+        return
+    if query.within is None and query.each is None:
+        help = "add WITHIN 30 minutes: a run that has led to no match by then is reported"
+        scope.problems.report("A436", f"OUTPUT {query.output} needs a window", query.span, "no WITHIN", help)
+    for part in groups_of(pattern):
+        help = "write a SEQ, and ask for the alternatives in queries of their own"
+        scope.problems.report("A436", f"OUTPUT {query.output} is for a SEQ", part.span, "no SEQ", help)
+    for variable in scope.variables.values():
+        if variable.name in TIMEOUT_COLUMNS and not query.returns:
+            message = f"`{variable.name}` is a column of the result of OUTPUT {query.output}"
+            scope.problems.report("A436", message, query.span, "a variable has its name", "rename the variable")
+    for item in query.returns:
+        if item.alias in TIMEOUT_COLUMNS:
+            message = f"`{item.alias}` is a column of the result of OUTPUT {query.output}"
+            scope.problems.report("A436", message, item.span, "name is taken", "choose another name with AS")
+
+
+def groups_of(pattern: Pattern) -> Iterator[Pattern]:
+    """Every AND and OR of the positive pattern."""
+    match pattern:
+        case AllOf() | AnyOf():
+            yield pattern
+        case Seq(parts):
+            for part in parts:
+                yield from groups_of(part)
+        case Event() | Repeat() | Absent():
+            pass
+        case _:
+            assert_never(pattern)
+
+
 def _window_parameter(literal: ir.Literal, scope: Scope) -> Window | None:
     if literal.type.kind is Kind.DURATION:
         return _time_window(nanoseconds_of(literal) // UNITS[scope.schema.time_unit], literal.span, scope)
@@ -129,13 +161,33 @@ def _time_window(ticks: int, span: Span, scope: Scope) -> Window | None:
     if ticks < 0:
         _report_window("a window cannot be negative", span, scope)
         return None
-    literal = in_range(ticks, duration(scope.schema.time_unit), span, scope)
+    literal = in_range(ticks, duration(scope.schema.time_unit), span, scope, MAX_TICKS)
     return None if literal is None else TimeWindow(ticks)
 
 
 def _report_window(message: str, span: Span, scope: Scope) -> None:
     help = "write WITHIN 5 minutes or WITHIN 100 EVENTS; a parameter is a duration or a number of ticks"
     scope.problems.report("A412", message, span, "window", help)
+
+
+# -- OUTPUT ------------------------------------------------------------------------------------------------------------
+
+
+def event_named(written: syntax.BoundEvent | None, scope: Scope) -> BoundEvent | None:
+    """The event of a match that NONOVERLAP FROM goes on with, or that NOT ... SINCE looks back to."""
+    variable = None if written is None else scope.variable(written.variable, written.span)
+    if written is None or variable is None:
+        return None
+    if variable.negated:
+        message, help = f"`{variable.name}` is negated, so no match binds it", "name a positive component"
+    elif variable.iterated and written.index not in (syntax.Index.FIRST, syntax.Index.LAST):
+        message, help = f"`{variable.name}` is a list", f"write {variable.name}[first] or {variable.name}[last]"
+    elif not variable.iterated and written.index is not None:
+        message, help = f"`{variable.name}` is one event, not a list", f"write {variable.name}"
+    else:
+        return BoundEvent(variable.name, written.index is syntax.Index.LAST, variable.iterated)
+    scope.problems.report("A427", message, written.span, "names no event", help)
+    return None
 
 
 # -- RETURN ------------------------------------------------------------------------------------------------------------
@@ -147,7 +199,7 @@ def returns_of(query: syntax.Query, scope: Scope) -> tuple[Returned, ...]:
         help = "say what the events of the new type hold: RETURN a.price AS price INTO ..."
         scope.problems.report("A420", f"INTO `{query.into}` needs a RETURN", query.span, "no RETURN", help)
     items: dict[str, Returned] = {}
-    for item in query.returns:
+    for item in _items(query, scope):
         name = _item_name(item, scope)
         counted = query.output is OutputMode.COUNT
         expr = expression(item.expression, scope, Clause.COUNTED) if counted else _item_value(item.expression, scope)
@@ -159,6 +211,25 @@ def returns_of(query: syntax.Query, scope: Scope) -> tuple[Returned, ...]:
         elif expr is not None:
             items[name] = Returned(name, expr, expr.type)
     return tuple(items.values())
+
+
+def _items(query: syntax.Query, scope: Scope) -> Iterator[syntax.ReturnItem]:
+    """The items of RETURN, with one for each attribute in place of `v.*`."""
+    for item in query.returns:
+        if not isinstance(item.expression, syntax.AllAttributes):
+            yield item
+            continue
+        variable = scope.variable(item.expression.variable, item.span)
+        if variable is not None and variable.negated:
+            help = f"return attributes of positive components; a match has no `{variable.name}`"
+            scope.problems.report("A418", f"`{variable.name}` is never bound", item.span, "never bound", help)
+        elif variable is not None and variable.iterated:
+            help = f"name the attributes: `{variable.name}.x` is the list of their values"
+            message = f"`{variable.name}` holds many events, and `.*` stands for the attributes of one"
+            scope.problems.report("A419", message, item.span, "many values", help)
+        elif variable is not None:
+            for name in scope.schema.names:
+                yield syntax.ReturnItem(syntax.Attribute(variable.name, name, span=item.span), span=item.span)
 
 
 def _item_name(item: syntax.ReturnItem, scope: Scope) -> str | None:
@@ -185,4 +256,8 @@ def _item_value(e: syntax.Expression, scope: Scope) -> ir.Expr | None:
             if isinstance(ref, ir.Ref):
                 return ir.Ref(ref.variable, ref.column, list_of(ref.type), ref.element, ref.default, ref.span)
             return None
+    if isinstance(e, syntax.Call) and e.function in AGGREGATES:
+        bound = expression(e, scope, Clause.LISTED)
+        running = isinstance(bound, ir.Aggregate) and bound.running
+        return replace(bound, type=list_of(bound.type)) if running and isinstance(bound, ir.Aggregate) else bound
     return expression(e, scope, Clause.RETURN)

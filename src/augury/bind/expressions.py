@@ -31,6 +31,8 @@ class Clause(Enum):
 
     WHERE = auto()
     RETURN = auto()
+    LISTED = auto()
+    """An item of RETURN that is a running aggregate: it gives a list."""
     COUNTED = auto()
     """RETURN of OUTPUT COUNT, which speaks of all matches of an event."""
     AGGREGATE = auto()
@@ -63,6 +65,10 @@ def expression(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | N
         case syntax.Name(name):
             return parameter(name, span, scope)
         case syntax.Elements(variable):
+            _report_elements(variable, span, scope)
+            return None
+        case syntax.AllAttributes(variable):
+            # The grammar has it as an item of RETURN alone, where it stands for an item for each attribute.
             _report_elements(variable, span, scope)
             return None
         case syntax.Attribute():
@@ -165,7 +171,7 @@ def attribute(e: syntax.Attribute, scope: Scope, place: Clause) -> ir.Expr | Non
 
 
 def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Clause) -> bool:
-    if place not in (Clause.RETURN, Clause.COUNTED) or not variable.negated:
+    if place not in (Clause.RETURN, Clause.LISTED, Clause.COUNTED) or not variable.negated:
         return True
     help = f"return attributes of positive components; a match has no `{variable.name}`"
     scope.problems.report("A418", f"`{variable.name}` stands inside a NOT", span, "never bound", help)
@@ -290,14 +296,14 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
     if read is None:
         return None
     if read.running and place in (Clause.RETURN, Clause.COUNTED):
-        help = f"aggregate the whole list: {e.function}({read.variable}[]...)"
-        message = "a running aggregate has a value for each element, RETURN computes one a match"
+        help = f"return it alone, as a list, or aggregate the whole list: {e.function}({read.variable}[]...)"
+        message = "a running aggregate has a value for each element, and cannot be computed with in RETURN"
         scope.problems.report("A422", message, e.span, "running aggregate", help)
         return None
     if not _is_in_match(scope.variables[read.variable], e.arguments[0].span, scope, place):
         return None
     if read.whole_events:
-        return ir.Aggregate(e.function, read.variable, None, read.running, INT, e.span)
+        return ir.Aggregate(e.function, read.variable, None, read.running, INT, e.span, read.inclusive)
     argument = expression(e.arguments[0], scope, Clause.AGGREGATE)
     if argument is None:
         return None
@@ -307,7 +313,7 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
         message = f"`{e.function}` does not take {argument.type}"
         scope.problems.report("A315", message, argument.span, "cannot be aggregated", help)
         return None
-    return ir.Aggregate(e.function, read.variable, argument, read.running, type, e.span)
+    return ir.Aggregate(e.function, read.variable, argument, read.running, type, e.span, read.inclusive)
 
 
 def _call(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:

@@ -10,7 +10,7 @@ from typing import assert_never
 from augury.bind.scope import Problems
 from augury.errors import names, suggestion
 from augury.ir import syntax
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq
 from augury.ir.query import Variable
 from augury.ir.terms import Operator
 from augury.schema import EventSchema
@@ -55,8 +55,11 @@ def parting(one: Declaration, other: Declaration) -> tuple[int, syntax.Group]:
 def declarations(part: syntax.Part, path: tuple[Step, ...] = ()) -> Iterator[Declaration]:
     """The components of a pattern, in the order written."""
     match part:
-        case syntax.Component():
+        case syntax.Component(until=until):
             yield Declaration(part, path)
+            if until is not None:
+                # What ends a list is looked for like a negated event: no match binds it.
+                yield Declaration(until, (*path, Step(syntax.Negation(until, span=until.span), 0)))
         case syntax.Group(_, parts):
             for i, child in enumerate(parts):
                 yield from declarations(child, (*path, Step(part, i)))
@@ -74,9 +77,16 @@ def pattern_of(part: syntax.Part) -> Pattern:
         case syntax.Group(operator, parts):
             return _GROUPS[operator](tuple(map(pattern_of, parts)), part.span)
         case syntax.Negation(body):
-            return Absent(pattern_of(body), part.span)
+            since = None if part.since is None else _since(part.since)
+            silence = None if part.silence is None else part.silence.nanoseconds
+            return Absent(pattern_of(body), since, silence, part.span)
         case _:
             assert_never(part)
+
+
+def _since(written: syntax.BoundEvent) -> BoundEvent:
+    """The event that a SINCE names; whether there is one is checked once all variables are known."""
+    return BoundEvent(written.variable, written.index is syntax.Index.LAST, written.index is not None)
 
 
 def _component(part: syntax.Component) -> Pattern:
@@ -84,7 +94,9 @@ def _component(part: syntax.Component) -> Pattern:
     if part.optional:
         return Repeat(event, 0, 1, single=True, span=part.span)
     if part.quantifier is not None:
-        return Repeat(event, part.quantifier.low, part.quantifier.high, span=part.span)
+        bounds = part.quantifier
+        until = None if part.until is None else Event(part.until.variable, _types([part.until]), part.until.span)
+        return Repeat(event, bounds.low, bounds.high, reluctant=bounds.reluctant, until=until, span=part.span)
     return event
 
 
@@ -149,6 +161,9 @@ def check_repeated(declared: Iterable[Declaration], problems: Problems) -> bool:
 def _check_pair(first: Declaration, again: Declaration, problems: Problems) -> bool:
     """Report what is wrong with declaring one variable at two places, if anything is."""
     name, span = again.component.variable, again.component.span
+    if again.component is first.component.until:
+        problems.report("A207", f"`{name}` is declared both as a list and as what ends it", span, "declared again", "")
+        return True
     depth, group = parting(first, again)
     # What a NOT between the parting and the component encloses is looked for there alone, so it is not the same event.
     apart = any(n > depth for n in (*first.negations, *again.negations))

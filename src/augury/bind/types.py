@@ -166,13 +166,13 @@ def _in_unit(e: Expr, unit: str, scope: Scope) -> Expr | None:
     return Arithmetic("*", e, Literal(factor, INT, e.span), type, e.span)
 
 
-def in_range(ticks: int, type: ColumnType, span: Span, scope: Scope) -> Literal | None:
-    """A constant number of ticks, reported when it does not fit 64 bits."""
-    if fits(ticks):
+def in_range(ticks: int, type: ColumnType, span: Span, scope: Scope, limit: int = 2**63) -> Literal | None:
+    """A constant number of ticks, reported when it is not below the limit either way."""
+    if -limit <= ticks < limit:
         return Literal(ticks, type, span)
     unit = f" when counted in {type.unit}" if type.unit else ""
-    help = "a clock of nanoseconds reaches 292 years, one of microseconds 292,000"
-    scope.problems.report("A308", f"this time does not fit 64 bits{unit}", span, "out of range", help)
+    help = "a clock of nanoseconds reaches 146 years, one of microseconds 146,000"
+    scope.problems.report("A308", f"this time does not fit {limit.bit_length()} bits{unit}", span, "out of range", help)
     return None
 
 

@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
+from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, assert_never
 
+import pyarrow as pa
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 import augury
-from augury.cli.arguments import (
-    named_files,
-    not_both_stdin,
-    order_columns,
-    parameter_values,
-    read_input,
-    read_loss,
-    read_query,
-    read_roles,
-    read_statistics,
-)
+from augury.budget import within
+from augury.cli.arguments import STDIN, named_files, not_both_stdin, read_input, read_query, row_numbers
+from augury.cli.options import BUDGETS, COLUMNS, LAZY_CHAIN, GivenOptions, shared_options
 from augury.cli.output import Format, print_query, write_file, write_text
+from augury.engine.board import BatchProgress, Board
 from augury.engine.results.matches import Matches
 from augury.engine.sources.schemas import KnownColumns, known_columns, known_events
 from augury.engine.warnings import type_warnings
 from augury.errors import AuguryError, AuguryWarning, HostError
-from augury.explain.text import explain_program
 from augury.hosts.local.query import compiled, run
-from augury.hosts.local.sql import run_sql
+from augury.hosts.local.sink import sink
+from augury.hosts.local.waiting import progress_shown
 from augury.ir import syntax
 from augury.lang import parse
-from augury.options import NegationName, Options, make_options
-from augury.plan import FamilyName
+from augury.options import Options
 from augury.printable import printable
 from augury.source import Source
 
-LONG_INPUT = 20_000
-"""Events from which on a terminal shows progress."""
+DEFAULT_PORT = 5006
+"""Where the playground listens."""
+
+PLAYGROUND_SECONDS = 30.0  # that a query of the playground may take, unless --timeout says otherwise
 
 app = typer.Typer(
     help="Find patterns in streams of events.",
@@ -63,40 +60,30 @@ class Stage(StrEnum):
     KERNEL = "kernel"
 
 
+class Form(StrEnum):
+    """How `explain` shows it."""
+
+    TEXT = "text"
+    SVG = "svg"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A query file, the text itself, or - for stdin.")]
 EventsArgument = Annotated[
     str,
-    typer.Argument(metavar="EVENTS", help="Parquet, CSV, JSON lines or Arrow, or - for JSON lines or CSV on stdin."),
+    typer.Argument(
+        metavar="EVENTS",
+        help="Parquet, CSV, JSON lines or Arrow; a folder or a glob; - for JSON lines or CSV on stdin.",
+    ),
 ]
 SchemaOption = Annotated[
     str | None, typer.Option("--schema", metavar="EVENTS", help="Events to take the columns from.")
 ]
-TimeOption = Annotated[str, typer.Option("--time", help="The time column.")]
-TypeOption = Annotated[str, typer.Option("--type", help="The type column.")]
-NoTypeOption = Annotated[bool, typer.Option("--no-type", help="The events have no types, whatever their columns.")]
-OrderOption = Annotated[list[str] | None, typer.Option("--order-by", help="Columns that order the events, time first.")]
-UnitOption = Annotated[str, typer.Option("--time-unit", help="The unit of an integer time: ns, us, ms, s or D.")]
-PlanOption = Annotated[str | None, typer.Option("--plan", help="Force an evaluator by name.")]
-BindOption = Annotated[
-    list[str] | None, typer.Option("--order", metavar="VARIABLES", help="The order in which a lazy chain binds them.")
+FormatOption = Annotated[
+    Format | None, typer.Option("--output", help="Default: table on a terminal, else jsonl, or as --out ends.")
 ]
-NegationOption = Annotated[
-    str | None, typer.Option("--negation", help="When a lazy chain looks for NOTs: post-processing or first-chance.")
-]
-StatisticsOption = Annotated[
-    Path | None,
-    typer.Option("--statistics", metavar="FILE", help="Rates and selectivities for the planner, as JSON."),
-]
-JitOption = Annotated[
-    bool | None,
-    typer.Option("--jit/--no-jit", help="Compile kernels at once, or never. Default: when it pays."),
-]
-ParamOption = Annotated[
-    list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the query; JSON or a string.")
-]
-LossOption = Annotated[
-    Path | None, typer.Option("--loss", metavar="FILE", help="How events get lost, as JSON, for THRESHOLD.")
-]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Write to a file instead of standard output.")]
 
 
 def _version(wanted: bool) -> None:
@@ -115,61 +102,27 @@ def common(
 
 
 @app.command("match")
+@shared_options(*COLUMNS, "plan", *LAZY_CHAIN, "parameters", "jit", "threads", "loss", last=BUDGETS)
 def match_command(
     query: QueryArgument,
     events: EventsArgument,
-    time: TimeOption = "ts",
-    type: TypeOption = "type",
-    no_type: NoTypeOption = False,
-    order_by: OrderOption = None,
-    time_unit: UnitOption = "s",
-    plan: PlanOption = None,
-    order: BindOption = None,
-    negation: NegationOption = None,
-    statistics: StatisticsOption = None,
-    param: ParamOption = None,
-    jit: JitOption = None,
-    loss: LossOption = None,
-    output: Annotated[
-        Format | None, typer.Option("--output", help="Default: table on a terminal, else jsonl, or as --out ends.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of standard output.")] = None,
+    given: GivenOptions,
+    output: FormatOption = None,
+    out: OutOption = None,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="Show that many matches at most.")] = None,
-    max_matches: Annotated[int, typer.Option("--max-matches", min=1, help="Refuse larger results.")] = 1_000_000,
-    max_partial_matches: Annotated[
-        int, typer.Option("--max-partial-matches", min=1, help="Stop when more partial matches wait at a time.")
-    ] = 5_000_000,
-    max_memory: Annotated[
-        str | None,
-        typer.Option("--max-memory", metavar="SIZE", help='Such as "2 GB". Default: half of what the machine has.'),
-    ] = None,
-    timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="DURATION", help='Stop after that long, such as "30 seconds".')
-    ] = None,
 ) -> None:
     """Print the matches of a query, of the last one when it holds several."""
     not_both_stdin(query, events)
     format = output or _default_format(out)
     if format is Format.PARQUET and out is None:
         raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
-    parameters = parameter_values(param or [])
-    roles = read_roles(time, None if no_type else type, order_by, time_unit)
     with _reporting():
-        model = None if loss is None else read_loss(loss)
-        options = make_options(
-            plan=cast("FamilyName | None", plan),
-            order=order_columns(order or []),
-            negation=cast("NegationName | None", negation),
-            statistics=None if statistics is None else read_statistics(statistics),
-            parameters=parameters,
-            loss=model,
-            max_matches=max_matches,
-            max_partial_matches=max_partial_matches,
-            max_memory=max_memory,
-            timeout=timeout,
-            jit=jit,
-        )
-        matches = _run(read_query(query), known_events(read_input(events), roles), options)
+        options = given.options()
+        source, known = read_query(query), known_events(read_input(events), given.roles(), options.threads)
+        if format is Format.PARQUET and out is not None and limit is None and known is not None:
+            _sink(source, known, options, out)
+            return
+        matches = _run(source, known, options)
         _warn(matches.warnings)
         shown = matches if limit is None else matches[:limit]
         if out is None:
@@ -182,58 +135,105 @@ def match_command(
 
 
 @app.command("view")
+@shared_options(*COLUMNS, "plan", "parameters", "jit", "loss", last=("max_matches",))
 def view_command(
     query: QueryArgument,
     events: EventsArgument,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PAGE", help="The HTML file to write.")],
-    time: TimeOption = "ts",
-    type: TypeOption = "type",
-    no_type: NoTypeOption = False,
-    order_by: OrderOption = None,
-    time_unit: UnitOption = "s",
-    plan: PlanOption = None,
-    param: ParamOption = None,
-    jit: JitOption = None,
-    loss: LossOption = None,
-    max_matches: Annotated[int, typer.Option("--max-matches", min=1, help="Refuse larger results.")] = 1_000_000,
+    given: GivenOptions,
 ) -> None:
     """Draw the matches of a query over their events: one HTML page to look at, without network."""
     not_both_stdin(query, events)
-    parameters = parameter_values(param or [])
-    roles = read_roles(time, None if no_type else type, order_by, time_unit)
     with _reporting():
-        model = None if loss is None else read_loss(loss)
-        options = make_options(
-            plan=cast("FamilyName | None", plan), parameters=parameters, loss=model, max_matches=max_matches, jit=jit
-        )
-        matches = _run(read_query(query), known_events(read_input(events), roles), options)
+        options = given.options()
+        matches = _run(read_query(query), known_events(read_input(events), given.roles()), options)
         _warn(matches.warnings)
         shown = matches.show()
         shown.save(out)
         typer.echo(f"{out}: {shown.title}", err=True)
 
 
-@app.command("check")
-def check_command(
+@app.command("why")
+@shared_options(*COLUMNS, "plan", "parameters", "jit", last=BUDGETS)
+def why_command(
     query: QueryArgument,
-    schema: SchemaOption = None,
-    time: TimeOption = "ts",
-    type: TypeOption = "type",
-    no_type: NoTypeOption = False,
-    order_by: OrderOption = None,
-    time_unit: UnitOption = "s",
-    param: ParamOption = None,
+    events: EventsArgument,
+    *,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--row", metavar="NAME=ROW", help="Ask about this event; rows are numbered from 0, repeat for more."
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, help="Look at that many events at most. Default: 5,000.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    given: GivenOptions,
 ) -> None:
+    """Say why a query has no match, or why the events of --row are none."""
+    not_both_stdin(query, events)
+    rows = row_numbers(row or [])
+    with _reporting():
+        from augury.explain.why_not.answer import why_not_in
+
+        options = given.options().watched()
+        source, known = read_query(query), known_events(read_input(events), given.roles(), options.threads)
+        told = why_not_in(_run(source, known, options), options, rows=rows, sample=sample)
+        typer.echo(json.dumps(told.to_json(), ensure_ascii=False) if as_json else str(told))
+
+
+@app.command("serve")
+@shared_options(*COLUMNS, "parameters", "jit", "loss", last=BUDGETS)
+def serve_command(
+    events: Annotated[
+        str | None,
+        typer.Argument(metavar="[EVENTS]", help="Events to ask about, as `match` takes them. Default: the examples."),
+    ] = None,
+    *,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = DEFAULT_PORT,
+    show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    given: GivenOptions,
+) -> None:
+    """Open the playground: a page, on this machine alone, to write queries on and to see what they find."""
+    with _reporting():
+        options = given.options()
+        options = options if options.timeout is not None else replace(options, timeout=PLAYGROUND_SECONDS)
+        try:
+            from augury.serve.playground import playground_page
+            from augury.serve.server import page_server, serve_until_interrupted
+        except ModuleNotFoundError as e:
+            raise HostError("A705", f"this page needs {e.name}", "pip install 'augury[serve]'") from e
+        from augury.serve.examples import bundled_examples
+        from augury.serve.subjects import Subject, example_subject
+
+        subjects = [example_subject(example) for example in bundled_examples()]
+        if events is not None:
+            own = Subject(
+                "stdin" if events == STDIN else Path(events).name, {"events": read_input(events)}, given.roles()
+            )
+            # What is wrong with the events is told now.
+            own.query(own.language)
+            subjects = [own, *subjects]
+        server, address = page_server(playground_page(subjects, options), "Augury playground", port)
+        typer.echo(f"{address} (Ctrl-C ends it)", err=True)
+        if show:
+            typer.launch(address)
+        serve_until_interrupted(server)
+
+
+@app.command("check")
+@shared_options(*COLUMNS, "parameters")
+def check_command(query: QueryArgument, *, schema: SchemaOption = None, given: GivenOptions) -> None:
     """Check a query: its syntax, and with --schema all of it."""
     not_both_stdin(query, schema)
-    parameters = parameter_values(param or [])
     with _reporting():
         source = read_query(query)
         if schema is None:
             _summary([_written(q) for q in parse(source).queries])
             return
-        known = known_columns(read_input(schema), read_roles(time, None if no_type else type, order_by, time_unit))
-        program = compiled(source, known, make_options(parameters=parameters))
+        known = known_columns(read_input(schema), given.roles())
+        program = compiled(source, known, given.options())
         if known.scan is not None:
             _warn(type_warnings(program, known.scan.types()))
         _summary(
@@ -246,45 +246,42 @@ def check_command(
 
 
 @app.command("explain")
+@shared_options(*COLUMNS, "plan", *LAZY_CHAIN, "parameters")
 def explain_command(
     query: QueryArgument,
+    *,
     schema: SchemaOption = None,
     stage: Annotated[Stage | None, typer.Option("--stage", help="Default: plan with --schema, else syntax.")] = None,
-    time: TimeOption = "ts",
-    type: TypeOption = "type",
-    no_type: NoTypeOption = False,
-    order_by: OrderOption = None,
-    time_unit: UnitOption = "s",
-    plan: PlanOption = None,
-    order: BindOption = None,
-    negation: NegationOption = None,
-    statistics: StatisticsOption = None,
-    param: ParamOption = None,
+    form: Annotated[Form, typer.Option("--output", help="As text, as a picture, or for other programs.")] = Form.TEXT,
+    given: GivenOptions,
 ) -> None:
     """Show what becomes of a query."""
     not_both_stdin(query, schema)
     if schema is None and stage not in (None, Stage.SYNTAX):
         raise typer.BadParameter(f"stage {stage} needs --schema EVENTS", param_hint="--stage")
-    parameters = parameter_values(param or [])
     with _reporting():
+        from augury.explain.explanation import Explanation, explanation
+
         source = read_query(query)
         if schema is None:
-            print_query(printable(str(parse(source))))
-            return
-        known = known_columns(read_input(schema), read_roles(time, None if no_type else type, order_by, time_unit))
-        options = make_options(
-            plan=cast("FamilyName | None", plan),
-            order=order_columns(order or []),
-            negation=cast("NegationName | None", negation),
-            statistics=None if statistics is None else read_statistics(statistics),
-            parameters=parameters,
-        )
-        program = compiled(source, known, options)
-        text = explain_program(program, stage or Stage.PLAN)
-        if stage is Stage.SYNTAX:
-            print_query(text)
+            program = parse(source)
+            told = Explanation(printable(str(program)), Stage.SYNTAX, program.queries)
         else:
-            typer.echo(text)
+            known = known_columns(read_input(schema), given.roles())
+            told = explanation(compiled(source, known, given.options()), stage or Stage.PLAN)
+        match form:
+            case Form.TEXT if told.stage == Stage.SYNTAX:
+                print_query(str(told))
+            case Form.TEXT:
+                typer.echo(str(told))
+            case Form.SVG:
+                typer.echo(told.to_svg())
+            case Form.MERMAID:
+                typer.echo(told.to_mermaid(), nl=False)
+            case Form.JSON:
+                typer.echo(json.dumps(told.to_json(), ensure_ascii=False))
+            case _:
+                assert_never(form)
 
 
 @app.command("sql")
@@ -299,10 +296,11 @@ def sql_command(
     dialect: Annotated[
         str, typer.Option("--dialect", help="The SQL dialect, such as trino, snowflake or oracle.")
     ] = "trino",
-    output: Annotated[
-        Format | None, typer.Option("--output", help="Default: table on a terminal, else jsonl, or as --out ends.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of standard output.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell how the row patterns are run, and run none of them.")
+    ] = False,
+    output: FormatOption = None,
+    out: OutOption = None,
 ) -> None:
     """Print the rows of a SQL query with MATCH_RECOGNIZE in it."""
     format = output or _default_format(out)
@@ -310,6 +308,11 @@ def sql_command(
         raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
     tables = named_files(table or [])
     with _reporting():
+        from augury.hosts.local.sql import explained_sql, run_sql
+
+        if explain:
+            typer.echo(explained_sql(read_query(query), tables, dialect=dialect))
+            return
         rows = run_sql(read_query(query), tables, dialect=dialect)
         if out is None:
             write_text(rows, format, sys.stdout, "row")
@@ -325,6 +328,12 @@ def run_command(
         str | None, typer.Option("--master", help="The Spark master. Default: as the file says, else local[*].")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not tell progress.")] = False,
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Show how a stream is doing: on a page of this machine, and on the terminal.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Where the page of --ui is; 0 for any port that is free.")
+    ] = 0,
 ) -> None:
     """Run a pipeline on Spark: batch or streaming, to its end or until Ctrl-C."""
 
@@ -339,13 +348,78 @@ def run_command(
             raise HostError("A585", f"pipelines need {e.name}", "pip install 'augury[spark]'") from e
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", AuguryWarning)
-            run_pipeline(read_pipeline(pipeline), master=master, say=say)
+            read = read_pipeline(pipeline)
+            if ui:
+                with _live(pipeline.name, port, say) as (watch, told):
+                    run_pipeline(read, master=master, say=told, watch=watch)
+            else:
+                run_pipeline(read, master=master, say=say)
         _warn(tuple(dict.fromkeys(str(note.message) for note in notes if issubclass(note.category, AuguryWarning))))
+
+
+@contextmanager
+def _live(
+    name: str, port: int, say: Callable[[str], None]
+) -> Iterator[tuple[Callable[[BatchProgress], None], Callable[[str], None]]]:
+    """Show a stream as long as this lasts; gives what its micro-batches are told to, and what else is said."""
+    try:
+        from augury.serve.live import live_view
+    except ModuleNotFoundError as e:
+        raise HostError("A705", f"this page needs {e.name}", "pip install 'augury[serve]'") from e
+    from rich.console import Console
+
+    from augury.cli.live import shown_live
+
+    board = Board()
+    with live_view(board, f"Augury: {name}", port) as address:
+        typer.echo(address, err=True)
+        if not sys.stderr.isatty():
+            yield board.tell, say
+            return
+        with shown_live(board, Console(stderr=True)) as redraw:
+
+            def watch(progress: BatchProgress) -> None:
+                board.tell(progress)
+                redraw()
+
+            # The table says what the lines would.
+            yield watch, lambda text: None
+
+
+GARBAGE_THRESHOLD = 100_000
+"""Objects made before Python looks for garbage: most that a command makes early are modules and plans, which stay."""
+
+WITHOUT_PANDAS = ("match", "check", "explain", "why")
+"""Commands that have no use for pandas, whatever they are given."""
 
 
 def main() -> None:
     """The program `augury`."""
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS:
+        _keep_pandas_out()
     app()
+
+
+class _NoPandas(MetaPathFinder):
+    """Says that there is no pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
+def _keep_pandas_out() -> None:
+    """Let Arrow look for pandas in vain, which it does once, with the first array.
+
+    It would import it, which takes longer than most matches. This is for a process that is ours alone.
+    """
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(finder)
 
 
 @contextmanager
@@ -374,19 +448,18 @@ def _default_format(out: Path | None) -> Format:
 
 
 def _run(source: Source, known: KnownColumns | None, options: Options) -> Matches:
-    """The matches of the last query, with a bar for those who wait for them on a terminal."""
+    """The matches of the last query."""
     if known is None:
         return [Matches.nothing() for _ in parse(source).queries][-1]
-    assert known.scan is not None
-    if known.scan.rows <= LONG_INPUT or not sys.stderr.isatty():
-        return run(known, source, options)[-1]
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("matching", total=None)
+    return run(known, source, replace(options, progress=sys.stderr.isatty()))[-1]
 
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
 
-        return run(known, source, options, progress=progress)[-1]
+def _sink(source: Source, known: KnownColumns, options: Options, out: Path) -> None:
+    """Write the matches of the last query to a Parquet file as they are found."""
+    options = options.watched()
+    with within(options.watching), progress_shown(sys.stderr.isatty()) as progress:
+        _, warnings = sink(compiled(source, known, options), known, options, out, progress=progress)
+    _warn(warnings)
 
 
 def _summary(queries: list[str]) -> None:

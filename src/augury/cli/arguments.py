@@ -16,7 +16,6 @@ from augury.engine.sources.files import read_csv, read_json
 from augury.engine.sources.query_text import query_source
 from augury.errors import HostError
 from augury.loss import LossModel
-from augury.options import Roles, read_form
 from augury.plan.statistics import unusable_statistics
 from augury.source import Source
 
@@ -35,12 +34,6 @@ def read_query(query: str) -> Source:
     if "(" not in query and not re.search(r"\bpattern\b", query, re.IGNORECASE) and re.search(r"\.\w{1,10}$", query):
         raise HostError("A560", f"there is no query file `{query}`")
     return Source(query)
-
-
-def read_roles(time: str, type: str | None, order_by: list[str] | None, time_unit: str) -> Roles:
-    """Which columns hold time, type and order, as the options of a command say."""
-    stated = {"time": time, "type": type, "order_by": order_columns(order_by or []), "time_unit": time_unit}
-    return read_form(Roles, stated)
 
 
 def read_input(events: str) -> Path | pa.Table:
@@ -63,6 +56,21 @@ def named_files(stated: list[str]) -> dict[str, Path]:
             raise typer.BadParameter(f"`{name}` is given twice", param_hint="--table")
         out[name] = Path(path)
     return out
+
+
+def row_numbers(stated: list[str]) -> dict[str, list[int]]:
+    """Rows by variable, of options `NAME=ROW`.
+
+    >>> row_numbers(["a=17", "b=18", "b=20"])
+    {'a': [17], 'b': [18, 20]}
+    """
+    rows: dict[str, list[int]] = {}
+    for item in stated:
+        name, equals, text = item.partition("=")
+        if not equals or not name.strip() or not text.strip().isdecimal():
+            raise typer.BadParameter(f"`{item}` is not of the form NAME=ROW", param_hint="--row")
+        rows.setdefault(name.strip(), []).append(int(text))
+    return rows
 
 
 def read_loss(path: Path) -> LossModel:

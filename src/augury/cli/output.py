@@ -13,9 +13,9 @@ from typing import Any, TextIO, assert_never
 import pyarrow as pa
 import pyarrow.parquet
 
+from augury.engine.results.files import unwritable
 from augury.engine.results.render import cell, text_table
 from augury.engine.results.values import to_json, to_shown
-from augury.errors import HostError
 
 WIDEST = 80
 """Characters of a table cell that are shown."""
@@ -39,7 +39,7 @@ def write_file(table: pa.Table, format: Format, path: Path, noun: str = "match")
         with path.open("w", encoding="utf-8", newline="") as file:
             write_text(table, format, file, noun)
     except OSError as e:
-        raise HostError("A562", f"`{path}` cannot be written: {e.strerror or e}") from e
+        raise unwritable(path, e) from e
 
 
 def write_text(table: pa.Table, format: Format, file: TextIO, noun: str = "match") -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.engine.sources.events import engine_table
+from augury.engine.sources.column_types import EngineColumns, engine_columns, engine_table
 from augury.errors import HostError
 from augury.runtime.batch import EventBatch, Integers, time_ticks
 from augury.runtime.checks import require
@@ -43,7 +43,8 @@ class Arrivals:
 
     `rows` are their positions in the stream. `anchors` are those of the events they arrived with: an event derived from
     a match arrives right after the last event of the match, every other one is its own anchor. `time` is in ticks.
-    `texts` is what kernels that are given these very events share.
+    `texts` is what kernels that are given these very events share. `ascending` says that their times are known to
+    ascend.
     """
 
     table: pa.Table
@@ -51,6 +52,7 @@ class Arrivals:
     anchors: Integers
     time: Integers
     texts: dict[str, Any] = field(default_factory=dict)
+    ascending: bool = False
 
     @classmethod
     def none(cls, arrow: pa.Schema) -> Self:
@@ -84,18 +86,20 @@ class Arrivals:
         if not len(self):
             return other
         table = pa.concat_tables([self.table, other.table])
+        rows = np.concatenate([self.rows, other.rows])
+        own = self.rows is self.anchors and other.rows is other.anchors
         return Arrivals(
             table.combine_chunks() if table.column(0).num_chunks > MAX_TABLE_CHUNKS else table,
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.anchors, other.anchors]),
+            rows,
+            rows if own else np.concatenate([self.anchors, other.anchors]),
             np.concatenate([self.time, other.time]),
         )
 
     def take(self, positions: Integers) -> Arrivals:
         """The events at `positions`, in that order."""
-        return Arrivals(
-            self.table.take(pa.array(positions)), self.rows[positions], self.anchors[positions], self.time[positions]
-        )
+        rows = self.rows[positions]
+        anchors = rows if self.rows is self.anchors else self.anchors[positions]
+        return Arrivals(self.table.take(pa.array(positions)), rows, anchors, self.time[positions])
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Arrivals:
         """The events for which `mask` holds."""
@@ -110,7 +114,20 @@ class Arrivals:
     def slice(self, start: int, stop: int) -> Arrivals:
         """The events from `start` up to `stop`."""
         part = slice(start, stop)
-        return Arrivals(self.table.slice(start, stop - start), self.rows[part], self.anchors[part], self.time[part])
+        rows = self.rows[part]
+        anchors = rows if self.rows is self.anchors else self.anchors[part]
+        table = self.table.slice(start, stop - start)
+        return Arrivals(table, rows, anchors, self.time[part], ascending=self.ascending)
+
+    @property
+    def earliest(self) -> int:
+        """The least time; there is an event."""
+        return int(self.time[0] if self.ascending else self.time.min())
+
+    @property
+    def latest(self) -> int:
+        """The greatest time; there is an event."""
+        return int(self.time[-1] if self.ascending else self.time.max())
 
     def positions(self, rows: Integers) -> Integers:
         """Where the events of these rows are."""
@@ -141,27 +158,40 @@ class Arrivals:
     def everything(self) -> Arrivals:
         return self
 
-    def batch(self, schema: EventSchema) -> EventBatch:
-        """What a kernel consumes; the events must be in order."""
-        return EventBatch(engine_table(self.table, schema.type, coded=True), self.rows, self.time, self.texts)
+    def batch(self, schema: EventSchema, columns: EngineColumns | None = None) -> EventBatch:
+        """What a kernel consumes; the events must be in order.
+
+        `columns` say how their table is read, if that is known.
+        """
+        columns = columns or engine_columns(self.table.schema, schema.type, coded=True)
+        return EventBatch(columns.read(self.table), self.rows, self.time, self.texts)
 
 
-def arrive(table: pa.Table, schema: EventSchema, first_row: int) -> Arrivals:
-    """Number and check new events: each has a time and a value in every column it is ordered by."""
-    readable = engine_table(table, schema.type, first_row)
+def arrive(table: pa.Table, schema: EventSchema, first_row: int, columns: EngineColumns | None = None) -> Arrivals:
+    """Number and check new events: each has a time and a value in every column it is ascending by.
+
+    `columns` say how the table is read, if that is known.
+    """
+    columns = columns or engine_columns(table.schema, schema.type, coded=True)
+    readable = columns.read(table, first_row)
     time = time_ticks(readable, schema, first_row)
     for name in schema.order_by[1:]:
         column = readable[name]
+        if pa.types.is_dictionary(column.type):
+            # A null may also be one of the values that are encoded.
+            column = column.cast(column.type.value_type)
+        elif not column.null_count and not pa.types.is_floating(column.type):
+            continue
         bad = column.is_null(nan_is_null=True)
         if pc.any(bad).as_py():
             row = pc.index(bad, True).as_py()
             raise HostError(
                 "A536",
-                f"row {first_row + row} has no value in `{name}`, which the events are ordered by",
+                f"row {first_row + row} has no value in `{name}`, which the events are ascending by",
                 "drop or repair such rows, or leave the column out of order_by",
             )
     rows = np.arange(first_row, first_row + len(time), dtype=np.int64)
-    return Arrivals(table, rows, rows, time)
+    return Arrivals(table, rows, rows, time, ascending=ascends(time))
 
 
 def order_ranks(events: Arrivals, schema: EventSchema) -> Integers:
@@ -195,7 +225,7 @@ def order_ranks(events: Arrivals, schema: EventSchema) -> Integers:
 
 def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
     """The events sorted by their order key, concurrent ones by arrival."""
-    if len(schema.order_by) == 1 and events.rows is events.anchors and _ascends(events.time) and _ascends(events.rows):
+    if len(schema.order_by) == 1 and _came_in_order(events):
         return events
     order = np.lexsort([events.rows, events.anchors, order_ranks(events, schema)])
     if (order[1:] > order[:-1]).all():
@@ -203,8 +233,13 @@ def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
     return events.take(order)
 
 
-def _ascends(numbers: Integers) -> bool:
-    return bool((numbers[1:] >= numbers[:-1]).all())
+def _came_in_order(events: Arrivals) -> bool:
+    return (events.ascending or ascends(events.time)) and events.rows is events.anchors and ascends(events.rows)
+
+
+def ascends(numbers: Integers) -> bool:
+    """Whether no number is less than the one before it."""
+    return len(numbers) < 2 or bool((numbers[1:] >= numbers[:-1]).all())
 
 
 def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
@@ -230,13 +265,16 @@ def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
     groups = [order_ranks(some, schema)]
     if key:
         readable = engine_table(some.table.select(list(key)), schema.type)
+        columns = [readable[name].combine_chunks() for name in key]
+        # Null equals nothing, so that such an event is in no partition at all.
         known = np.ones(len(some), dtype=bool)
-        for name in key:
-            column = readable[name].combine_chunks()
+        for column in columns:
             known &= ~column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        if not known.any():
+            return 0
+        for column in columns:
             codes = pc.rank(column, tiebreaker="dense")
             groups.append(codes.to_numpy(zero_copy_only=False).astype(np.int64))
-        # Null equals nothing, so that such an event is in no partition at all.
         groups = [group[known] for group in groups]
     order = np.lexsort(groups)
     again = np.ones(max(len(order) - 1, 0), dtype=bool)
@@ -247,19 +285,32 @@ def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
 
 def split_late(
     events: Arrivals, last: Arrivals, watermark: int, schema: EventSchema, *, by_key: bool
-) -> tuple[Arrivals, Arrivals]:
-    """Events still in time, and those that come too late.
+) -> tuple[Arrivals, Arrivals | None]:
+    """Events still in time, and those that come too late, if any do.
 
     Late is what is earlier than the watermark and, `by_key`, what precedes the `last` event consumed.
     """
-    late = events.time < watermark
+    if not len(events):
+        return events, None
+    earliest = events.earliest
+    before_last = False
     if by_key and len(last):
+        # Events of the same time are told apart by the other columns of the order, if there are any.
+        before_last = earliest < last.latest or (earliest == last.latest and len(schema.order_by) > 1)
+    if earliest >= watermark and not before_last:
+        return events, None
+    late = events.time < watermark
+    if before_last:
         ranks = order_ranks(last + events, schema)
         late |= ranks[len(last) :] < ranks[: len(last)].max()
-    return events.where(~late), events.where(late)
+    return (events.where(~late), events.where(late)) if late.any() else (events, None)
 
 
 def release(held: Arrivals, watermark: int) -> tuple[Arrivals, Arrivals]:
     """Events earlier than the watermark, whose turn has come, and the rest."""
-    ready = np.full(len(held), True) if watermark == FOREVER else held.time < watermark
+    if not len(held):
+        return held, held
+    if watermark == FOREVER:
+        return held, held.slice(0, 0)
+    ready = held.time < watermark
     return held.where(ready), held.where(~ready)

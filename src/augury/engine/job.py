@@ -15,10 +15,11 @@ from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_pro
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.kernels import CompiledFile, provide_kernels
 from augury.engine.host import THIS_PROCESS, FiniteStream, Host
+from augury.engine.kept import KeptEvents
 from augury.engine.results.columns import match_columns, with_types
 from augury.engine.results.matches import Matches
 from augury.engine.scan.needed import decisive_columns, needed_columns
-from augury.engine.sources.events import conform
+from augury.engine.sources.column_types import conform, engine_columns
 from augury.engine.sources.schemas import event_schema
 from augury.engine.stages import Stage, StageResult, stages
 from augury.engine.statistics.measure import measure
@@ -79,8 +80,8 @@ class Job:
         if arrow is None or arrow == self.arrow:
             return fresh
         (stage,) = fresh
-        nothing = Arrivals.none(arrow)
-        return (replace(stage, arrow=arrow, held=nothing, log=nothing),)
+        columns = engine_columns(arrow, self.schema.type, coded=True)
+        return (replace(stage, arrow=arrow, held=Arrivals.none(arrow), log=KeptEvents(arrow), columns=columns),)
 
     def columns(self, found: StageResult) -> Iterable[pa.Table]:
         """The matches as tables with the types of the result, a piece at a time."""
@@ -110,6 +111,8 @@ def job_of(
     program = _productive(compile_program(source, kept, options, measure=_measure(stream, arrow, kept), live=live))
     chain = stages(program, arrow, replace(options, jit=False))
     result = host.result_types(_columns(chain[-1], options))
+    # A task has nobody to tell how far it has come, and the function might not travel.
+    options = replace(options, progress=None)
     return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
 
 

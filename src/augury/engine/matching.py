@@ -18,7 +18,7 @@ from augury.engine.group import Group
 from augury.engine.job import Job
 from augury.engine.merging import in_steps
 from augury.engine.skipping import possible
-from augury.engine.sources.events import conform
+from augury.engine.sources.column_types import conform
 from augury.engine.stages import FIRST_DERIVED, StageResult, step
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet

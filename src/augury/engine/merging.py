@@ -12,7 +12,7 @@ from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.batches import STEP_EVENTS
 from augury.engine.exchange.blobs import ARRIVAL
 from augury.engine.exchange.codes import with_codes
-from augury.engine.sources.events import engine_table
+from augury.engine.sources.column_types import engine_table
 from augury.runtime.batch import Integers, time_ticks
 from augury.schema import EventSchema
 

@@ -22,7 +22,7 @@ from augury.engine.exchange.codes import are_of_types
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
 from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Ref, walk
 from augury.ir.query import TimeWindow
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import OutputMode
 from augury.runtime.dictionary import codable, distinct
 from augury.runtime.positions import one_array
 from augury.schema import Kind
@@ -71,8 +71,8 @@ def skipping_of(program: CompiledProgram) -> Skipping | None:
         return None
     query = program.last.rewritten
     if (
-        query.strategy is not Strategy.SKIP_TILL_ANY_MATCH
-        or query.output not in (OutputMode.ALL, OutputMode.COUNT)
+        not query.declarative
+        or not (query.reports_all or query.output is OutputMode.COUNT)
         or query.threshold is not None
         or not isinstance(query.window, TimeWindow)
         or any(v.negated for v in query.variables)

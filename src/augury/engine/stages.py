@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from augury.budget import Budget, within
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
-from augury.engine.arrivals import Arrivals, in_order, order_ranks, release
+from augury.engine.arrivals import Arrivals, EventLog, in_order, order_ranks, release
+from augury.engine.kept import KeptEvents
 from augury.engine.results.columns import last_events, return_columns, returned_type
-from augury.engine.sources.events import conform, engine_type, is_text
+from augury.engine.sources.column_types import EngineColumns, conform, engine_columns, engine_type, is_text
 from augury.errors import HostError
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
@@ -40,8 +41,10 @@ class Stage:
     lag: int | None
     state: RunState
     held: Arrivals
-    log: Arrivals
+    log: KeptEvents
     budget: Budget
+    columns: EngineColumns
+    """How the kernel reads the events."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +53,7 @@ class StageResult:
 
     query: CompiledQuery
     matches: FoundMatches
-    log: Arrivals
+    log: EventLog
     counters: dict[str, int] | None
 
 
@@ -62,8 +65,9 @@ def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tupl
     lag: int | None = 0
     for query in program.queries:
         kernel = load(query, options)
-        nothing = Arrivals.none(arrow)
-        built.append(Stage(query, kernel, arrow, lag, kernel.start(), nothing, nothing, options.budget))
+        nothing, kept = Arrivals.none(arrow), KeptEvents(arrow)
+        columns = engine_columns(arrow, query.bound.schema.type, coded=True)
+        built.append(Stage(query, kernel, arrow, lag, kernel.start(), nothing, kept, options.budget, columns))
         if query.bound.into is not None:
             arrow = _with_derived(query, arrow)
             own = _reporting_delay(query)
@@ -89,7 +93,8 @@ def _step(
     found: list[StageResult] = []
     for stage in program:
         schema = stage.query.bound.schema
-        incoming = replace(events, table=conform(events.table, stage.arrow, fill=True))
+        table = conform(events.table, stage.arrow, fill=True)
+        incoming = events if table is events.table else replace(events, table=table)
         bound = _behind(watermark, stage.lag)
         log = stage.log + incoming
         if stage.lag == 0:
@@ -97,14 +102,19 @@ def _step(
         else:
             ready, held = release(stage.held + incoming, bound)
             ready = in_order(ready, schema)
-        state, matches = stage.kernel.step(stage.state, ready.batch(schema), bound)
+        state, matches = stage.kernel.step(stage.state, ready.batch(schema, stage.columns), bound)
         found.append(StageResult(stage.query, matches, log, counted(stage.kernel, state, options)))
         if stage.query.bound.into is not None and matches_in(matches):
-            derived = _derive(stage, enumerated(matches), log, next_derived, options)
+            derived = _derive(stage, enumerated(matches), log.everything(), next_derived, options)
             next_derived += len(derived)
             events = replace(events, table=conform(events.table, derived.table.schema, fill=True)) + derived
-        moved.append(replace(stage, state=state, held=held, log=_prune(log, stage.query, state, held, bound)))
+        moved.append(_moved(stage, state, held, _prune(log, stage, state, held, bound)))
     return tuple(moved), tuple(found), next_derived
+
+
+def _moved(stage: Stage, state: RunState, held: Arrivals, log: KeptEvents) -> Stage:
+    """The stage after a step; `replace` would cost a small batch as much as its kernel does."""
+    return Stage(stage.query, stage.kernel, stage.arrow, stage.lag, state, held, log, stage.budget, stage.columns)
 
 
 def _behind(watermark: int, lag: int | None) -> int:
@@ -121,7 +131,9 @@ def _reporting_delay(query: CompiledQuery) -> int | None:
     """
     if query.bound.output not in (OutputMode.ALL, OutputMode.NONOVERLAP):
         return None
-    return query.bound.window.ticks + 1 if isinstance(query.bound.window, TimeWindow) else None
+    if not isinstance(query.bound.window, TimeWindow):
+        return None
+    return query.bound.window.ticks + (query.bound.longest_silence or 0) + 1
 
 
 def _with_derived(query: CompiledQuery, arrow: pa.Schema) -> pa.Schema:
@@ -148,15 +160,19 @@ def _with_derived(query: CompiledQuery, arrow: pa.Schema) -> pa.Schema:
     return arrow
 
 
-def _prune(log: Arrivals, query: CompiledQuery, state: RunState, held: Arrivals, bound: int) -> Arrivals:
+def _prune(kept: KeptEvents, stage: Stage, state: RunState, held: Arrivals, bound: int) -> KeptEvents:
     """The events that a later match may still bind."""
+    if stage.lag == 0:
+        # No event waits, and none is derived.
+        return kept.since(state.oldest_row)
+    log = kept.everything()
     keep = log.rows >= state.oldest_row
-    delay = _reporting_delay(query)
+    delay = _reporting_delay(stage.query)
     if delay is not None:
         # Derived events have the highest numbers, so that only their time tells their age: an open match ends less
         # than `delay` before `bound`, and starts less than another one earlier.
         keep &= (log.rows == log.anchors) | (log.time >= max(LONG_AGO, bound - 2 * delay))
-    return log.where(keep | np.isin(log.rows, held.rows))
+    return KeptEvents.of(log.where(keep | np.isin(log.rows, held.rows)))
 
 
 def _derive(stage: Stage, found: MatchSet, log: Arrivals, first_row: int, options: Options) -> Arrivals:

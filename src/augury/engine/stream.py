@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from augury.engine.state import bucket_cache
 from augury.engine.state.bucket import Bucket, advance, new_bucket
 from augury.engine.state.checkpoint import check_header, header, load_bucket, read_head, save_bucket
 from augury.engine.state.expiry import forgotten_when_idle, needs_timer
+from augury.schema import EventSchema
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +40,34 @@ class MatchedRows:
 StreamOutput: TypeAlias = "LateEvents | MatchedRows"
 
 
+class Buckets(Protocol):
+    """Queries over a stream that is cut into buckets, as a host runs them.
+
+    `names` tell the queries apart, each of which has a store of its own; `arrow` are the columns that events come with,
+    `schema` says which of them is the time. With a `cut`, buckets are its chunks of time.
+    """
+
+    @property
+    def names(self) -> tuple[str | None, ...]: ...
+
+    @property
+    def arrow(self) -> pa.Schema: ...
+
+    @property
+    def schema(self) -> EventSchema: ...
+
+    @property
+    def cut(self) -> CutEvery | None: ...
+
+    def check(self, stores: Sequence[BucketStore]) -> None:
+        """Refuse to continue a checkpoint that other queries wrote; in a new one, note which queries write it."""
+
+    def advance(
+        self, number: int, events: pa.Table | None, stores: Sequence[BucketStore], passed: int, watermark: int
+    ) -> Iterator[StreamOutput]:
+        """Take the events of a bucket in, and match those that the watermark passes on its way."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BucketedStream:
     """The queries of a group over so many `buckets`; with a `cut`, buckets are its chunks of time instead of keys.
@@ -49,6 +78,18 @@ class BucketedStream:
     group: Group
     buckets: int
     cut: CutEvery | None = None
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        return self.group.names
+
+    @property
+    def arrow(self) -> pa.Schema:
+        return self.group.arrow
+
+    @property
+    def schema(self) -> EventSchema:
+        return self.group.schema
 
     def check(self, stores: Sequence[BucketStore]) -> None:
         """Refuse to continue a checkpoint that other queries wrote; in a new one, note which queries write it."""

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.arguments import shown, whole
-from augury.engine.sources.events import parse_times
+from augury.engine.sources.iso_times import parse_times
 from augury.errors import HostError
 from augury.ir.durations import duration_nanoseconds, numpy_nanoseconds
 from augury.runtime.batch import time_ticks

@@ -2,45 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pyarrow as pa
 
 from augury.compiler import CompiledProgram
 from augury.engine.arrivals import Arrivals, ties
-from augury.engine.sources.events import is_text
+from augury.engine.sources.column_types import is_text
 from augury.errors import suggestion
 from augury.ir.pattern import components, event_of
 from augury.ir.terms import Strategy
+from augury.runtime.batch import EventBatch
+from augury.runtime.columns import distinct_text
 from augury.schema import EventSchema
 
 
-def tie_warnings(program: CompiledProgram, events: Arrivals, schema: EventSchema) -> tuple[str, ...]:
-    """What to say when concurrent events, which are in order here, meet a strategy that consumes events one by one.
+def tie_warnings(
+    program: CompiledProgram, events: Arrivals, schema: EventSchema, after: Arrivals | None = None
+) -> tuple[str, ...]:
+    """What to say of concurrent events, which are in order here.
+
+    `after` is what the stream has had before them, at least the last event.
+    """
+    ties = TieCount(program, schema)
+    ties.add(events, after)
+    return ties.warnings()
+
+
+class TieCount:
+    """Concurrent events that meet a strategy which consumes events one by one, counted a part of the stream at a time.
 
     Events of different partitions are none of each other's business, unless every event of the stream counts.
     """
-    found: dict[tuple[str, ...], int] = {}
-    strategies, tied = set(), 0
-    for query in program.queries:
-        strategy = query.bound.strategy
-        if strategy is Strategy.SKIP_TILL_ANY_MATCH:
-            continue
-        apart = () if strategy is Strategy.STRICT_CONTIGUITY else query.rewritten.key
-        key = tuple(name for name in apart if name in schema)
-        if key not in found:
-            found[key] = ties(events, schema, key)
-        if found[key]:
-            strategies.add(strategy)
-            tied = max(tied, found[key])
-    if not tied:
-        return ()
+
+    def __init__(self, program: CompiledProgram, schema: EventSchema) -> None:
+        self.schema = schema
+        self._strategies: dict[tuple[str, ...], set[Strategy]] = {}
+        for query in program.queries:
+            consuming = query.bound.strategies - {Strategy.SKIP_TILL_ANY_MATCH}
+            if consuming:
+                apart = () if Strategy.STRICT_CONTIGUITY in consuming else query.rewritten.key
+                key = tuple(name for name in apart if name in schema)
+                self._strategies.setdefault(key, set()).update(consuming)
+        self._found = dict.fromkeys(self._strategies, 0)
+
+    def add(self, events: Arrivals, after: Arrivals | None = None) -> None:
+        """Count those of events that are in order; the ones before that may have the time of the first are `after`."""
+        if not self._found:
+            return
+        if after is not None and len(after) and len(events) and after.time[-1] == events.time[0]:
+            events = after + events
+        for key in self._found:
+            self._found[key] += ties(events, self.schema, key)
+
+    def warnings(self) -> tuple[str, ...]:
+        """What to say of those that were counted."""
+        tied = max(self._found.values(), default=0)
+        if not tied:
+            return ()
+        strategies = {s for key, found in self._found.items() if found for s in self._strategies[key]}
+        return (tie_warning(tied, strategies, self.schema),)
+
+
+def tie_warning(tied: int, strategies: Collection[Strategy], schema: EventSchema) -> str:
+    """What to say of so many concurrent events that these strategies consume."""
     order = "".join(f'"{name}", ' for name in schema.order_by)
     return (
         f"{tied} of the events {'is' if tied == 1 else 'are'} concurrent with an earlier one; "
         f"{' and '.join(sorted(strategies))} consumes concurrent events in arrival order. "
-        f'Give a column that settles their order, such as order_by=({order}"seq")',
+        f'Give a column that settles their order, such as order_by=({order}"seq")'
     )
+
+
+def types_seen(seen: frozenset[str], events: EventBatch, schema: EventSchema) -> frozenset[str]:
+    """The type names seen so far, with those of these events."""
+    if schema.type is None:
+        return seen
+    names = distinct_text(events, schema.type).keys
+    return seen if seen.issuperset(names) else seen.union(names)
 
 
 def types_of(table: pa.Table, schema: EventSchema) -> frozenset[str]:
@@ -58,9 +97,14 @@ def missing_types(
     program: CompiledProgram, relevant: Arrivals, types: Callable[[], frozenset[str]], schema: EventSchema
 ) -> tuple[str, ...]:
     """What to say of type names that no event has; `types` finds all, but `relevant` events often have every one."""
-    if not type_warnings(program, types_of(relevant.table, schema)):
-        return ()
-    return type_warnings(program, types())
+    return type_warnings_of(program, types_of(relevant.table, schema), types)
+
+
+def type_warnings_of(
+    program: CompiledProgram, seen: frozenset[str], types: Callable[[], frozenset[str]]
+) -> tuple[str, ...]:
+    """The same where the types of the events that matter have been `seen`."""
+    return type_warnings(program, types()) if type_warnings(program, seen) else ()
 
 
 def type_warnings(program: CompiledProgram, seen: frozenset[str]) -> tuple[str, ...]:
@@ -72,8 +116,13 @@ def type_warnings(program: CompiledProgram, seen: frozenset[str]) -> tuple[str, 
             for component in components(query.bound.pattern):
                 for name in event_of(component).types:
                     if name not in known:
-                        help = suggestion(name, sorted(known))
-                        out[f"no event is of type `{name}`" + (f"; {help}" if help else "")] = None
+                        out[type_warning(name, known)] = None
         if query.bound.into is not None:
             known.add(query.bound.into)
     return tuple(out)
+
+
+def type_warning(name: str, seen: Collection[str]) -> str:
+    """What to say of a type name that no event has."""
+    help = suggestion(name, sorted(seen))
+    return f"no event is of type `{name}`" + (f"; {help}" if help else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from augury.planner.describe import Table
+from augury.planner.describe.table import Table
 
 
 def laid_out(parts: Iterable[str | Table]) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from augury.compiler import CompiledProgram, CompiledQuery
+from augury.engine.cut.portions import why_not_cut
 from augury.errors import HostError, names
 from augury.explain.layout import aligned, laid_out
-from augury.families import FAMILIES, family_of
+from augury.families import FAMILIES, portrait_of
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.text import query_text
@@ -93,11 +94,14 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
     out = [f"plan  {choice.plan.family}", f"      {summary}"]
     if choice.cost is not None:
         out.append(f"      {choice.cost:.3g} operations a window are expected.")
-    described = laid_out(family_of(choice.plan).describe(choice.plan, compiled.kernel, counters))
+    described = laid_out(portrait_of(choice.plan).describe(choice.plan, compiled.kernel, counters))
     out += ["", *described] if described else []
     if compiled.kernel is not None and compiled.kernel.functions:
         head = "registered functions in the kernel, which stays plain Python if one of them does not compile"
         out += ["", head, *(f"  {name}" for name in compiled.kernel.functions)]
+    whole = None if compiled.kernel is None else why_not_cut(compiled)
+    if whole is not None:
+        out += ["", f"one thread matches all events: {whole}"]
     if choice.rivals:
         rivals = sorted(choice.rivals, key=lambda r: list(FAMILIES).index(r.family))
         out += ["", "not chosen"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq, variable_of
 
 MOST_BRANCHES = 4_096
 """A pattern with more branches is refused: each is evaluated on its own."""
@@ -16,11 +16,18 @@ MOST_BRANCHES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class AbsentPart:
-    """A negated part at its place: after every event of the variables `after`, before every one of `before`."""
+    """A negated part at its place: after every event of the variables `after`, before every one of `before`.
+
+    Where the event `since` is bound, it is looked for after that one. With `silence` it is looked for that many
+    nanoseconds behind the last event of `after`, and what is `before` comes later; without any of those, as long before
+    the others.
+    """
 
     body: Pattern
     after: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()
+    since: BoundEvent | None = None
+    silence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +35,14 @@ class Branch:
     """One way to match: components that are all bound, their order, and what must be absent.
 
     Components are in pattern order, each variable once, every `Repeat` takes at least one event and binds a list.
-    `order` holds (u, v) iff all events of u precede all of v, and is transitive.
+    `order` holds (u, v) iff all events of u precede all of v, and is transitive. `sets` when an AND, also one of a
+    single part, binds some of the components.
     """
 
     components: tuple[Event | Repeat, ...]
     order: frozenset[tuple[str, str]] = frozenset()
     absent: tuple[AbsentPart, ...] = ()
+    sets: bool = False
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -45,10 +54,36 @@ class Branch:
         return is_total(self.order, self.variables)
 
     @property
+    def by_runs(self) -> bool:
+        """Whether strategies that consume events one by one follow it by runs, not by instances of sets."""
+        return self.sequential and not self.sets
+
+    @property
     def in_sequence(self) -> tuple[Event | Repeat, ...]:
         """The components of a sequential branch, earlier ones first."""
         by_name = {variable_of(c): c for c in self.components}
         return tuple(by_name[v] for v in in_order(by_name, self.order))
+
+
+def prefixes(branch: Branch) -> tuple[Branch, ...]:
+    """What a run of a sequential branch may have bound: its first components, one more each time, up to all of them.
+
+    The last of them may be a list that is not complete. What must be absent between bound components is.
+
+    >>> [b.variables for (whole,) in [branches(Seq((Event("a"), Event("b"))))] for b in prefixes(whole)]
+    [('a',), ('a', 'b')]
+    """
+    found = []
+    ordered = branch.in_sequence
+    for size in range(1, len(ordered) + 1):
+        *earlier, last = ordered[:size]
+        kept = (*earlier, replace(last, low=1) if isinstance(last, Repeat) else last)
+        bound = frozenset(map(variable_of, kept))
+        order = frozenset((u, v) for u, v in branch.order if u in bound and v in bound)
+        placed = (replace(part, after=part.after & bound, before=part.before & bound) for part in branch.absent)
+        between = tuple(part for part in placed if part.after and part.before)
+        found.append(Branch(kept, order, between))
+    return tuple(found)
 
 
 def is_total(order: Collection[tuple[str, str]], variables: Collection[object]) -> bool:
@@ -77,13 +112,13 @@ def branches(pattern: Pattern) -> tuple[Branch, ...]:
         case Repeat(body, low, _, single):
             present = Branch((body if single else replace(pattern, low=max(low, 1)),))
             return (present,) if low > 0 else (present, Branch(()))
-        case Absent(body):
-            return (Branch((), absent=(AbsentPart(body),)),)
+        case Absent(body, since, silence):
+            return (Branch((), absent=(AbsentPart(body, since=since, silence=silence),)),)
         case AnyOf(parts):
             return tuple(dict.fromkeys(b for part in parts for b in branches(part)))
         case AllOf(parts):
-            combined = (_folded(_beside, choice) for choice in product(*map(branches, parts)))
-            return _possible(combined)
+            together = (_folded(_beside, choice) for choice in product(*map(branches, parts)))
+            return _possible(replace(b, sets=bool(b.components)) for b in together)
         case Seq(parts):
             combined = (_folded(_then, choice) for choice in product(*map(branches, parts)))
             return _possible(combined)
@@ -121,7 +156,9 @@ def _beside(left: Branch, right: Branch) -> Branch:
     order = left.order | right.order
     if len(new) < len(right.components):
         order = _transitive(order)
-    return Branch(left.components + new, order, tuple(dict.fromkeys(left.absent + right.absent)))
+    return Branch(
+        left.components + new, order, tuple(dict.fromkeys(left.absent + right.absent)), left.sets or right.sets
+    )
 
 
 def _then(left: Branch, right: Branch) -> Branch:
@@ -136,6 +173,7 @@ def _then(left: Branch, right: Branch) -> Branch:
             *(replace(part, before=part.before | later) for part in left.absent),
             *(replace(part, after=part.after | earlier) for part in right.absent),
         ),
+        both.sets,
     )
 
 

@@ -86,7 +86,13 @@ def evaluate(
         case Aggregate(function, variable, argument, running):
             if variable not in bindings:
                 return None
-            size = elements[variable] if running else len(bindings[variable])
+            if running and variable not in elements:
+                # In RETURN: the values at every element.
+                return [
+                    evaluate(expr, bindings, elements={**elements, variable: k}, functions=functions)
+                    for k in range(len(bindings[variable]))
+                ]
+            size = elements[variable] + expr.inclusive if running else len(bindings[variable])
             if argument is None:
                 return size
             values = [

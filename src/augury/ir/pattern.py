@@ -65,6 +65,9 @@ class AnyOf:
 class Repeat:
     """A list of `low` to `high` events, or with `single` one event that may be left out.
 
+    A `reluctant` list may end early: after any of its elements from `low` on. No element is an event `until`, and no
+    such event lies between two elements.
+
     >>> str(Repeat(Event("b", ("B",)), 2, None)), str(Repeat(Event("b", ("B",)), 0, 1, single=True))
     ('B{2,} b[]', 'B? b')
     """
@@ -73,6 +76,8 @@ class Repeat:
     low: int
     high: int | None
     single: bool = False
+    reluctant: bool = False
+    until: Event | None = None
     span: Span = span_field()
 
     def __str__(self) -> str:
@@ -80,10 +85,24 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundEvent:
+    """An event of a match: that of `variable`, or the first or the last of its list."""
+
+    variable: str
+    last: bool = False
+    iterated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
-    """The body must not occur at this place."""
+    """The body must not occur at this place.
+
+    It is looked for from the event `since` on, if there is one, or for so many nanoseconds of `silence` alone.
+    """
 
     body: Pattern
+    since: BoundEvent | None = None
+    silence: int | None = None
     span: Span = span_field()
 
     def __str__(self) -> str:
@@ -107,10 +126,14 @@ def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
 
 
 def components(p: Pattern, *, negated: bool = True) -> Iterator[Event | Repeat]:
-    """The leaves of `p` in pattern order; `negated=False` leaves out what stands inside a NOT."""
+    """The leaves of `p` in pattern order; `negated=False` leaves out what stands inside a NOT or an UNTIL."""
     match p:
-        case Event() | Repeat():
+        case Event():
             yield p
+        case Repeat(until=until):
+            yield p
+            if negated and until is not None:
+                yield until
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from components(part, negated=negated)

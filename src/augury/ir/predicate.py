@@ -56,7 +56,7 @@ class ListLength:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`avg(b[].x)`, or with `running` `avg(b[..i-1].x)`.
+    """`avg(b[].x)`, or with `running` `avg(b[..i-1].x)`, which is `inclusive` as `avg(b[..i].x)`.
 
     The argument reads the elements as `Element.EACH`; None counts the events themselves.
 
@@ -70,6 +70,7 @@ class Aggregate:
     running: bool
     type: ColumnType
     span: Span = span_field()
+    inclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +304,11 @@ def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:
                 from_second.add(variable)
             case Ref(variable, element=Element.LAST) | ListLength(variable):
                 whole.add(variable)
-            case Aggregate(variable=variable, running=running):
+            case Aggregate(variable=variable, running=running, inclusive=inclusive):
                 if running:
                     each.add(variable)
-                    from_second.add(variable)
+                    if not inclusive:
+                        from_second.add(variable)
                 else:
                     whole.add(variable)
             case _:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from augury.ir.pattern import Pattern
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq
 from augury.ir.predicate import Aggregate, Conjunct, Expr, walk
 from augury.ir.terms import OutputMode, Strategy
-from augury.schema import ColumnType, EventSchema
+from augury.schema import UNITS, ColumnType, EventSchema
 from augury.source import Source
 
 
@@ -28,6 +29,9 @@ class CountWindow:
 
 RESULT_COLUMNS = ("start", "end", "probability", "missing", "count")
 """Columns of every result, whatever the query binds or returns."""
+
+TIMEOUT_COLUMNS = ("reached", "complete")
+"""Columns that results with timeouts have as well."""
 
 Window: TypeAlias = "TimeWindow | CountWindow"
 
@@ -63,12 +67,27 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """The strategy of one step that differs from the others.
+
+    It is about the gap before the event, or the first element, of `variable`; with `inside` about the gaps between the
+    elements of its list. A negated variable is looked for only where the strategy says.
+    """
+
+    variable: str
+    inside: bool
+    strategy: Strategy
+
+
+@dataclass(frozen=True, slots=True)
 class BoundQuery:
     """A query over a known schema.
 
     `variables` are in pattern order. `partition_by` holds the attributes of `[attr]`: they define the partitions of
     count windows, contiguity and NONOVERLAP. `key` holds attributes that all events of a match are known to share, by
-    `[attr]` or by equalities: a host may split the stream by them without changing the matches.
+    `[attr]` or by equalities: a host may split the stream by them without changing the matches. `steps` are those whose
+    strategy is not `strategy`, and negated components that have one. Consecutive events of a match are at most `each`
+    ticks apart. Matches of a partition that are reported end at least `every` ticks apart; with `once` there is one.
     """
 
     source: Source
@@ -84,12 +103,63 @@ class BoundQuery:
     returns: tuple[Returned, ...] = ()
     into: str | None = None
     key: tuple[str, ...] = field(default=())
+    steps: tuple[Step, ...] = ()
+    skip_to: BoundEvent | None = None
+    each: int | None = None
+    every: int | None = None
+    once: bool = False
 
     def __getitem__(self, variable: str) -> Variable:
         for v in self.variables:
             if v.name == variable:
                 return v
         raise KeyError(variable)
+
+    def strategy_of(self, variable: str, *, inside: bool = False) -> Strategy:
+        """The strategy of the gap before a variable, or of the gaps inside its list."""
+        return self._named.get((variable, inside), self.strategy)
+
+    def strategy_of_negated(self, variable: str) -> Strategy | None:
+        """The strategy that a negated component was given; None where it is looked for everywhere."""
+        return self._named.get((variable, False))
+
+    @property
+    def _named(self) -> dict[tuple[str, bool], Strategy]:
+        return {(step.variable, step.inside): step.strategy for step in self.steps}
+
+    @property
+    def strategies(self) -> frozenset[Strategy]:
+        """Every strategy that a step may have."""
+        return frozenset((self.strategy, *(step.strategy for step in self.steps)))
+
+    @property
+    def declarative(self) -> bool:
+        """Whether an assignment of events is a match however it was found: every step may skip anything."""
+        return self.strategies == {Strategy.SKIP_TILL_ANY_MATCH}
+
+    @property
+    def longest_silence(self) -> int | None:
+        """The longest NOT ... FOR in ticks; None where there is none."""
+        return max((self.ticks(ns) for ns in _silences(self.pattern)), default=None)
+
+    def ticks(self, nanoseconds: int) -> int:
+        """A duration in ticks of the stream's clock."""
+        return nanoseconds // UNITS[self.schema.time_unit]
+
+    @property
+    def paced(self) -> bool:
+        """Whether it depends on the matches before it in its partition that a match is reported (EVERY, ONCE)."""
+        return self.every is not None or self.once
+
+    @property
+    def reports_all(self) -> bool:
+        """Whether every match is reported."""
+        return self.output is OutputMode.ALL and not self.paced
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether each match is reported, or not, for its own sake: it does not depend on those of other ends."""
+        return self.output in (OutputMode.ALL, OutputMode.LATEST, OutputMode.COUNT) and not self.paced
 
     @property
     def totals(self) -> tuple[Aggregate, ...]:
@@ -102,3 +172,18 @@ class BoundQuery:
     @property
     def pattern_order(self) -> tuple[str, ...]:
         return tuple(v.name for v in self.variables)
+
+
+def _silences(pattern: Pattern) -> Iterator[int]:
+    match pattern:
+        case Event() | Repeat():
+            pass
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _silences(part)
+        case Absent(body, silence=silence):
+            if silence is not None:
+                yield silence
+            yield from _silences(body)
+        case _:
+            assert_never(pattern)

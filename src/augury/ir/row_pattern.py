@@ -10,7 +10,7 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 
-from augury.ir.row_expression import RowExpression
+from augury.ir.row_expression import ColumnValue, MatchNumber, RowExpression, walk
 from augury.source import Source, Span, span_field
 
 
@@ -256,3 +256,43 @@ class BoundRowPattern:
         fields += [pa.field(m.name, m.value.type) for m in self.measures]
         fields += [self.schema.field(c) for c in self.trailing_columns]
         return pa.schema([pa.field(f.name, f.type) for f in fields])
+
+    @property
+    def used_columns(self) -> frozenset[int]:
+        """Input columns that the search and the measures read."""
+        expressions = [*self.conditions.values(), *(m.value for m in self.measures)]
+        used = {n.column for e in expressions for n in walk(e) if isinstance(n, ColumnValue)}
+        return frozenset(used | ({self.order_by[0].column} if self.within is not None else set()))
+
+    @property
+    def reads_back(self) -> int:
+        """How many rows before those of a match PREV reads at most."""
+        values = [*self.conditions.values(), *(m.value for m in self.measures)]
+        return max(0, -min((shift for value in values for shift in _shifts(value)), default=0))
+
+    @property
+    def reads_ahead(self) -> int:
+        """How many rows after the current one NEXT in conditions reads at most."""
+        return max((shift for value in self.conditions.values() for shift in _shifts(value)), default=0)
+
+    @property
+    def measures_read_ahead(self) -> int:
+        """How many rows after those of a match NEXT in measures reads at most."""
+        return max((shift for m in self.measures for shift in _shifts(m.value)), default=0)
+
+    @property
+    def counts_matches(self) -> bool:
+        """Whether MATCH_NUMBER is asked for."""
+        values = [*self.conditions.values(), *(m.value for m in self.measures)]
+        return any(isinstance(node, MatchNumber) for value in values for node in walk(value))
+
+    @property
+    def anchors(self) -> tuple[Anchor, ...]:
+        """Where the pattern asks for the first or the last row of the partition."""
+        return tuple(part for part in parts_of(self.pattern) if isinstance(part, Anchor))
+
+
+def _shifts(value: RowExpression) -> Iterator[int]:
+    """How far from rows of the match an expression reads columns, 0 included."""
+    yield 0
+    yield from (n.at.shift for n in walk(value) if isinstance(n, ColumnValue) and n.at is not None)

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """How many events an iterated component takes: `+` is (1, None), `*` is (0, None), `{2,3}` is (2, 3)."""
+    """How many events an iterated component takes: `+` is (1, None), `*` is (0, None), `{2,3}` is (2, 3).
+
+    `reluctant` when a `?` follows: the list may end early.
+    """
 
     low: int
     high: int | None
+    reluctant: bool = False
     span: Span = span_field()
 
 
@@ -41,13 +45,15 @@ class TypeName:
 class Component:
     """`Type var`, `A|B var`, `Type+ var[]`, `Type? var`, or `var` alone.
 
-    `quantifier` is None for a single event and for `?`; `optional` is True only for `?`. No types: any type.
+    `quantifier` is None for a single event and for `?`; `optional` is True only for `?`. No types: any type. A list
+    may end with the event `until`.
     """
 
     variable: str
     types: tuple[TypeName, ...] = ()
     quantifier: Quantifier | None = None
     optional: bool = False
+    until: Component | None = None
     span: Span = span_field()
 
 
@@ -62,9 +68,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """`NOT(...)`: its body must not occur."""
+    """`NOT(...)`: its body must not occur, `SINCE` an earlier event or `FOR` a duration if that is written."""
 
     body: Part
+    since: BoundEvent | None = None
+    silence: Duration | None = None
     span: Span = span_field()
 
 
@@ -80,6 +88,7 @@ class Index(StrEnum):
     EACH = "i"
     PREVIOUS = "i-1"
     BEFORE = "..i-1"
+    THROUGH = "..i"
     FIRST = "1"
     LAST = "last"
     ALL = ""
@@ -149,6 +158,14 @@ class Attribute:
     attribute: str
     index: Index | None = None
     default: Expression | None = None
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class AllAttributes:
+    """`v.*`: every attribute of a single variable, as items of RETURN."""
+
+    variable: str
     span: Span = span_field()
 
 
@@ -228,7 +245,7 @@ class Equivalence:
 
 
 Expression: TypeAlias = (
-    "Number | Text | Boolean | Null | Duration | Name | Elements | Attribute "
+    "Number | Text | Boolean | Null | Duration | Name | Elements | Attribute | AllAttributes "
     "| Unary | Binary | Logical | In | Between | IsNull | Call | Equivalence"
 )
 
@@ -246,10 +263,28 @@ class ListedVariable:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """`strict_contiguity(b, c[])`: a strategy and the steps that it is for; no list where none was written."""
+
+    strategy: Strategy
+    listed: tuple[ListedVariable, ...] | None = None
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class CountWindow:
     """`WITHIN 100 EVENTS`."""
 
     events: int
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundEvent:
+    """The event of a variable, or the first or last of its list: `NONOVERLAP FROM v`, `NOT(...) SINCE b[first]`."""
+
+    variable: str
+    index: Index | None = None
     span: Span = span_field()
 
 
@@ -264,7 +299,10 @@ class ReturnItem:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query. What was not written is None (or empty), not the default it stands for."""
+    """One query. What was not written is None (or empty), not the default it stands for.
+
+    `strategy` and `listed` are of the first strategy; `steps` are the strategies behind it.
+    """
 
     pattern: Part
     strategy: Strategy | None = None
@@ -275,6 +313,11 @@ class Query:
     output: OutputMode | None = None
     returns: tuple[ReturnItem, ...] = ()
     into: str | None = None
+    steps: tuple[Step, ...] = ()
+    skip_to: BoundEvent | None = None
+    each: Duration | Name | None = None
+    every: Duration | Name | None = None
+    once: bool = False
     span: Span = span_field()
 
     def __str__(self) -> str:
@@ -301,6 +344,8 @@ def children(node: Node) -> Iterator[Part | Expression]:
     """The direct children of a node, in the order they were written."""
     match node:
         case Component() | Number() | Text() | Boolean() | Null() | Duration() | Name() | Elements() | Equivalence():
+            return
+        case AllAttributes():
             return
         case Group(_, parts):
             yield from parts

@@ -22,6 +22,18 @@ class OutputMode(StrEnum):
     COVER = "COVER"
     LATEST = "LATEST"
     COUNT = "COUNT"
+    FIRST = "FIRST"
+    LONGEST = "LONGEST"
+    LONGEST_NONOVERLAP = "LONGEST NONOVERLAP"
+    NONOVERLAP_FROM = "NONOVERLAP FROM"
+    TIMEOUTS = "TIMEOUTS"
+    ALL_WITH_TIMEOUTS = "ALL WITH TIMEOUTS"
+    FIRST_WITH_TIMEOUTS = "FIRST WITH TIMEOUTS"
+
+    @property
+    def has_timeouts(self) -> bool:
+        """Whether partial matches are reported that led to no match."""
+        return self in (OutputMode.TIMEOUTS, OutputMode.ALL_WITH_TIMEOUTS, OutputMode.FIRST_WITH_TIMEOUTS)
 
 
 class Operator(StrEnum):

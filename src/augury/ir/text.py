@@ -7,10 +7,12 @@ from enum import IntEnum
 from typing import assert_never
 
 from augury.ir.syntax import (
+    AllAttributes,
     Attribute,
     Between,
     Binary,
     Boolean,
+    BoundEvent,
     Call,
     Component,
     CountWindow,
@@ -31,6 +33,7 @@ from augury.ir.syntax import (
     Quantifier,
     Query,
     ReturnItem,
+    Step,
     Text,
     Unary,
 )
@@ -129,6 +132,8 @@ def expression_text(e: Expression) -> str:
             place = "" if index is None else f"[{index}]"
             otherwise = "" if default is None else f"[{expression_text(default)}]"
             return f"{name_text(variable)}{place}.{word_text(attribute)}{otherwise}"
+        case AllAttributes(variable):
+            return f"{name_text(variable)}.*"
         case Unary("NOT", operand):
             return f"NOT {_at_least(_Binding.NOT, operand)}"
         case Unary(_, operand):
@@ -168,16 +173,20 @@ def part_text(p: Part) -> str:
     'NOT(b{2,3})'
     """
     match p:
-        case Component(variable, types, quantifier, optional):
+        case Component(variable, types, quantifier, optional, until):
             count = "?" if optional else _quantifier_text(quantifier)
+            ending = "" if until is None else f" UNTIL({part_text(until)})"
             if not types:
-                return name_text(variable) + count
+                return f"{name_text(variable)}{count}{ending}"
             brackets = "" if quantifier is None else "[]"
-            return f"{'|'.join(name_text(t.name) for t in types)}{count} {name_text(variable)}{brackets}"
+            return f"{'|'.join(name_text(t.name) for t in types)}{count} {name_text(variable)}{brackets}{ending}"
         case Group(operator, parts):
             return f"{operator}({', '.join(map(part_text, parts))})"
-        case Negation(body):
-            return f"NOT({part_text(body)})"
+        case Negation(body, since, silence):
+            behind = "" if since is None else f" SINCE {_bound_event_text(since)}"
+            if silence is not None:
+                behind += f" FOR {duration_text(silence.nanoseconds)}"
+            return f"NOT({part_text(body)}){behind}"
         case _:
             assert_never(p)
 
@@ -192,27 +201,35 @@ def query_text(q: Query) -> str:
     clauses = [("PATTERN", part_text(q.pattern))]
     where = "" if q.where is None else expression_text(q.where)
     if q.strategy is not None:
-        listed = "" if q.listed is None else f"({', '.join(map(_listed_text, q.listed))})"
-        clauses.append(("WHERE", f"{q.strategy}{listed} {{ {where} }}" if where else f"{q.strategy}{listed} {{ }}"))
+        steps = ", ".join(map(_step_text, (Step(q.strategy, q.listed), *q.steps)))
+        clauses.append(("WHERE", f"{steps} {{ {where} }}" if where else f"{steps} {{ }}"))
     elif where:
         clauses.append(("WHERE", where))
-    match q.within:
-        case None:
-            pass
-        case CountWindow(events):
-            clauses.append(("WITHIN", f"{events} {'EVENT' if events == 1 else 'EVENTS'}"))
-        case Duration() | Name():
-            clauses.append(("WITHIN", expression_text(q.within)))
-        case _:
-            assert_never(q.within)
+    windows = [] if q.within is None else [_window_text(q.within)]
+    if q.each is not None:
+        windows.append(f"{_window_text(q.each)} EACH")
+    if windows:
+        clauses.append(("WITHIN", ", ".join(windows)))
     if q.threshold is not None:
         clauses.append(("THRESHOLD", expression_text(q.threshold)))
     if q.output is not None:
-        clauses.append(("OUTPUT", str(q.output)))
+        skip_to = "" if q.skip_to is None else f" {_bound_event_text(q.skip_to)}"
+        every = "" if q.every is None else f" EVERY {_window_text(q.every)}"
+        clauses.append(("OUTPUT", f"{q.output}{skip_to}{every}{' ONCE' if q.once else ''}"))
     if q.returns:
         into = "" if q.into is None else f" INTO {name_text(q.into)}"
         clauses.append(("RETURN", ", ".join(map(_item_text, q.returns)) + into))
     return "\n".join(f"{keyword:<9} {body}" for keyword, body in clauses)
+
+
+def _window_text(window: Duration | CountWindow | Name) -> str:
+    match window:
+        case CountWindow(events):
+            return f"{events} {'EVENT' if events == 1 else 'EVENTS'}"
+        case Duration() | Name():
+            return expression_text(window)
+        case _:
+            assert_never(window)
 
 
 def _quoted(name: str) -> str:
@@ -237,7 +254,7 @@ def _binding(e: Expression) -> _Binding:
             return _Binding.COMPARISON
         case Number(value) | Duration(value):
             return _Binding.SIGN if value < 0 else _Binding.ATOM
-        case Text() | Boolean() | Null() | Name() | Elements() | Attribute() | Call() | Equivalence():
+        case Text() | Boolean() | Null() | Name() | Elements() | Attribute() | AllAttributes() | Call() | Equivalence():
             return _Binding.ATOM
         case _:
             assert_never(e)
@@ -252,9 +269,11 @@ def _commas(expressions: tuple[Expression, ...]) -> str:
 
 
 def _quantifier_text(q: Quantifier | None) -> str:
+    return "" if q is None else _bounds_text(q) + ("?" if q.reluctant else "")
+
+
+def _bounds_text(q: Quantifier) -> str:
     match q:
-        case None:
-            return ""
         case Quantifier(0, None):
             return "*"
         case Quantifier(1, None):
@@ -265,6 +284,14 @@ def _quantifier_text(q: Quantifier | None) -> str:
             return f"{{{low}}}"
         case Quantifier(low, high):
             return f"{{{low},{high}}}"
+
+
+def _step_text(s: Step) -> str:
+    return str(s.strategy) if s.listed is None else f"{s.strategy}({', '.join(map(_listed_text, s.listed))})"
+
+
+def _bound_event_text(s: BoundEvent) -> str:
+    return name_text(s.variable) + ("" if s.index is None else f"[{s.index}]")
 
 
 def _listed_text(v: ListedVariable) -> str:

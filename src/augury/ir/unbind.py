@@ -10,7 +10,7 @@ from augury.ir import pattern as p
 from augury.ir import predicate as e
 from augury.ir import query as q
 from augury.ir import syntax as s
-from augury.ir.terms import Operator
+from augury.ir.terms import Operator, Strategy
 from augury.schema import UNITS, Kind
 from augury.source import Span
 
@@ -28,17 +28,21 @@ def unbind_pattern(pattern: p.Pattern) -> s.Part:
     match pattern:
         case p.Event(variable, types):
             return s.Component(variable, tuple(map(s.TypeName, types)), span=pattern.span)
-        case p.Repeat(p.Event(variable, types), low, high, single):
-            quantifier = None if single else s.Quantifier(low, high)
-            return s.Component(variable, tuple(map(s.TypeName, types)), quantifier, single, span=pattern.span)
+        case p.Repeat(p.Event(variable, types), low, high, single, reluctant, until):
+            quantifier = None if single else s.Quantifier(low, high, reluctant)
+            names = tuple(map(s.TypeName, types))
+            end = None if until is None else s.Component(until.variable, tuple(map(s.TypeName, until.types)))
+            return s.Component(variable, names, quantifier, single, end, span=pattern.span)
         case p.Seq(parts):
             return s.Group(Operator.SEQ, tuple(map(unbind_pattern, parts)), span=pattern.span)
         case p.AllOf(parts):
             return s.Group(Operator.AND, tuple(map(unbind_pattern, parts)), span=pattern.span)
         case p.AnyOf(parts):
             return s.Group(Operator.OR, tuple(map(unbind_pattern, parts)), span=pattern.span)
-        case p.Absent(body):
-            return s.Negation(unbind_pattern(body), span=pattern.span)
+        case p.Absent(body, since, silence):
+            named = None if since is None else _bound_event(since)
+            length = None if silence is None else s.Duration(silence)
+            return s.Negation(unbind_pattern(body), named, length, span=pattern.span)
         case _:
             assert_never(pattern)
 
@@ -68,7 +72,33 @@ def unbind_query(query: q.BoundQuery) -> s.Query:
         output=query.output,
         returns=tuple(s.ReturnItem(unbind(r.expr), r.name) for r in query.returns),
         into=query.into,
+        steps=_steps(query),
+        skip_to=_skip_to(query),
+        each=_duration(query, query.each),
+        every=_duration(query, query.every),
+        once=query.once,
     )
+
+
+def _duration(query: q.BoundQuery, ticks: int | None) -> s.Duration | None:
+    return None if ticks is None else s.Duration(ticks * UNITS[query.schema.time_unit])
+
+
+def _skip_to(query: q.BoundQuery) -> s.BoundEvent | None:
+    return None if query.skip_to is None else _bound_event(query.skip_to)
+
+
+def _bound_event(event: p.BoundEvent) -> s.BoundEvent:
+    index = None if not event.iterated else s.Index.LAST if event.last else s.Index.FIRST
+    return s.BoundEvent(event.variable, index)
+
+
+def _steps(query: q.BoundQuery) -> tuple[s.Step, ...]:
+    """The steps that differ, those of one strategy together."""
+    listed: dict[Strategy, list[s.ListedVariable]] = {}
+    for step in query.steps:
+        listed.setdefault(step.strategy, []).append(s.ListedVariable(step.variable, step.inside))
+    return tuple(s.Step(strategy, tuple(variables)) for strategy, variables in listed.items())
 
 
 def _window(query: q.BoundQuery) -> s.Duration | s.CountWindow | None:
@@ -101,7 +131,7 @@ def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
         case e.Aggregate(function, "", None):
             return s.Call(function, (), span=span)
         case e.Aggregate(function, variable, argument, running):
-            inner = s.Index.BEFORE if running else s.Index.ALL
+            inner = s.Index.ALL if not running else s.Index.THROUGH if expr.inclusive else s.Index.BEFORE
             read = s.Elements(variable, inner) if argument is None else _expression(argument, inner)
             return s.Call(function, (read,), span=span)
         case e.Arithmetic(operator, left, right) | e.Compare(operator, left, right):

@@ -1,6 +1,7 @@
 """KernelSource -> callables: compiled by Numba and kept on disk, or run as the plain Python they are."""
 
 from __future__ import annotations
+import __future__
 
 import functools
 import hashlib
@@ -9,6 +10,7 @@ import logging
 import pickle
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from augury.jit.store import checked, clear, default_cache_dir, holds, read, remove, write
+from augury.runtime.arrays import ArrayType, GroupType, ParameterType
 from augury.runtime.kernel_source import KernelSource, prelude
 
 __all__ = ["Entries", "Functions", "clear", "compiles", "default_cache_dir", "load", "provide"]
@@ -39,6 +42,8 @@ _FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy"}
 _loaded: dict[tuple[str, bool, Path | None], Entries] = {}
 _loading = threading.Lock()
 _provided: dict[tuple[str, str], bytes] = {}
+_compilations: Counter[str] = Counter()
+"""How many forms of entries this process has compiled, by fingerprint; those from a cache are not among them."""
 
 
 def provide(compiled: Mapping[tuple[str, str], bytes]) -> None:
@@ -86,6 +91,36 @@ def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool
     return "numba" in sys.modules and root is not None and holds(root, _file_prefix(source.fingerprint))
 
 
+def compile_entry(entry: Function, parameters: Sequence[ParameterType]) -> None:
+    """Compile an entry for arguments of these types, or load it from the cache, without calling it."""
+    dispatcher: Any = entry
+    dispatcher.compile(tuple(map(_numba_type, parameters)))
+
+
+def _numba_type(parameter: ParameterType) -> Any:
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    match parameter:
+        case ArrayType(dtype, dimensions):
+            return types.Array(from_dtype(dtype), dimensions, "C")
+        case GroupType(kind, members):
+            return types.BaseTuple.from_types([_numba_type(member) for member in members], kind)
+        case _:
+            return {int: types.int64, float: types.float64, bool: types.boolean}[parameter]
+
+
+def compiled_forms(entries: Entries) -> int:
+    """How many forms of entries are compiled: one for each kind of arguments that an entry was compiled for."""
+    dispatchers: Iterable[Any] = entries.values()
+    return sum(len(dispatcher.signatures) for dispatcher in dispatchers)
+
+
+def compilations(source: KernelSource) -> int:
+    """How many forms of the entries of a kernel this process has compiled, those from a cache not counted."""
+    return _compilations[source.fingerprint]
+
+
 def preload() -> None:
     """Import the compiler now, and all it knows, for processes that are to be forked from this one."""
     from numba.core.registry import cpu_target
@@ -110,7 +145,7 @@ def compiles(function: Function, arguments: Sequence[str]) -> bool:
 
 
 def _plain(source: KernelSource, functions: Functions) -> dict[str, Function]:
-    names = _execute(source, lambda f: f, functions).__dict__
+    names = _execute(source, lambda f: f, functions, jit=False).__dict__
     # Compiled code divides by zero and overflows in silence, and so must the NumPy scalars of plain Python.
     silent = np.errstate(all="ignore")
     return {entry: silent(names[entry]) for entry in source.entries}
@@ -124,12 +159,12 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
             return _instructions()[function.__name__]
         dispatcher = njit(**_FLAGS)(function)
         # What an entry calls is linked into its code, so entries alone need a place on disk.
-        if not functions and function.__name__ in source.entries:
-            dispatcher._cache = KernelCache(root, source.fingerprint, function.__name__)
+        if function.__name__ in source.entries:
+            dispatcher._cache = KernelCache(root, source.fingerprint, function.__name__, kept=not functions)
         return dispatcher
 
     compiled = {name: njit(**_FLAGS)(function) for name, function in functions.items()}
-    module = _execute(source, kernel, compiled)
+    module = _execute(source, kernel, compiled, jit=True)
     # Code from the disk finds its globals through the name of its module.
     sys.modules[module.__name__] = module
     return {entry: module.__dict__[entry] for entry in source.entries}
@@ -249,21 +284,39 @@ def _arrays_of(arrays: Sequence[Any], kinds: Sequence[Any]) -> bool:
     return all((x.dtype, x.layout) == (kind, "C") for x, kind in zip(arrays, kinds, strict=True))
 
 
-def _execute(source: KernelSource, kernel: Callable[[FunctionType], Any], functions: Functions) -> ModuleType:
-    """Run the prelude and the text in one new module, each under its own line numbers."""
-    module = ModuleType(f"augury_kernel_{source.fingerprint[:16]}")
+@functools.cache
+def _shared_prelude(jit: bool) -> Mapping[str, Any]:
+    """The names of the prelude, shared by all kernels of the process: what one compiles of it, others only link."""
+    module = ModuleType("augury_prelude" if jit else "augury_plain_prelude")
     names = module.__dict__
     for part, text in prelude().items():
         exec(compile(text, str(files("augury.native") / part), "exec", dont_inherit=True), names)
-    for name, value in list(names.items()):
-        if isinstance(value, FunctionType) and value.__module__ == module.__name__:
-            names[name] = kernel(value)
+    if jit:
+        from numba import njit
+
+        for name, value in list(names.items()):
+            if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+                names[name] = _instructions().get(name) or njit(**_FLAGS)(value)
+        # Code from the disk finds its globals through the name of its module.
+        sys.modules[module.__name__] = module
+    return MappingProxyType({name: value for name, value in names.items() if not name.startswith("__")})
+
+
+def _execute(
+    source: KernelSource, kernel: Callable[[FunctionType], Any], functions: Functions, *, jit: bool
+) -> ModuleType:
+    """Run the text in a new module that has the names of the prelude."""
+    module = ModuleType(f"augury_kernel_{source.fingerprint[:16]}")
+    names = module.__dict__
+    names.update(_shared_prelude(jit))
     names["kernel"] = kernel
     names.update(functions)
     file = f"<augury kernel {source.fingerprint[:12]}>"
     # Without a modification time, `linecache` keeps the lines although there is no such file.
     linecache.cache[file] = (len(source.text), None, source.text.splitlines(keepends=True), file)
-    exec(compile(source.text, file, "exec", dont_inherit=True), names)
+    # Annotations, which functions of the library have, are not looked at here.
+    unread = __future__.annotations.compiler_flag
+    exec(compile(source.text, file, "exec", unread, dont_inherit=True), names)
     return module
 
 
@@ -280,6 +333,8 @@ class KernelCache:
     root: Path | None
     fingerprint: str
     entry: str
+    kept: bool = True
+    """Whether there is anything to load or to save; compilations are counted in any case."""
 
     @property
     def cache_path(self) -> str:
@@ -291,6 +346,8 @@ class KernelCache:
         from numba.core.compiler import CompileResult
 
         target_context.refresh()
+        if not self.kept:
+            return None
         folder, file, key = self._place(sig, target_context.codegen())
         content = None
         if (folder, file) in _provided:
@@ -310,6 +367,9 @@ class KernelCache:
         """Keep the compile result `data`; when the folder takes nothing, it serves this process only."""
         from numba.core.serialize import dumps
 
+        _compilations[self.fingerprint] += 1
+        if not self.kept:
+            return
         # As in Numba's own cache: such code holds addresses of this process.
         if data.library.has_dynamic_globals or not all(part.can_cache for part in data.lifted):
             return

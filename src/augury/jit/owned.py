@@ -68,15 +68,21 @@ def open_file(folder: int, name: str) -> Iterator[int]:
     except OSError as e:
         raise _as_link(e, Path(name)) from e
     try:
-        facts = os.fstat(opened)
-        if not stat.S_ISREG(facts.st_mode):
-            raise NotOwned(f"{name} is no file")
-        if facts.st_nlink != 1:
-            raise NotOwned(f"{name} has another name elsewhere")
-        _check(opened, Path(name))
+        check_file(opened, name)
         yield opened
     finally:
         os.close(opened)
+
+
+def check_file(opened: int, name: str) -> None:
+    """Refuse an opened file that others may have written, or may write under another name."""
+    facts = os.fstat(opened)
+    if not stat.S_ISREG(facts.st_mode):
+        raise NotOwned(f"{name} is no file")
+    # None is left when somebody has put a newer file in its place since it was opened: this one is whole all the same.
+    if facts.st_nlink > 1:
+        raise NotOwned(f"{name} has another name elsewhere")
+    _check(opened, Path(name))
 
 
 def _step(folder: int, name: str, path: Path, *, create: bool) -> int:

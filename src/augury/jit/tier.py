@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
 from time import thread_time
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from augury.budget import STOP
 from augury.errors import AuguryError, FunctionFailed
 from augury.ir.evaluate import function_failed
-from augury.jit.compile import Entries, compiles, load
+from augury.jit.compile import Entries, compilations, compile_entry, compiled_forms, compiles, load
 from augury.options import Options
 from augury.runtime.identifiers import function_identifiers
 from augury.runtime.kernel_source import KernelSource
@@ -68,6 +69,7 @@ class Tier:
         self._called: set[str] = set()
         """Entries that have been called in their compiled form, which the first call may have to compile."""
         self._spent = 0.0
+        self._compiled_before = compilations(source)
 
     def _load(self, jit: bool) -> Entries:
         self.plain = not (jit and self.compilable)
@@ -101,6 +103,34 @@ class Tier:
         if self.budget is not None:
             self.budget.check()
         return result
+
+    def compile(self, entries: Collection[str] | None = None) -> None:
+        """Compile entries now, all that say what they take or some of them: a later call has nothing to compile.
+
+        Where kernels are to stay plain, by the options or because of a registered function, nothing is done.
+        """
+        if not self.compilable:
+            return
+        self._entries, self._spent = self._load(True), math.inf
+        for name, parameters in self._source.signatures.items():
+            if entries is None or name in entries:
+                self._apart(compile_entry, self._entries[name], parameters)
+                self._called.add(name)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The functions that a host calls."""
+        return self._source.entries
+
+    @property
+    def compiled(self) -> int:
+        """How many forms of its entries are compiled in this process."""
+        return 0 if self.plain else compiled_forms(self._entries)
+
+    @property
+    def compilations(self) -> int:
+        """How many forms of its entries were compiled since it was made, here or for another kernel of its shape."""
+        return compilations(self._source) - self._compiled_before
 
     def _run(self, entry: str, *arguments: Any) -> Any:
         """What a compiled entry gives."""

@@ -15,20 +15,22 @@ import numpy as np
 import pyarrow as pa
 
 from augury.budget import Account, too_many_matches
-from augury.codegen.common.cells import Cell
 from augury.errors import TooManyMatches
 from augury.ir.predicate import Ref
 from augury.ir.query import BoundQuery, CountWindow
 from augury.jit.tier import Tier
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import KeyNumbers, key_words
 from augury.kernels.common.live import LiveTables, in_use
 from augury.kernels.common.preparing import standardising
 from augury.kernels.common.restoring import ENCODING, restore_stream
+from augury.kernels.common.selection import Selection, paced_of, started_of
+from augury.native.cells import Cell
 from augury.native.support import support_source
 from augury.options import Options
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.checks import ends_of
-from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoding, encode
+from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoder, Encoding
 from augury.runtime.dictionary import StringDictionary
 from augury.runtime.events import EventStore
 from augury.runtime.matches import MatchSet
@@ -73,6 +75,8 @@ class StreamState:
     """Matches that wait until they are certain; `FoundSoFar`, of the kind that the family finds."""
     ends: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+    selection: Selection = field(default_factory=Selection)
+    """What OUTPUT remembers of the matches it has chosen."""
     horizon: int = 0
     """The first event that a match to come can still hold, or that can decide about one."""
     broken: bool = False
@@ -89,6 +93,7 @@ class StreamState:
         return {
             "partitions": self.keys.to_table(),
             **self.pending.to_tables(),
+            **self.selection.to_tables(),
             "ends": pa.table(
                 {
                     "partition": pa.array(list(self.ends), pa.int64()),
@@ -137,6 +142,7 @@ class StreamKernel(ABC, Generic[S]):
         self.query, self.options, self.budget = query, options, options.budget
         self.memory = self.budget.account()
         self.support = Tier(support_source(), options)
+        self._encoder: Encoder | None = None
         schema = query.schema
         self.keys = tuple(ColumnSpec(f"key_{k}", schema[c].kind, Ref("e", c, schema[c])) for k, c in enumerate(keys))
 
@@ -148,12 +154,17 @@ class StreamKernel(ABC, Generic[S]):
     # -- what a family supplies ---------------------------------------------------------------------------------------
 
     @abstractmethod
-    def new_state(self) -> S:
-        """The state before any event."""
+    def new_state(self, used_up: S | None = None) -> S:
+        """The state before any event; it may take over memory from one that is `used_up`."""
 
     @abstractmethod
     def columns(self, live: S) -> tuple[ColumnSpec, ...]:
         """The columns that are read of each event, without those of the key."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> Sequence[Tier]:
+        """The generated functions, as they are compiled."""
 
     @abstractmethod
     def advance(self, live: S, first: int, watermark: int) -> Any:
@@ -199,6 +210,9 @@ class StreamKernel(ABC, Generic[S]):
     def start(self) -> RunState:
         return self._saved(self.new_state())
 
+    def restart(self, state: RunState) -> RunState:
+        return self._saved(self.new_state(self.live(state)))
+
     def restore(self, state: RunState) -> RunState:
         return self._saved(self.live(state))
 
@@ -207,14 +221,7 @@ class StreamKernel(ABC, Generic[S]):
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
         self.budget.watch(live.nums)
-        encoded, encoding = encode(
-            batch,
-            self.query.schema,
-            (*self.columns(live), *self.keys),
-            live.encoding,
-            functions=self.options.callables,
-            standardise=standardising(self.support),
-        )
+        encoded, encoding = self._encoder_of(live).encode(batch, live.encoding)
         parts: list[MatchSet] = []
         lo, hi = 0, self.taken_together(live, encoded, 0)
         while hi < encoded.length:
@@ -246,6 +253,11 @@ class StreamKernel(ABC, Generic[S]):
         live = self.live(state)
         return {name: int(live.nums[Cell.PREDICATES + k]) for k, name in enumerate(self.counted)}
 
+    @property
+    def compilations(self) -> int:
+        """How many functions were compiled for it, and not loaded from a cache or known from a query of its shape."""
+        return sum(tier.compilations for tier in (*self.codes, self.support))
+
     def remembered(self, state: RunState) -> dict[str, int]:
         """How many events, keys and strings the state holds.
 
@@ -264,13 +276,28 @@ class StreamKernel(ABC, Generic[S]):
         live.encoding = restore_stream(state.tables, self.support, literals, live.events, live.keys)
         live.pending = self.restore_pending(live, state.tables)
         live.ends = ends_of(state.tables, len(live.keys))
+        live.selection = self._restore_selection(live, state.tables)
         self.restore_family(live, state.tables)
         return live
+
+    def _restore_selection(self, live: S, tables: Mapping[str, pa.Table]) -> Selection:
+        waiting = {name.replace("chosen", "pending"): table for name, table in tables.items() if "chosen" in name}
+        chosen = self.restore_pending(live, waiting) if waiting else Expanded.none()
+        return Selection(started_of(tables, live.events.length), chosen, paced_of(tables, len(live.keys)))
 
     def too_many(self) -> TooManyMatches:
         return too_many_matches(self.options.max_matches, self.fewer_matches)
 
     # -- a step -------------------------------------------------------------------------------------------------------
+
+    def _encoder_of(self, live: S) -> Encoder:
+        """What encodes the columns that are read now; they change only with the plan."""
+        specs, found = (*self.columns(live), *self.keys), self._encoder
+        if found is None or found.specs != specs:
+            found = self._encoder = Encoder.of(
+                self.query.schema, specs, functions=self.options.callables, standardise=standardising(self.support)
+            )
+        return found
 
     def _take(self, live: S, encoded: EncodedBatch, watermark: int) -> FoundMatches:
         """Consume events that follow all others; the matches that are certain with them."""
@@ -283,31 +310,33 @@ class StreamKernel(ABC, Generic[S]):
 
     def _number(self, live: S, first: int, encoded: EncodedBatch) -> None:
         """Number the partitions of the events from `first` on, and their places in them."""
+        partition, place = live.events.view("partition")[first:], live.events.view("place")[first:]
+        if not self.keys:
+            live.keys.number_all(partition, place)
+            return
         words, null = key_words(encoded.arrays, encoded.length, self.keys)
-        view = live.events.view
-        live.keys.number(
-            self.support, words, self.without_partition(encoded, null), view("partition")[first:], view("place")[first:]
-        )
+        live.keys.number(self.support, words, self.without_partition(encoded, null), partition, place)
 
     def without_partition(self, encoded: EncodedBatch, null: Any) -> Any:
         """Which events are in no partition: those that lack a value of the key, `null`."""
         return null
 
     def _saved(self, live: S) -> RunState:
-        rows = live.events.view("rows")[live.horizon :]
-        oldest = int(rows.min()) if len(rows) else live.encoding.next_event
+        oldest = live.events.least_row(live.horizon)
         return RunState(
             self.family,
             self.version,
             LiveTables(live, lambda: self.compact(live, beyond=MIN_KEYS_TO_LEAVE_OUT)),
             {},
-            oldest,
+            live.encoding.next_event if oldest is None else oldest,
         )
 
     # -- forgetting ---------------------------------------------------------------------------------------------------
 
     def _forget(self, live: S, watermark: int, *, strings: bool = True) -> None:
         live.horizon = self.find_horizon(live, watermark)
+        if len(live.selection.chosen):
+            live.horizon = min(live.horizon, int(live.selection.chosen.events.min()))
         # After the last events there is nothing to make room for.
         if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > MIN_EVENTS_TO_DROP:
             self.compact(live, strings=strings)
@@ -323,6 +352,7 @@ class StreamKernel(ABC, Generic[S]):
         live.events.drop(count)
         live.horizon -= count
         live.pending = live.pending.shifted(count)
+        live.selection = live.selection.shifted(count)
         kept = self._partitions_in_use(live, beyond)
         partitions = None
         if kept is not None:
@@ -331,6 +361,7 @@ class StreamKernel(ABC, Generic[S]):
             part = live.events.view("partition")
             part[part >= 0] = partitions[part[part >= 0]]
             live.ends = {int(partitions[p]): end for p, end in live.ends.items() if partitions[p] >= 0}
+            live.selection = live.selection.renumbered(partitions)
             live.keys = live.keys.take(self.support, kept)
         codes = self._forget_strings(live, beyond) if strings else None
         self.renumbered(live, Renumbering(count, partitions, kept, codes))
@@ -346,6 +377,11 @@ class StreamKernel(ABC, Generic[S]):
         # An end matters as long as an event may come that is not after it: one that is concurrent with the last.
         latest = -1 if live.encoding.last is None else live.encoding.last[0]
         used[[p for p, (rank, _) in live.ends.items() if rank >= latest]] = True
+        if self.query.once:
+            used[list(live.selection.paced)] = True
+        elif self.query.every is not None and live.events.length:
+            now = int(live.events.view("time")[-1])
+            used[[p for p, end in live.selection.paced.items() if now - end < self.query.every]] = True
         return np.flatnonzero(used) if 2 * np.count_nonzero(used) <= known else None
 
     def _forget_strings(self, live: S, beyond: int) -> Integers | None:

@@ -26,7 +26,7 @@ class Rejected(Exception):
         super().__init__(message)
 
 
-INDEX_HELP = "an index is `[i]`, `[i-1]`, `[..i-1]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`"
+INDEX_HELP = "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`"
 UNIT_HELP = "units of time are ns, us, ms, seconds, minutes, hours, days and weeks"
 
 _INDEX_TOKEN = re.compile(r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\s+|.", re.DOTALL)
@@ -35,6 +35,7 @@ _INDEXES = {
     "i": Index.EACH,
     "i-1": Index.PREVIOUS,
     "..i-1": Index.BEFORE,
+    "..i": Index.THROUGH,
     "1": Index.FIRST,
     "first": Index.FIRST,
     "last": Index.LAST,

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from augury.errors import Diagnostic, QueryError
 from augury.ir.syntax import Expression, Part, Program, Query, children
 from augury.source import Source, Span
-
-if TYPE_CHECKING:
-    from lark import Lark
 
 MAX_DEPTH = 100
 """How deep patterns and expressions may nest, so that everything behind the parser may recurse."""
@@ -28,13 +23,14 @@ def parse(source: Source) -> Program:
     from lark import UnexpectedCharacters, UnexpectedToken
 
     from augury.lang.complaints import complaint, unclosed
+    from augury.lang.grammar import grammar
     from augury.lang.literals import Rejected
 
     diagnostic = unclosed(source)
     if diagnostic is not None:
         raise QueryError([diagnostic], source)
     try:
-        program = cast("Program", _grammar().parse(source.text))
+        program = cast("Program", grammar().parse(source.text))
     except Rejected as rejected:
         raise QueryError([rejected.diagnostic], source) from None
     except (UnexpectedToken, UnexpectedCharacters) as error:
@@ -66,24 +62,6 @@ def parse_query(source: Source) -> Query:
             source,
         )
     return first
-
-
-@cache
-def _grammar() -> Lark:
-    from lark import Lark
-
-    from augury.lang import tree
-
-    return Lark(
-        resources.files("augury.lang").joinpath("grammar.lark").read_text(encoding="utf-8"),
-        parser="lalr",
-        lexer="contextual",
-        start="program",
-        keep_all_tokens=True,
-        maybe_placeholders=False,
-        # Rules become nodes while they are read, so no tree has to be walked afterwards, however deep it is.
-        transformer=cast("Any", tree),
-    )
 
 
 def _too_deep(program: Program) -> Diagnostic | None:

@@ -105,10 +105,23 @@ def sequence(read: Read) -> syntax.Group:
 
 
 def negation(read: Read) -> syntax.Negation:
-    return syntax.Negation(_parts(read)[0], _span(read))
+    behind = {piece.field: piece.value for piece in _only(Piece, read)}
+    return syntax.Negation(_parts(read)[0], **behind, span=_span(read))
+
+
+def since(read: Read) -> Piece:
+    return Piece("since", _bound_event(read[1:]), _span(read))
+
+
+def silence(read: Read) -> Piece:
+    return Piece("silence", read_duration(read[1], read[2]), _span(read))
 
 
 def component(read: Read) -> syntax.Component:
+    whole, until = read, None
+    if isinstance(read[-1], Piece):
+        *read, piece = read
+        until = piece.value
     words = iter(read)
     types = [next(words)]
     rest = next(words, None)
@@ -122,13 +135,30 @@ def component(read: Read) -> syntax.Component:
     variable = rest if _is(rest, "NAME") else None
     brackets = _is(read[-1], "BRACKETS")
     _check_brackets(read, variable, types, quantifier, brackets)
+    if until is not None:
+        _check_until(until, quantifier, whole)
     return syntax.Component(
         read_name(types[0] if variable is None else variable),
         () if variable is None else tuple(syntax.TypeName(read_name(t), span_of(t)) for t in types),
         quantifier,
         optional,
-        _span(read),
+        until,
+        _span(whole),
     )
+
+
+def until(read: Read) -> Piece:
+    return Piece("until", read[2], _span(read))
+
+
+def _check_until(until: syntax.Component, quantifier: syntax.Quantifier | None, read: Read) -> None:
+    """A list ends with one event."""
+    if quantifier is None:
+        help = "write A+ a[] UNTIL(U u)"
+        raise Rejected("A101", "UNTIL ends a list, and this component is one event", _span(read), "not iterated", help)
+    if until.quantifier is not None or until.optional or until.until is not None:
+        help = "name one event: UNTIL(U u)"
+        raise Rejected("A101", "a list ends with one event", until.span, "not one event", help)
 
 
 def _check_brackets(
@@ -163,19 +193,29 @@ def _check_brackets(
 
 def quantifier(read: Read) -> syntax.Quantifier:
     span = _span(read)
+    reluctant = _is(read[-1], "QMARK")
     bounds = [read_integer(r, "a bound") for r in read if _is(r, "NUMBER")]
     if not bounds:
-        return syntax.Quantifier(1 if _is(read[0], "PLUS") else 0, None, span)
+        return syntax.Quantifier(1 if _is(read[0], "PLUS") else 0, None, reluctant, span)
     open_ended = len(bounds) == 1 and _is(read[2], "COMMA")
-    return syntax.Quantifier(bounds[0], None if open_ended else bounds[-1], span)
+    return syntax.Quantifier(bounds[0], None if open_ended else bounds[-1], reluctant, span)
 
 
 # -- clauses -----------------------------------------------------------------------------------------------------------
 
 
 def where(read: Read) -> Clause:
+    condition = next(iter(_expressions(read)), None)
+    written = _only(syntax.Step, read)
+    if not written:
+        return _clause(read, where=condition)
+    first, *others = written
+    return _clause(read, where=condition, strategy=first.strategy, listed=first.listed, steps=tuple(others))
+
+
+def step(read: Read) -> syntax.Step:
     fields = {piece.field: piece.value for piece in _only(Piece, read)}
-    return _clause(read, where=next(iter(_expressions(read)), None), **fields)
+    return syntax.Step(**fields, span=_span(read))
 
 
 def strategy(read: Read) -> Piece:
@@ -202,9 +242,27 @@ def listed_variable(read: Read) -> syntax.ListedVariable:
 
 
 def within(read: Read) -> Clause:
-    _, amount, *unit = read
+    fields: dict[str, Any] = {}
+    for piece in _only(Piece, read):
+        if piece.field in fields:
+            help = "write WITHIN 1 hour, 5 minutes EACH: a window, and how far apart consecutive events are at most"
+            raise Rejected("A107", "WITHIN says the same thing twice", piece.span, "again", help)
+        fields[piece.field] = piece.value
+    return _clause(read, **fields)
+
+
+def span(read: Read) -> Piece:
+    each = _is(read[-1], "EACH")
+    if each and _is(read[-2], "EVENTS"):
+        help = "write WITHIN 5 minutes EACH"
+        raise Rejected("A106", "EACH is about time, not about a number of events", _span(read), "not a time", help)
+    return Piece("each" if each else "within", _length(read[:-1] if each else read), _span(read))
+
+
+def _length(read: Read) -> syntax.Duration | syntax.CountWindow | syntax.Name:
+    amount, *unit = read
     if _is(amount, "NAME"):
-        return _clause(read, within=name([amount]))
+        return name([amount])
     if not unit:
         raise Rejected(
             "A106",
@@ -214,8 +272,8 @@ def within(read: Read) -> Clause:
             f"write {amount} seconds (or another unit of time), or {amount} EVENTS",
         )
     if _is(unit[0], "EVENTS"):
-        return _clause(read, within=syntax.CountWindow(read_integer(amount, "a number of events"), _span(read[1:])))
-    return _clause(read, within=read_duration(amount, unit[0]))
+        return syntax.CountWindow(read_integer(amount, "a number of events"), _span(read))
+    return read_duration(amount, unit[0])
 
 
 def threshold(read: Read) -> Clause:
@@ -225,21 +283,64 @@ def threshold(read: Read) -> Clause:
 
 
 def output(read: Read) -> Clause:
-    mode = read_name(read[1])
-    if mode.upper() not in list(OutputMode):
+    words = read[1:]
+    size = next((n for n in (3, 2, 1) if _mode(words[:n]) is not None), None)
+    if size is None:
+        named = words[: 2 if len(words) > 1 and _is(words[1], "NAME") else 1]
+        written, place = " ".join(map(read_name, named)), span_of(named[0]) | span_of(named[-1])
         raise Rejected(
-            "A105",
-            f"`{mode}` is not an output mode",
-            span_of(read[1]),
-            "unknown mode",
-            f"the modes are {names(OutputMode)}",
+            "A105", f"`{written}` is not an output mode", place, "unknown mode", f"the modes are {names(OutputMode)}"
         )
-    return _clause(read, output=OutputMode(mode.upper()))
+    mode, rest = _mode(words[:size]), words[size:]
+    skip_to = None
+    if mode is OutputMode.NONOVERLAP_FROM:
+        if not rest or not _is(rest[0], "NAME"):
+            help = "write OUTPUT NONOVERLAP FROM v: the next match may start with the event of v"
+            raise Rejected("A105", f"OUTPUT {mode} needs a variable", _span(read), "from where?", help)
+        of_variable = 2 if len(rest) > 1 and _is(rest[1], "INDEX") else 1
+        skip_to, rest = _bound_event(rest[:of_variable]), rest[of_variable:]
+    return _clause(read, output=mode, skip_to=skip_to, **_pace(rest))
+
+
+def _mode(words: Read) -> OutputMode | None:
+    """The mode that some words name; None if they name none."""
+    named = " ".join(read_name(w).upper() if _is(w, "NAME") else "" for w in words)
+    return OutputMode(named) if named in list(OutputMode) else None
+
+
+def _pace(words: Read) -> dict[str, Any]:
+    """How often a match is reported, behind the mode: EVERY and a duration, or ONCE."""
+    if not words:
+        return {}
+    first = read_name(words[0]).upper() if _is(words[0], "NAME") else ""
+    if first == "ONCE" and len(words) == 1:
+        return {"once": True}
+    if first == "EVERY" and len(words) > 1 and not _is(words[1], "INDEX"):
+        amount = words[1:3] if _is(words[1], "NUMBER") else words[1:2]
+        if len(words) == 1 + len(amount):
+            return {"every": _length(amount)}
+    unexpected = words[0] if first not in ("ONCE", "EVERY") or len(words) == 1 else words[1]
+    raise Rejected(
+        "A105",
+        "OUTPUT has something behind its mode that is neither EVERY and a duration nor ONCE",
+        span_of(unexpected),
+        "unexpected",
+        "write OUTPUT ALL EVERY 1 hour, or OUTPUT ALL ONCE",
+    )
+
+
+def _bound_event(read: Read) -> syntax.BoundEvent:
+    variable = read_name(read[0])
+    return syntax.BoundEvent(variable, read_index(read[1], variable) if len(read) > 1 else None, _span(read))
 
 
 def returns(read: Read) -> Clause:
     into = read_name(read[-1]) if _is(read[-1], "NAME") else None
     return _clause(read, returns=_only(syntax.ReturnItem, read), into=into)
+
+
+def all_attributes(read: Read) -> syntax.AllAttributes:
+    return syntax.AllAttributes(read_name(read[0]), _span(read))
 
 
 def return_item(read: Read) -> syntax.ReturnItem:
@@ -371,4 +472,4 @@ def _parts(read: Read) -> tuple[Part, ...]:
 
 
 def _expressions(read: Read) -> tuple[Expression, ...]:
-    return tuple(r for r in read if not isinstance(r, Token | Piece))
+    return tuple(r for r in read if not isinstance(r, Token | Piece | syntax.Step))

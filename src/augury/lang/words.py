@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 CLAUSES = ("PATTERN", "WHERE", "WITHIN", "THRESHOLD", "OUTPUT", "RETURN", "INTO")
-OPERATORS = ("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "AS")
+OPERATORS = ("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "AS", "FOR", "SINCE", "UNTIL", "EACH")
 CONSTANTS = ("NULL", "TRUE", "FALSE")
 
 _TERMINAL = re.compile(r"^(?P<name>[A-Z_]+)(?:\.\d+)?: /\(\?a:(?P<words>.+?)\)(?:\\b|\(\?=)", re.MULTILINE)

@@ -59,6 +59,16 @@ class Statement:
             yield column.name.lower()
 
 
+def is_whole(statement: Statement, node: RowPatternTable) -> bool:
+    """Whether a statement is all columns and rows of one row pattern: `SELECT * FROM t MATCH_RECOGNIZE (...)`."""
+    tree = statement.tree
+    said = {name for name, value in tree.args.items() if value}
+    if type(tree) is not exp.Select or said != {"expressions", "from_"} or tree.args["from_"].this is not node:
+        return False
+    (first, *others) = tree.expressions
+    return type(first) is exp.Star and not others and not any(first.args.values())
+
+
 def clause_of(node: RowPatternTable) -> Clause:
     """The clause of a table factor."""
     clause = node.args["clause"]
@@ -150,15 +160,38 @@ def input_of(node: RowPatternTable) -> tuple[str | None, str]:
     return (table.name if simple else None), name
 
 
+def tables_read(node: RowPatternTable) -> frozenset[str]:
+    """The names of tables that the input of a clause reads, through named queries of WITH as well; in lower case."""
+    named = {cte.alias.lower(): cte for cte in _visible(node)}
+    found: set[str] = set()
+    pending: list[exp.Expr] = [node.this]
+    while pending:
+        for table in pending.pop().find_all(exp.Table):
+            name = table.name.lower()
+            if name not in found:
+                found.add(name)
+                pending += [named[name]] if name in named else []
+    return frozenset(found)
+
+
+def input_query(node: RowPatternTable) -> exp.Query:
+    """A query for the input of a clause."""
+    return _with(exp.select("*").from_(node.this.copy()), node)
+
+
+def subquery(node: RowPatternTable, query: exp.Query) -> exp.Query:
+    """A query inside an expression of a clause, with the named queries that it can use."""
+    return _with(query.copy(), node)
+
+
 def input_sql(node: RowPatternTable, functions: Sequence[str]) -> str:
     """DuckDB's text of a query for the input of a clause."""
-    query = exp.select("*").from_(node.this.copy())
-    return duckdb_sql(_with(query, node), functions)
+    return duckdb_sql(input_query(node), functions)
 
 
 def subquery_sql(node: RowPatternTable, query: exp.Query, functions: Sequence[str]) -> str:
     """DuckDB's text of a query inside an expression of a clause."""
-    return duckdb_sql(_with(query.copy(), node), functions)
+    return duckdb_sql(subquery(node, query), functions)
 
 
 def _visible(node: exp.Expression) -> list[exp.CTE]:
@@ -223,3 +256,26 @@ def duckdb_sql(tree: exp.Query, functions: Sequence[str]) -> str:
         return tree.copy().transform(changed).sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as e:
         raise HostError("A791", f"DuckDB cannot say this part of the statement: {e}") from e
+
+
+def spark_sql(tree: exp.Query) -> str:
+    """Spark's text of a query.
+
+    Trino divides integers as integers, Spark as doubles: a division is one of integers where both sides are.
+    """
+
+    def changed(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Div) and node.args.get("typed"):
+            whole = exp.Anonymous(this="typeof", expressions=[node.this.copy()])
+            other = exp.Anonymous(this="typeof", expressions=[node.expression.copy()])
+            kinds = [exp.Literal.string(k) for k in ("tinyint", "smallint", "int", "bigint")]
+            both = exp.and_(exp.In(this=whole, expressions=kinds), exp.In(this=other, expressions=list(kinds)))
+            divided = exp.Div(this=node.this, expression=node.expression, typed=False)
+            truncated = exp.Cast(this=divided, to=exp.DataType.build("bigint"))
+            return exp.Paren(this=exp.Case().when(both, truncated).else_(divided.copy()))
+        return node
+
+    try:
+        return tree.copy().transform(changed).sql(dialect="spark", unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as e:
+        raise HostError("A692", f"Spark cannot say this part of the statement: {e}") from e

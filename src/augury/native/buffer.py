@@ -8,51 +8,50 @@ the functions of the prelude are there by name.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from augury.native.cells import KeyCell, RunCell
 from augury.native.counting import plus
+from augury.native.groups import Counting, Edges, Nodes, Runs
+from augury.native.kinds import Bytes, Ints, Ints2
 from augury.native.prelude import INT_MAX, INT_MIN, mix, natural, stopped
 
 
-def index_keys(nums: NDArray[Any], KEYS: NDArray[Any], TABLE: NDArray[Any]) -> None:
+def index_keys(nums: Ints, keys: Ints2, table: Ints2) -> None:
     """Fill an empty hash table with the keys there are.
 
     The hash is written out here and in `number`, where a function for both would cost a sixth of the time.
     """
-    mask = TABLE.shape[0] - 1
-    for p in range(nums[6]):
+    mask = table.shape[0] - 1
+    for p in range(nums[KeyCell.KEYS]):
         h = 0
-        for k in range(KEYS.shape[1]):
-            h = mix(h ^ KEYS[p, k])
+        for k in range(keys.shape[1]):
+            h = mix(h ^ keys[p, k])
         h &= mask
-        while TABLE[h, 0] >= 0:
+        while table[h, 0] >= 0:
             h = (h + 1) & mask
-        TABLE[h, 0] = p
-        TABLE[h, 1] = KEYS[p, 0]
+        table[h, 0] = p
+        table[h, 1] = keys[p, 0]
 
 
 def number(
     i0: int,
     n: int,
-    words: NDArray[Any],
-    null: NDArray[Any],
-    nums: NDArray[Any],
-    TABLE: NDArray[Any],
-    KEYS: NDArray[Any],
-    COUNT: NDArray[Any],
-    part: NDArray[Any],
-    place: NDArray[Any],
+    words: Ints2,
+    null: Bytes,
+    nums: Ints,
+    table: Ints2,
+    keys: Ints2,
+    counts: Ints,
+    part: Ints,
+    place: Ints,
 ) -> int:
     """Give each event the number of its key, by first appearance, and if asked its place among the events of that key.
 
-    `nums[6]` is how many keys there are. When one more would not fit, the event to come back to is returned. `TABLE`
-    has the first word of a key beside its number: with a hundred thousand keys, each further place in memory that is
-    looked at is far away.
+    When one more key would not fit, the event to come back to is returned. `table` has the first word of a key beside
+    its number: with a hundred thousand keys, each further place in memory that is looked at is far away.
     """
-    mask = TABLE.shape[0] - 1
+    mask = table.shape[0] - 1
     for i in range(i0, n):
         if null[i] != 0:
             part[i] = -1
@@ -62,58 +61,60 @@ def number(
             h = mix(h ^ words[k, i])
         h = natural(h & mask)
         p = -1
-        while TABLE[h, 0] >= 0:
-            if TABLE[h, 1] == words[0, i]:
-                p = natural(TABLE[h, 0])
+        while table[h, 0] >= 0:
+            if table[h, 1] == words[0, i]:
+                p = natural(table[h, 0])
                 for k in range(1, words.shape[0]):
-                    if KEYS[p, k] != words[k, i]:
+                    if keys[p, k] != words[k, i]:
                         p = -1
                         break
                 if p >= 0:
                     break
             h = natural((h + 1) & mask)
         if p < 0:
-            p = nums[6]
-            if p >= KEYS.shape[0]:
+            p = nums[KeyCell.KEYS]
+            if p >= keys.shape[0]:
                 return i
-            nums[6] = p + 1
-            TABLE[h, 0] = p
-            TABLE[h, 1] = words[0, i]
+            nums[KeyCell.KEYS] = p + 1
+            table[h, 0] = p
+            table[h, 1] = words[0, i]
             for k in range(words.shape[0]):
-                KEYS[p, k] = words[k, i]
-            COUNT[p] = 0
+                keys[p, k] = words[k, i]
+            counts[p] = 0
         part[i] = p
         if place.shape[0] > 0:
-            place[i] = COUNT[p]
-            COUNT[p] += 1
+            place[i] = counts[p]
+            counts[p] += 1
     return n
 
 
 def expand(
     f0: int,
     nf: int,
-    final_node: NDArray[Any],
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_component: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
-    edge_node: NDArray[Any],
-    edge_next: NDArray[Any],
-    start: NDArray[Any],
+    final_node: Ints,
+    nodes: Nodes,
+    edges: Edges,
+    start: Ints,
     window: int,
-    state: NDArray[Any],
-    stack: NDArray[Any],
-    cursor: NDArray[Any],
-    offsets: NDArray[Any],
-    events: NDArray[Any],
-    codes: NDArray[Any],
+    state: Ints,
+    stack: Ints,
+    cursor: Ints,
+    offsets: Ints,
+    events: Ints,
+    codes: Ints,
 ) -> int:
     """Write out the matches that end at the nodes `final_node[f0:nf]`, one for each way back inside the window.
 
     `state` holds the depth of the walk, the number of matches and of their events; when an array is full, the index of
     the node to come back to is returned, and the walk goes on where it stopped.
     """
+    node_event = nodes.event
+    node_before = nodes.before
+    node_component = nodes.component
+    node_start = nodes.start
+    node_edge = nodes.edge
+    edge_node = edges.node
+    edge_next = edges.next
     for f in range(f0, nf):
         if state[0] == 0:
             stack[0] = final_node[f]
@@ -150,26 +151,15 @@ def expand(
 
 
 def count(
-    stop: NDArray[Any],
+    stop: Ints,
     nf: int,
-    final_node: NDArray[Any],
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
-    edge_node: NDArray[Any],
-    edge_next: NDArray[Any],
-    start: NDArray[Any],
+    final_node: Ints,
+    nodes: Nodes,
+    edges: Edges,
+    start: Ints,
     window: int,
-    stack: NDArray[Any],
-    cursor: NDArray[Any],
-    total: NDArray[Any],
-    ways: NDArray[Any],
-    earliest: NDArray[Any],
-    value: NDArray[Any],
-    fork: NDArray[Any],
-    stamp: NDArray[Any],
-    each: NDArray[Any],
+    scratch: Counting,
+    each: Ints,
 ) -> int:
     """How many matches end at each of the nodes `final_node[:nf]`, without writing them out; MANY if they are too many.
 
@@ -177,6 +167,20 @@ def count(
     same for every final node; the others are counted again for each, every `fork` once: from there on the way back is
     not one to a single predecessor. The number of nodes that were looked at.
     """
+    node_event = nodes.event
+    node_before = nodes.before
+    node_start = nodes.start
+    node_edge = nodes.edge
+    edge_node = edges.node
+    edge_next = edges.next
+    stack = scratch.stack
+    cursor = scratch.cursor
+    total = scratch.total
+    ways = scratch.ways
+    earliest = scratch.earliest
+    value = scratch.value
+    fork = scratch.fork
+    stamp = scratch.stamp
     looked = int(node_event.shape[0])
     for node in range(node_event.shape[0]):
         if node_before[node] >= 0 and node_edge[node] == -1:
@@ -242,14 +246,14 @@ def count(
 
 
 def split(
-    order: NDArray[Any],
-    offsets: NDArray[Any],
-    events: NDArray[Any],
-    codes: NDArray[Any],
-    variable_of: NDArray[Any],
-    rows: NDArray[Any],
-    out_offsets: NDArray[Any],
-    out_rows: NDArray[Any],
+    order: Ints,
+    offsets: Ints,
+    events: Ints,
+    codes: Ints,
+    variable_of: Ints,
+    rows: Ints,
+    out_offsets: Ints2,
+    out_rows: Ints,
 ) -> None:
     """Write the matches `order` variable by variable: the rows of each one's events, and where those of a match are."""
     variables = out_offsets.shape[0]
@@ -276,7 +280,7 @@ def split(
             at[v] += 1
 
 
-def is_later(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> bool:
+def is_later(a: int, b: int, offsets: Ints2, events: Ints) -> bool:
     """Whether match `a` is later than `b`: by the last variable first, and of each list by its last event first."""
     for back in range(offsets.shape[0]):
         v = offsets.shape[0] - 1 - back
@@ -291,7 +295,7 @@ def is_later(a: int, b: int, offsets: NDArray[Any], events: NDArray[Any]) -> boo
     return False
 
 
-def latest_matches(last: NDArray[Any], offsets: NDArray[Any], events: NDArray[Any], best: NDArray[Any]) -> None:
+def latest_matches(last: Ints, offsets: Ints2, events: Ints, best: Ints) -> None:
     """For each event the latest of the matches that it is the `last` event of, -1 if there is none."""
     for m in range(last.shape[0]):
         if best[last[m]] < 0 or is_later(m, best[last[m]], offsets, events):
@@ -299,16 +303,16 @@ def latest_matches(last: NDArray[Any], offsets: NDArray[Any], events: NDArray[An
 
 
 def sweep(
-    nums: NDArray[Any],
+    nums: Ints,
     now: int,
     window: int,
     by_count: bool,
-    COUNT: NDArray[Any],
-    run_start: NDArray[Any],
-    run_next: NDArray[Any],
-    free_runs: NDArray[Any],
-    first_run: NDArray[Any],
-    live_runs: NDArray[Any],
+    counts: Ints,
+    run_start: Ints,
+    run_next: Ints,
+    free_runs: Ints,
+    first_run: Ints,
+    live_runs: Ints,
 ) -> None:
     """Free the runs whose window has passed, also those of partitions that get no more events.
 
@@ -320,10 +324,10 @@ def sweep(
         live_runs[g] = 0
         while r >= 0:
             after = run_next[r]
-            if (COUNT[g] if by_count else now) - run_start[r] > window:
-                free_runs[nums[2]] = r
-                nums[2] += 1
-                nums[4] -= 1
+            if (counts[g] if by_count else now) - run_start[r] > window:
+                free_runs[nums[RunCell.FREE]] = r
+                nums[RunCell.FREE] += 1
+                nums[RunCell.LIVE] -= 1
             else:
                 run_next[r] = first_run[g]
                 first_run[g] = r
@@ -332,24 +336,17 @@ def sweep(
 
 
 def collect(
-    nums: NDArray[Any],
-    run_node: NDArray[Any],
-    run_next: NDArray[Any],
-    first_run: NDArray[Any],
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_component: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
-    edge_node: NDArray[Any],
-    edge_next: NDArray[Any],
-    place: NDArray[Any],
-    X2: NDArray[Any],
+    nums: Ints,
+    runs: Runs,
+    nodes: Nodes,
+    edges: Edges,
+    place: Ints,
+    moved_edges: Ints2,
     limit: int,
-    limits: NDArray[Any],
+    limits: Ints,
     window: int,
-    part: NDArray[Any],
-    start: NDArray[Any],
+    part: Ints,
+    start: Ints,
 ) -> int:
     """Keep the nodes and edges that a run can reach and that start no earlier than `limit`; the least event kept.
 
@@ -357,7 +354,17 @@ def collect(
     next comes after all that the runs of its partition have taken. Without, there is one for all. A node comes after
     those it leads back to, so one pass backwards marks them with whose limit is theirs, and one forwards moves them.
     """
-    n = nums[0]
+    run_node = runs.node
+    run_next = runs.next
+    first_run = runs.first
+    node_event = nodes.event
+    node_before = nodes.before
+    node_component = nodes.component
+    node_start = nodes.start
+    node_edge = nodes.edge
+    edge_node = edges.node
+    edge_next = edges.next
+    n = nums[RunCell.NODES]
     for node in range(n):
         place[node] = -1
     for g in range(limits.shape[0]):
@@ -385,7 +392,7 @@ def collect(
                 if before >= 0 and node_start[before] >= limit:
                     place[before] = p
                 edge = edge_next[edge]
-    kept, edges, least = 0, 0, INT_MAX
+    kept, linked, least = 0, 0, INT_MAX
     for node in range(n):
         if place[node] < 0:
             continue
@@ -402,26 +409,26 @@ def collect(
             before = edge_node[edge]
             if before == -1 or (before >= 0 and place[before] >= 0):
                 # Into a second array: the edges of one node do not lie together.
-                X2[0, edges] = before if before < 0 else place[before]
-                X2[1, edges] = node_edge[kept]
-                node_edge[kept] = edges
-                edges += 1
+                moved_edges[0, linked] = before if before < 0 else place[before]
+                moved_edges[1, linked] = node_edge[kept]
+                node_edge[kept] = linked
+                linked += 1
             edge = edge_next[edge]
         kept += 1
-    for edge in range(edges):
-        edge_node[edge] = X2[0, edge]
-        edge_next[edge] = X2[1, edge]
+    for edge in range(linked):
+        edge_node[edge] = moved_edges[0, edge]
+        edge_next[edge] = moved_edges[1, edge]
     for g in range(first_run.shape[0]):
         r = first_run[g]
         while r >= 0:
             run_node[r] = place[run_node[r]]
             r = run_next[r]
-    nums[0] = kept
-    nums[1] = edges
+    nums[RunCell.NODES] = kept
+    nums[RunCell.EDGES] = linked
     return least
 
 
-def rehead(n: int, ids: NDArray[Any], following: NDArray[Any], head: NDArray[Any]) -> None:
+def rehead(n: int, ids: Ints, following: Ints, head: Ints) -> None:
     """Link the partial matches `[:n]` of each key, the newest first."""
     for g in range(head.shape[0]):
         head[g] = -1

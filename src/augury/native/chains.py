@@ -6,10 +6,8 @@ are there by name.
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
+from augury.native.groups import Edges, Nodes
+from augury.native.kinds import Ints, Ints2
 from augury.native.prelude import INT_MAX, INT_MIN, lower_bound
 
 
@@ -18,67 +16,62 @@ def settled(
     ended: int,
     watermark: int,
     span: int,
-    F_parent: NDArray[Any],
-    F_chain: NDArray[Any],
-    F_next: NDArray[Any],
-    F_events: NDArray[Any],
-    L_parent: NDArray[Any],
-    L_chain: NDArray[Any],
-    REL: NDArray[Any],
-    CH: NDArray[Any],
-    C_last: NDArray[Any],
-    time: NDArray[Any],
-    part: NDArray[Any],
-    out: NDArray[Any],
+    final_parent: Ints,
+    final_chain: Ints,
+    final_given: Ints,
+    final_events: Ints2,
+    list_parent: Ints,
+    list_chain: Ints,
+    growing: Ints,
+    newest_chain: Ints2,
+    chain_last: Ints,
+    time: Ints,
+    part: Ints,
+    out: Ints,
 ) -> int:
-    """Which combinations of chains get no further match, each once: `F_next` marks those that have been given out.
+    """Which combinations of chains get no further match, each once: `final_given` marks those that have been given out.
 
     That is so when their chains have ended, or are out of reach of one that has; `ended` when the stream has.
     """
     found = 0
     for q in range(n):
-        if F_next[q] != 0:
+        if final_given[q] != 0:
             continue
-        k = F_events.shape[1]
-        g = part[F_events[q, 0]]
-        growing = False
+        k = final_events.shape[1]
+        g = part[final_events[q, 0]]
+        grows = False
         earliest = INT_MAX
-        chain, above = F_chain[q], F_parent[q]
+        chain, above = final_chain[q], final_parent[q]
         for j in range(k - 1, -1, -1):
-            if CH[j, g] == chain and (REL[g] >> j) & 1 != 0:
-                growing = True
+            if newest_chain[j, g] == chain and (growing[g] >> j) & 1 != 0:
+                grows = True
             else:
-                earliest = min(earliest, time[C_last[chain]])
+                earliest = min(earliest, time[chain_last[chain]])
             if j > 0:
-                chain = L_chain[above]
-                above = L_parent[above]
+                chain = list_chain[above]
+                above = list_parent[above]
         reach = span >= 0 and earliest != INT_MAX and watermark - span > earliest
-        if ended != 0 or not growing or reach:
-            F_next[q] = 1
+        if ended != 0 or not grows or reach:
+            final_given[q] = 1
             out[found] = q
             found += 1
     return found
 
 
 def chain_ways(
-    starts: NDArray[Any],
-    E: NDArray[Any],
-    R: NDArray[Any],
-    T: NDArray[Any],
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_component: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
-    edge_node: NDArray[Any],
-    edge_next: NDArray[Any],
+    starts: Ints,
+    events: Ints,
+    ranks: Ints,
+    times: Ints,
+    nodes: Nodes,
+    edges: Edges,
 ) -> None:
     """Sequences of one event of each buffer as ways back: position p is node 2p, it or an earlier one node 2p + 1."""
     for b in range(starts.shape[0] - 1):
         for p in range(starts[b], starts[b + 1]):
             before = -1
             if b > 0:
-                before = lower_bound(R, starts[b - 1], starts[b], R[p]) - 1
+                before = lower_bound(ranks, starts[b - 1], starts[b], ranks[p]) - 1
                 # Nothing before it: no way back, as if its history had been thrown away.
                 before = 2 * before + 1 if before >= starts[b - 1] else -3
             join_ways(
@@ -86,15 +79,10 @@ def chain_ways(
                 before,
                 2 * p - 1 if p > starts[b] else -1,
                 b,
-                E[p],
-                T[p],
-                node_event,
-                node_before,
-                node_component,
-                node_start,
-                node_edge,
-                edge_node,
-                edge_next,
+                events[p],
+                times[p],
+                nodes,
+                edges,
             )
 
 
@@ -105,15 +93,17 @@ def join_ways(
     code: int,
     event: int,
     start: int,
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_component: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
-    edge_node: NDArray[Any],
-    edge_next: NDArray[Any],
+    nodes: Nodes,
+    edges: Edges,
 ) -> None:
     """Node 2p is `event` after the node `before`, node 2p + 1 is that or one `earlier`, by edge p."""
+    node_event = nodes.event
+    node_before = nodes.before
+    node_component = nodes.component
+    node_start = nodes.start
+    node_edge = nodes.edge
+    edge_node = edges.node
+    edge_next = edges.next
     m, u = 2 * p, 2 * p + 1
     node_event[m] = node_event[u] = event
     node_component[m] = code
@@ -130,29 +120,24 @@ def join_ways(
 
 def linked_ways(
     n: int,
-    N_event: NDArray[Any],
-    N_prev: NDArray[Any],
-    N_up: NDArray[Any],
-    N_list: NDArray[Any],
-    L_depth: NDArray[Any],
-    rank: NDArray[Any],
-    clock: NDArray[Any],
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_component: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
-    edge_node: NDArray[Any],
-    edge_next: NDArray[Any],
+    link_event: Ints,
+    link_before: Ints,
+    link_above: Ints,
+    link_list: Ints,
+    list_depth: Ints,
+    rank: Ints,
+    clock: Ints,
+    nodes: Nodes,
+    edges: Edges,
 ) -> None:
     """The nodes of linked chains as ways back: node x is node 2x, it or an earlier one of its list node 2x + 1."""
     for x in range(n):
-        depth, e = L_depth[N_list[x]], N_event[x]
+        depth, e = list_depth[link_list[x]], link_event[x]
         before = -1
         if depth > 0:
-            above = latest_before(N_up[x], rank[e], rank, N_event, N_prev)
+            above = latest_before(link_above[x], rank[e], rank, link_event, link_before)
             before = 2 * above + 1 if above >= 0 else -3
-        earlier = 2 * N_prev[x] + 1 if N_prev[x] >= 0 else -1
+        earlier = 2 * link_before[x] + 1 if link_before[x] >= 0 else -1
         join_ways(
             x,
             before,
@@ -160,43 +145,39 @@ def linked_ways(
             depth,
             e,
             clock[e],
-            node_event,
-            node_before,
-            node_component,
-            node_start,
-            node_edge,
-            edge_node,
-            edge_next,
+            nodes,
+            edges,
         )
 
 
 def final_ways(
     nf: int,
     n: int,
-    F_event: NDArray[Any],
-    F_up: NDArray[Any],
+    final_event: Ints,
+    final_above: Ints,
     last: int,
-    N_event: NDArray[Any],
-    N_prev: NDArray[Any],
-    rank: NDArray[Any],
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_component: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
+    link_event: Ints,
+    link_before: Ints,
+    rank: Ints,
+    nodes: Nodes,
 ) -> None:
-    """Nodes 2n + f for the events that complete matches by going on from the nodes `F_up` or earlier ones."""
+    """Nodes 2n + f for the events that complete matches by going on from the nodes `final_above` or earlier ones."""
+    node_event = nodes.event
+    node_before = nodes.before
+    node_component = nodes.component
+    node_start = nodes.start
+    node_edge = nodes.edge
     for f in range(nf):
-        above = latest_before(F_up[f], rank[F_event[f]], rank, N_event, N_prev)
-        node_event[2 * n + f] = F_event[f]
+        above = latest_before(final_above[f], rank[final_event[f]], rank, link_event, link_before)
+        node_event[2 * n + f] = final_event[f]
         node_before[2 * n + f] = 2 * above + 1 if above >= 0 else -3
         node_component[2 * n + f] = last
         node_start[2 * n + f] = node_start[2 * above + 1] if above >= 0 else INT_MIN
         node_edge[2 * n + f] = -1
 
 
-def latest_before(node: int, k: int, rank: NDArray[Any], N_event: NDArray[Any], N_prev: NDArray[Any]) -> int:
+def latest_before(node: int, k: int, rank: Ints, link_event: Ints, link_before: Ints) -> int:
     """The last node from `node` back whose event has a lower rank than `k`; -1 if there is none."""
-    while node >= 0 and rank[N_event[node]] >= k:
-        node = N_prev[node]
+    while node >= 0 and rank[link_event[node]] >= k:
+        node = link_before[node]
     return node

@@ -7,22 +7,20 @@ that only have to be merged. Only what Numba compiles belongs here, as in `augur
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from augury.native.kinds import Ints, Ints2
 from augury.native.prelude import INT_MAX, natural
 
 
 def spell(
-    offsets: NDArray[Any],
-    events: NDArray[Any],
-    codes: NDArray[Any],
-    variable_of: NDArray[Any],
+    offsets: Ints,
+    events: Ints,
+    codes: Ints,
+    variable_of: Ints,
     variables: int,
-    starts: NDArray[Any],
-    words: NDArray[Any],
+    starts: Ints,
+    words: Ints,
 ) -> None:
     """Write each match as words that compare as it does: the events of each variable, and -1 after those of each.
 
@@ -32,6 +30,27 @@ def spell(
     starts[0] = 0
     w = 0
     for m in range(offsets.shape[0] - 1):
+        begin, variable = w, 0
+        for e in range(offsets[m], offsets[m + 1]):
+            v = variable_of[natural(codes[e])]
+            if v < variable:
+                # Not in the order of the variables: they are counted first.
+                variable = -1
+                break
+            while variable < v:
+                words[natural(w)] = -1
+                w += 1
+                variable += 1
+            words[natural(w)] = events[e]
+            w += 1
+        if variable >= 0:
+            while variable < variables:
+                words[natural(w)] = -1
+                w += 1
+                variable += 1
+            starts[m + 1] = w
+            continue
+        w = begin
         for v in range(variables):
             at[v] = 0
         for e in range(offsets[m], offsets[m + 1]):
@@ -49,13 +68,13 @@ def spell(
 
 
 def pack_keys(
-    ends: NDArray[Any],
-    first: NDArray[Any],
-    starts: NDArray[Any],
-    stops: NDArray[Any],
-    words: NDArray[Any],
-    keys: NDArray[Any],
-    groups: NDArray[Any],
+    ends: Ints,
+    first: Ints,
+    starts: Ints,
+    stops: Ints,
+    words: Ints,
+    keys: Ints,
+    groups: Ints2,
 ) -> int:
     """Write a key for each match and, for those of equal `ends`, where they end and the width of places in their keys.
 
@@ -76,7 +95,7 @@ def pack_keys(
         groups[groups_so_far, 1] = width
         groups_so_far += 1
         room = 63 - width
-        here, begins = keys[lo:hi], starts[lo:hi]
+        here, begins, ends_of = keys[lo:hi], starts[lo:hi], stops[lo:hi]
         for k in range(size):
             here[k] = 0
         if size > 1 and first.shape[0] > 0:
@@ -86,21 +105,30 @@ def pack_keys(
             for k in range(size):
                 here[k] = first[lo + k] - least
             room -= width_of(most - least)
-        shared = INT_MAX if size > 1 else 0
-        for k in range(lo, hi):
-            shared = min(shared, stops[k] - starts[k])
-        for f in range(shared):
-            least = most = words[begins[0] + f]
+        longest = 0
+        if size > 1:
+            for k in range(lo, hi):
+                longest = max(longest, stops[k] - starts[k])
+        for f in range(longest):
+            least, most = INT_MAX, -1
             for k in range(size):
-                word = words[natural(begins[k] + f)]
-                least, most = min(least, word), max(most, word)
-            wide = width_of(most - least)
+                if begins[k] + f < ends_of[k]:
+                    word = words[natural(begins[k] + f)]
+                    if word >= 0:
+                        least, most = min(least, word), max(most, word)
+            # 0 is for the end of a list, and for words that a match does not have any more.
+            wide = width_of(most - least + 1) if most >= 0 else 0
             if wide > room:
                 break
             room -= wide
             if wide > 0:
                 for k in range(size):
-                    here[k] = (here[k] << wide) | (words[natural(begins[k] + f)] - least)
+                    digit = 0
+                    if begins[k] + f < ends_of[k]:
+                        word = words[natural(begins[k] + f)]
+                        if word >= 0:
+                            digit = word - least + 1
+                    here[k] = (here[k] << wide) | digit
         for k in range(size):
             here[k] = (here[k] << width) | k
         lo = hi
@@ -119,9 +147,14 @@ def width_of(x: int) -> int:
     return width
 
 
-def precedes(
-    x: int, y: int, width: int, lo: int, starts: NDArray[Any], stops: NDArray[Any], words: NDArray[Any]
-) -> bool:
+def comes_before(x: int, y: int, by_words: int, width: int, lo: int, starts: Ints, stops: Ints, words: Ints) -> bool:
+    """Whether the match of key x comes before that of y, as numbers or also by their words."""
+    if by_words == 0:
+        return bool(x < y)
+    return precedes(x, y, width, lo, starts, stops, words)
+
+
+def precedes(x: int, y: int, width: int, lo: int, starts: Ints, stops: Ints, words: Ints) -> bool:
     """Whether the match of key x comes before that of y, both of the group that begins at `lo`."""
     if x >> width != y >> width:
         return bool(x < y)
@@ -138,79 +171,114 @@ def precedes(
 
 def merge_keys(
     count: int,
-    groups: NDArray[Any],
-    all_keys: NDArray[Any],
-    starts: NDArray[Any],
-    stops: NDArray[Any],
-    words: NDArray[Any],
-    order: NDArray[Any],
+    groups: Ints2,
+    all_keys: Ints,
+    starts: Ints,
+    stops: Ints,
+    words: Ints,
+    order: Ints,
 ) -> None:
-    """Sort the keys of each group by merging its runs, and write down which matches they are of."""
+    """Sort the keys of each group by merging its runs, and write down which matches they are of.
+
+    They are sorted as numbers. Where that decides by the places of matches, they are merged once more by their words.
+    """
     scratch, bounds = np.empty_like(order), np.empty(order.shape[0] + 1, np.int64)
     lo = 0
     for g in range(count):
         hi, width = groups[g, 0], groups[g, 1]
         n = hi - lo
         keys, other = all_keys[lo:hi], scratch[:n]
-        runs, left = 0, 0
-        bounds[0] = 0
-        while left < n:
-            right = left + 1
-            while right < n and precedes(keys[right - 1], keys[right], width, lo, starts, stops, words):
-                right += 1
-            # A run of a few takes in what follows, which is less work than merging.
-            while right < min(left + 8, n):
-                key, at = keys[right], right
-                while at > left and precedes(key, keys[at - 1], width, lo, starts, stops, words):
-                    keys[at] = keys[at - 1]
-                    at -= 1
-                keys[at] = key
-                right += 1
-            runs += 1
-            bounds[runs] = right
-            left = right
-        while runs > 1:
-            for r in range(0, runs, 2):
-                left, middle, right = bounds[r], bounds[r + 1], bounds[min(r + 2, runs)]
-                i, j, k = natural(left), natural(middle), natural(left)
-                while i < middle and j < right:
-                    if precedes(keys[i], keys[j], width, lo, starts, stops, words):
-                        other[k] = keys[i]
-                        i += 1
-                    else:
-                        other[k] = keys[j]
-                        j += 1
-                    k += 1
-                for rest in range(i, middle):
-                    other[k] = keys[rest]
-                    k += 1
-                for rest in range(j, right):
-                    other[k] = keys[rest]
-                    k += 1
-                bounds[r // 2 + 1] = right
-            runs = (runs + 1) // 2
-            keys, other = other, keys
+        for by_words in range(2):
+            if by_words:
+                decided = True
+                for k in range(1, n):
+                    decided &= keys[k] >> width != keys[k - 1] >> width
+                if decided:
+                    break
+            runs, left = 0, 0
+            bounds[0] = 0
+            while left < n:
+                right = left + 1
+                while right < n and comes_before(
+                    keys[right - 1], keys[right], by_words, width, lo, starts, stops, words
+                ):
+                    right += 1
+                # A run of a few takes in what follows, which is less work than merging.
+                while right < min(left + 8, n):
+                    key, at = keys[right], right
+                    while at > left and comes_before(key, keys[at - 1], by_words, width, lo, starts, stops, words):
+                        keys[at] = keys[at - 1]
+                        at -= 1
+                    keys[at] = key
+                    right += 1
+                runs += 1
+                bounds[runs] = right
+                left = right
+            while runs > 1:
+                for r in range(0, runs, 2):
+                    left, middle, right = bounds[r], bounds[r + 1], bounds[min(r + 2, runs)]
+                    i, j, k = natural(left), natural(middle), natural(left)
+                    while i < middle and j < right:
+                        if comes_before(keys[i], keys[j], by_words, width, lo, starts, stops, words):
+                            other[k] = keys[i]
+                            i += 1
+                        else:
+                            other[k] = keys[j]
+                            j += 1
+                        k += 1
+                    for rest in range(i, middle):
+                        other[k] = keys[rest]
+                        k += 1
+                    for rest in range(j, right):
+                        other[k] = keys[rest]
+                        k += 1
+                    bounds[r // 2 + 1] = right
+                runs = (runs + 1) // 2
+                keys, other = other, keys
         mask = (1 << width) - 1
         for k in range(n):
             order[lo + k] = lo + (keys[k] & mask)
         lo = hi
 
 
+def write_words(order: Ints, starts: Ints, words: Ints, rows: Ints, out_offsets: Ints2, out_rows: Ints) -> None:
+    """Write spelled matches in `order`, variable by variable: the rows of their events, and where each one's begin.
+
+    The first of `out_offsets`, where the events of a variable begin, are there already.
+    """
+    variables = out_offsets.shape[0]
+    at = out_offsets[:, 0].copy()
+    for k in range(order.shape[0]):
+        w = natural(starts[natural(order[k])])
+        for v in range(variables):
+            to = natural(at[v])
+            while words[w] >= 0:
+                out_rows[to] = rows[natural(words[w])]
+                to += 1
+                w += 1
+            at[v] = to
+            out_offsets[v, k + 1] = to
+            w += 1
+
+
 def write_rows(
-    order: NDArray[Any],
-    columns: NDArray[Any],
-    events: NDArray[Any],
-    time: NDArray[Any],
-    rows: NDArray[Any],
-    out: NDArray[Any],
-    start: NDArray[Any],
-    end: NDArray[Any],
+    order: Ints,
+    columns: Ints,
+    events: Ints2,
+    time: Ints,
+    rows: Ints,
+    out: Ints2,
+    start: Ints,
+    end: Ints,
 ) -> None:
     """Write matches of one event a variable in `order`: rows by variable, which is one of the columns of `events`."""
     size = events.shape[1]
     for k in range(order.shape[0]):
         m = natural(order[k])
-        start[k] = time[natural(events[m, 0])]
-        end[k] = time[natural(events[m, size - 1])]
+        first = last = events[m, 0]
         for v in range(size):
-            out[v, k] = rows[natural(events[m, columns[v]])]
+            event = events[m, columns[v]]
+            first, last = min(first, event), max(last, event)
+            out[v, k] = rows[natural(event)]
+        start[k] = time[natural(first)]
+        end[k] = time[natural(last)]

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augury.native.cells import Cell
+
 
 def lower_bound(a: NDArray[Any], lo: int, hi: int, v: Any) -> int:
     """The first index in `[lo, hi)` of the ascending `a` with `a[index] >= v`, else `hi`.
@@ -66,7 +68,7 @@ def stopped(nums: NDArray[Any]) -> bool:
 
     In compiled code this is an instruction that reads the cell whenever it is asked.
     """
-    return bool(nums[15] != 0)
+    return bool(nums[Cell.STOP] != 0)
 
 
 def isnan(x: float) -> bool:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
+from augury.native.kinds import Floats, Ints2
 
 
-def moved(
-    counts: NDArray[Any], at: int, before: int, piece: int, last: int, window: float, rates: NDArray[Any], few: int
-) -> int:
+def moved(counts: Ints2, at: int, before: int, piece: int, last: int, window: float, rates: Floats, few: int) -> int:
     """The first piece from `at` on in which one of `rates` is left, by more than half of it and more than a few events.
 
     They become those of that piece.

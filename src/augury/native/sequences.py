@@ -5,40 +5,37 @@ Compiled once for all queries, like `augury.native.buffer`; the functions of the
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
 from augury.native.counting import plus, times
+from augury.native.kinds import Ints, Ints2
 from augury.native.prelude import lower_bound, stopped
 
 
 def count_sequences(
-    stop: NDArray[Any],
+    stop: Ints,
     i0: int,
-    mask: NDArray[Any],
-    rank: NDArray[Any],
-    clock: NDArray[Any],
+    mask: Ints,
+    rank: Ints,
+    clock: Ints,
     span: int,
-    A: NDArray[Any],
-    R: NDArray[Any],
-    c: NDArray[Any],
-    F: NDArray[Any],
-    each: NDArray[Any],
+    newer: Ints2,
+    product: Ints2,
+    fitting: Ints,
+    older: Ints2,
+    each: Ints,
 ) -> int:
     """How many sequences of one event for each bit of `mask` there are that end with event `i0` or a later one.
 
     `each` gets their number for each event. Numbers that are too great are MANY.
 
     Concurrent events are a matrix that leads from "the first j are bound" to one more; the product over the groups of a
-    window tells the number of ways. It slides as a queue made of two stacks: F has, for each group of the older half,
-    the first row of the product from it to the middle, A is the product of the newer half.
+    window tells the number of ways. It slides as a queue made of two stacks: `older` has, for each group of the older
+    half, the first row of the product from it to the middle, `newer` is the product of the newer half.
     """
-    n, k = mask.shape[0], A.shape[0]
+    n, k = mask.shape[0], newer.shape[0]
     lo, middle, at, total = 0, 0, 0, 0
     for s in range(k):
         for q in range(k):
-            A[s, q] = 1 if s == q else 0
+            newer[s, q] = 1 if s == q else 0
     while at < n and not stopped(stop):
         end = at + 1
         while end < n and rank[end] == rank[at]:
@@ -50,55 +47,55 @@ def count_sequences(
             middle = at
             for s in range(k):
                 for q in range(k):
-                    A[s, q] = 1 if s == q else 0
-                    R[s, q] = 1 if s == q else 0
+                    newer[s, q] = 1 if s == q else 0
+                    product[s, q] = 1 if s == q else 0
             x = at - 1
             while x >= lo:
                 first = x
                 while first > lo and rank[first - 1] == rank[x]:
                     first -= 1
                 for s in range(k):
-                    c[s] = 0
+                    fitting[s] = 0
                     for e in range(first, x + 1):
-                        c[s] += (mask[e] >> s) & 1
+                        fitting[s] += (mask[e] >> s) & 1
                 for s in range(k - 1):
                     for q in range(k):
-                        R[s, q] = plus(R[s, q], times(c[s], R[s + 1, q]))
+                        product[s, q] = plus(product[s, q], times(fitting[s], product[s + 1, q]))
                 for e in range(first, x + 1):
                     for q in range(k):
-                        F[e, q] = R[0, q]
+                        older[e, q] = product[0, q]
                 x = first - 1
         for s in range(k):
-            c[s] = 0
+            fitting[s] = 0
             for e in range(at, end):
-                c[s] += (mask[e] >> s) & 1
+                fitting[s] += (mask[e] >> s) & 1
         ends = 0
         for e in range(max(at, i0), end):
             ends += (mask[e] >> (k - 1)) & 1
         if ends > 0:
             ways = 0
             for s in range(k):
-                start = F[lo, s] if lo < middle else (1 if s == 0 else 0)
-                ways = plus(ways, times(start, A[s, k - 1]))
+                start = older[lo, s] if lo < middle else (1 if s == 0 else 0)
+                ways = plus(ways, times(start, newer[s, k - 1]))
             total = plus(total, times(ways, ends))
             for e in range(max(at, i0), end):
                 each[e] = ways * ((mask[e] >> (k - 1)) & 1)
         for q in range(k - 1, 0, -1):
             for s in range(k):
-                A[s, q] = plus(A[s, q], times(A[s, q - 1], c[q - 1]))
+                newer[s, q] = plus(newer[s, q], times(newer[s, q - 1], fitting[q - 1]))
         at = end
     return total
 
 
 def write_sequences(
-    stop: NDArray[Any],
-    starts: NDArray[Any],
-    E: NDArray[Any],
-    R: NDArray[Any],
-    T: NDArray[Any],
+    stop: Ints,
+    starts: Ints,
+    events: Ints,
+    ranks: Ints,
+    times: Ints,
     span: int,
-    at: NDArray[Any],
-    out: NDArray[Any],
+    at: Ints,
+    out: Ints2,
 ) -> int:
     """Write sequences of one event of each buffer into the rows of `out`, from the last component backwards.
 
@@ -114,7 +111,7 @@ def write_sequences(
             if at[0] >= starts[b + 1]:
                 depth = -1
                 break
-        elif at[depth] < starts[b] or (span >= 0 and T[at[depth]] < T[at[0]] - span):
+        elif at[depth] < starts[b] or (span >= 0 and times[at[depth]] < times[at[0]] - span):
             depth -= 1
             at[depth] += 1 if depth == 0 else -1
             if stopped(stop):
@@ -123,12 +120,12 @@ def write_sequences(
         if depth < k - 1:
             # The next component before it: its latest event of a lower rank.
             depth += 1
-            at[depth] = lower_bound(R, starts[b - 1], starts[b], R[at[depth - 1]]) - 1
+            at[depth] = lower_bound(ranks, starts[b - 1], starts[b], ranks[at[depth - 1]]) - 1
             continue
         if rows == out.shape[0]:
             break
         for d in range(k):
-            out[rows, k - 1 - d] = E[at[d]]
+            out[rows, k - 1 - d] = events[at[d]]
         rows += 1
         at[depth] += 1 if depth == 0 else -1
     at[k] = depth

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
-from numpy.typing import NDArray
+from augury.native.kinds import Floats, Floats2
 
 
-def standardise_each(rows: NDArray[Any], result: NDArray[Any], squares: NDArray[Any]) -> None:
+def standardise_each(rows: Floats2, result: Floats2, squares: Floats) -> None:
     """Put the rows less their means, over the roots of their `squares`, into `result`, as `ir.functions.standardise`.
 
     >>> import numpy as np

@@ -9,10 +9,8 @@ to be the greatest is made the least by its key (`augury.kernels.common.totals`)
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
+from augury.native.groups import Edges, Nodes, Products, Ways, Weights
+from augury.native.kinds import Bytes2, Floats, Floats2, Floats3, Floats4, Ints, Ints2, Ints3
 from augury.native.prelude import INT_MAX, INT_MIN, stopped
 
 
@@ -47,102 +45,110 @@ def multiplied(x: float, y: float, a: float, b: float) -> tuple[float, float]:
 
 
 def weigh_matches(
-    place: NDArray[Any],
-    offsets: NDArray[Any],
-    events: NDArray[Any],
-    codes: NDArray[Any],
-    on_sum: NDArray[Any],
-    on_least: NDArray[Any],
-    H: NDArray[Any],
-    K: NDArray[Any],
-    S: NDArray[Any],
-    L: NDArray[Any],
+    place: Ints,
+    offsets: Ints,
+    events: Ints,
+    codes: Ints,
+    weights: Weights,
+    sums: Floats3,
+    least: Ints2,
 ) -> None:
-    """Add every match m to row `place[m]` of S and L, which are to hold zeros and INT_MAX."""
+    """Add every match m to row `place[m]` of `sums` and `least`, which are to hold zeros and INT_MAX."""
+    on_sum = weights.on_sum
+    on_least = weights.on_least
+    event_sums = weights.sums
+    event_keys = weights.keys
     for m in range(place.shape[0]):
         r = place[m]
         for x in range(offsets[m], offsets[m + 1]):
             for t in range(on_sum.shape[0]):
                 if on_sum[t, codes[x]] != 0:
-                    S[r, t, 0], S[r, t, 1] = added(S[r, t, 0], S[r, t, 1], H[t, events[x], 0], H[t, events[x], 1])
+                    sums[r, t, 0], sums[r, t, 1] = added(
+                        sums[r, t, 0], sums[r, t, 1], event_sums[t, events[x], 0], event_sums[t, events[x], 1]
+                    )
             for t in range(on_least.shape[0]):
                 if on_least[t, codes[x]] != 0:
-                    L[r, t] = min(L[r, t], K[t, events[x]])
+                    least[r, t] = min(least[r, t], event_keys[t, events[x]])
 
 
-def weigh_rows(place: NDArray[Any], S0: NDArray[Any], L0: NDArray[Any], S: NDArray[Any], L: NDArray[Any]) -> None:
-    """Add row k of S0 and L0 to row `place[k]` of S and L."""
+def weigh_rows(place: Ints, other_sums: Floats3, other_least: Ints2, sums: Floats3, least: Ints2) -> None:
+    """Add row k of `other_sums` and `other_least` to row `place[k]` of `sums` and `least`."""
     for k in range(place.shape[0]):
-        join_rows(place[k], S, L, k, S0, L0)
+        join_rows(place[k], sums, least, k, other_sums, other_least)
 
 
-def join_rows(i: int, S: NDArray[Any], L: NDArray[Any], j: int, S0: NDArray[Any], L0: NDArray[Any]) -> None:
-    """Add row j of S0 and L0 to row i of S and L."""
-    for t in range(S.shape[1]):
-        S[i, t, 0], S[i, t, 1] = added(S[i, t, 0], S[i, t, 1], S0[j, t, 0], S0[j, t, 1])
-    for t in range(L.shape[1]):
-        L[i, t] = min(L[i, t], L0[j, t])
+def join_rows(i: int, sums: Floats3, least: Ints2, j: int, other_sums: Floats3, other_least: Ints2) -> None:
+    """Add row j of `other_sums` and `other_least` to row i of `sums` and `least`."""
+    for t in range(sums.shape[1]):
+        sums[i, t, 0], sums[i, t, 1] = added(sums[i, t, 0], sums[i, t, 1], other_sums[j, t, 0], other_sums[j, t, 1])
+    for t in range(least.shape[1]):
+        least[i, t] = min(least[i, t], other_least[j, t])
 
 
 def bind_event(
     i: int,
     e: int,
     code: int,
-    on_sum: NDArray[Any],
-    on_least: NDArray[Any],
-    H: NDArray[Any],
-    K: NDArray[Any],
-    W: NDArray[Any],
-    S: NDArray[Any],
-    L: NDArray[Any],
+    on_sum: Bytes2,
+    on_least: Bytes2,
+    event_sums: Floats3,
+    event_keys: Ints2,
+    number: Floats2,
+    sums: Floats3,
+    least: Ints2,
 ) -> None:
     """Add event e, bound to component `code`, to all ways of row i."""
-    if code < 0 or W[i, 0] == 0.0:
+    if code < 0 or number[i, 0] == 0.0:
         return
     for t in range(on_sum.shape[0]):
         if on_sum[t, code] != 0:
-            p, q = multiplied(W[i, 0], W[i, 1], H[t, e, 0], H[t, e, 1])
-            S[i, t, 0], S[i, t, 1] = added(S[i, t, 0], S[i, t, 1], p, q)
+            p, q = multiplied(number[i, 0], number[i, 1], event_sums[t, e, 0], event_sums[t, e, 1])
+            sums[i, t, 0], sums[i, t, 1] = added(sums[i, t, 0], sums[i, t, 1], p, q)
     for t in range(on_least.shape[0]):
         if on_least[t, code] != 0:
-            L[i, t] = min(L[i, t], K[t, e])
+            least[i, t] = min(least[i, t], event_keys[t, e])
 
 
 def weigh_ways(
-    stop: NDArray[Any],
+    stop: Ints,
     nf: int,
-    final_node: NDArray[Any],
-    node_event: NDArray[Any],
-    node_before: NDArray[Any],
-    node_component: NDArray[Any],
-    node_start: NDArray[Any],
-    node_edge: NDArray[Any],
-    edge_node: NDArray[Any],
-    edge_next: NDArray[Any],
-    start: NDArray[Any],
+    final_node: Ints,
+    nodes: Nodes,
+    edges: Edges,
+    start: Ints,
     window: int,
-    on_sum: NDArray[Any],
-    on_least: NDArray[Any],
-    H: NDArray[Any],
-    K: NDArray[Any],
-    stack: NDArray[Any],
-    cursor: NDArray[Any],
-    earliest: NDArray[Any],
-    stamp: NDArray[Any],
-    W: NDArray[Any],
-    S: NDArray[Any],
-    L: NDArray[Any],
-    W1: NDArray[Any],
-    S1: NDArray[Any],
-    L1: NDArray[Any],
-    S_out: NDArray[Any],
-    L_out: NDArray[Any],
+    weights: Weights,
+    stack: Ints,
+    cursor: Ints,
+    earliest: Ints,
+    stamp: Ints,
+    ways: Ways,
+    inside: Ways,
+    out_sums: Floats3,
+    out_least: Ints2,
 ) -> int:
     """The sums and least values of the matches that end at each of the nodes `final_node[:nf]`, as `count` counts them.
 
-    Row n of W, S and L is what all ways back from node n come to, row n of W1, S1 and L1 what those inside the window
-    of one final node do. W, S and L are to hold zeros and INT_MAX. The number of nodes that were looked at.
+    Row n of `ways` is what all ways back from node n come to, row n of `inside` what those inside the window of one
+    final node do. `ways` is to hold zeros and INT_MAX. The number of nodes that were looked at.
     """
+    node_event = nodes.event
+    node_before = nodes.before
+    node_component = nodes.component
+    node_start = nodes.start
+    node_edge = nodes.edge
+    edge_node = edges.node
+    edge_next = edges.next
+    on_sum = weights.on_sum
+    on_least = weights.on_least
+    event_sums = weights.sums
+    event_keys = weights.keys
+    number = ways.number
+    sums = ways.sums
+    least = ways.least
+    inside_number = inside.number
+    inside_sums = inside.sums
+    inside_least = inside.least
     looked = int(node_event.shape[0])
     for node in range(node_event.shape[0]):
         earliest[node] = INT_MAX
@@ -151,22 +157,26 @@ def weigh_ways(
             before = node_before[node] if at == -2 else edge_node[at]
             at = node_edge[node] if at == -2 else edge_next[at]
             if before >= 0:
-                W[node, 0], W[node, 1] = added(W[node, 0], W[node, 1], W[before, 0], W[before, 1])
-                join_rows(node, S, L, before, S, L)
+                number[node, 0], number[node, 1] = added(
+                    number[node, 0], number[node, 1], number[before, 0], number[before, 1]
+                )
+                join_rows(node, sums, least, before, sums, least)
                 earliest[node] = min(earliest[node], earliest[before])
             elif before == -1:
-                W[node, 0], W[node, 1] = added(W[node, 0], W[node, 1], 1.0, 0.0)
+                number[node, 0], number[node, 1] = added(number[node, 0], number[node, 1], 1.0, 0.0)
                 earliest[node] = min(earliest[node], start[node_event[node]])
             else:
                 # A history that was thrown away because it had expired.
                 earliest[node] = INT_MIN
-        bind_event(node, node_event[node], node_component[node], on_sum, on_least, H, K, W, S, L)
+        bind_event(
+            node, node_event[node], node_component[node], on_sum, on_least, event_sums, event_keys, number, sums, least
+        )
     for f in range(nf):
         if stopped(stop):
             break
         limit = start[node_event[final_node[f]]] - window
         if window < 0 or earliest[final_node[f]] >= limit:
-            join_rows(f, S_out, L_out, final_node[f], S, L)
+            join_rows(f, out_sums, out_least, final_node[f], sums, least)
             continue
         depth = 0
         stack[0] = final_node[f]
@@ -176,59 +186,81 @@ def weigh_ways(
             at = cursor[depth]
             if at == -2:
                 looked += 1
-                W1[node] = 0.0
-                S1[node] = 0.0
-                L1[node] = INT_MAX
+                inside_number[node] = 0.0
+                inside_sums[node] = 0.0
+                inside_least[node] = INT_MAX
             if at == -1:
-                bind_event(node, node_event[node], node_component[node], on_sum, on_least, H, K, W1, S1, L1)
+                bind_event(
+                    node,
+                    node_event[node],
+                    node_component[node],
+                    on_sum,
+                    on_least,
+                    event_sums,
+                    event_keys,
+                    inside_number,
+                    inside_sums,
+                    inside_least,
+                )
                 stamp[node] = f
                 depth -= 1
                 if depth >= 0:
                     above = stack[depth]
-                    W1[above, 0], W1[above, 1] = added(W1[above, 0], W1[above, 1], W1[node, 0], W1[node, 1])
-                    join_rows(above, S1, L1, node, S1, L1)
+                    inside_number[above, 0], inside_number[above, 1] = added(
+                        inside_number[above, 0], inside_number[above, 1], inside_number[node, 0], inside_number[node, 1]
+                    )
+                    join_rows(above, inside_sums, inside_least, node, inside_sums, inside_least)
                 continue
             before = node_before[node] if at == -2 else edge_node[at]
             cursor[depth] = node_edge[node] if at == -2 else edge_next[at]
             if before == -1:
                 if start[node_event[node]] >= limit:
-                    W1[node, 0], W1[node, 1] = added(W1[node, 0], W1[node, 1], 1.0, 0.0)
+                    inside_number[node, 0], inside_number[node, 1] = added(
+                        inside_number[node, 0], inside_number[node, 1], 1.0, 0.0
+                    )
             elif before >= 0 and node_start[before] >= limit:
                 if earliest[before] >= limit:
-                    W1[node, 0], W1[node, 1] = added(W1[node, 0], W1[node, 1], W[before, 0], W[before, 1])
-                    join_rows(node, S1, L1, before, S, L)
+                    inside_number[node, 0], inside_number[node, 1] = added(
+                        inside_number[node, 0], inside_number[node, 1], number[before, 0], number[before, 1]
+                    )
+                    join_rows(node, inside_sums, inside_least, before, sums, least)
                 elif stamp[before] == f:
-                    W1[node, 0], W1[node, 1] = added(W1[node, 0], W1[node, 1], W1[before, 0], W1[before, 1])
-                    join_rows(node, S1, L1, before, S1, L1)
+                    inside_number[node, 0], inside_number[node, 1] = added(
+                        inside_number[node, 0],
+                        inside_number[node, 1],
+                        inside_number[before, 0],
+                        inside_number[before, 1],
+                    )
+                    join_rows(node, inside_sums, inside_least, before, inside_sums, inside_least)
                 else:
                     depth += 1
                     stack[depth] = before
                     cursor[depth] = -2
-        join_rows(f, S_out, L_out, final_node[f], S1, L1)
+        join_rows(f, out_sums, out_least, final_node[f], inside_sums, inside_least)
     return looked
 
 
-def begin_product(W: NDArray[Any], S: NDArray[Any], L: NDArray[Any]) -> None:
+def begin_product(number: Floats3, sums: Floats4, least: Ints3) -> None:
     """The product of no matrices."""
-    for s in range(W.shape[0]):
-        for q in range(W.shape[1]):
-            W[s, q, 0] = 1.0 if s == q else 0.0
-            W[s, q, 1] = 0.0
-            S[s, q] = 0.0
-            L[s, q] = INT_MAX
+    for s in range(number.shape[0]):
+        for q in range(number.shape[1]):
+            number[s, q, 0] = 1.0 if s == q else 0.0
+            number[s, q, 1] = 0.0
+            sums[s, q] = 0.0
+            least[s, q] = INT_MAX
 
 
 def group_weight(
     first: int,
     end: int,
-    mask: NDArray[Any],
-    of_sum: NDArray[Any],
-    of_least: NDArray[Any],
-    H: NDArray[Any],
-    K: NDArray[Any],
-    c: NDArray[Any],
-    g: NDArray[Any],
-    b: NDArray[Any],
+    mask: Ints,
+    of_sum: Ints,
+    of_least: Ints,
+    event_sums: Floats3,
+    event_keys: Ints2,
+    c: Floats,
+    g: Floats2,
+    b: Ints,
 ) -> None:
     """What concurrent events come to: `c` of them for each component, `g` and `b` by what is summed or least."""
     c[:] = 0.0
@@ -239,80 +271,83 @@ def group_weight(
             c[s] += (mask[e] >> s) & 1
         for t in range(of_sum.shape[0]):
             if (mask[e] >> of_sum[t]) & 1 != 0:
-                g[t, 0], g[t, 1] = added(g[t, 0], g[t, 1], H[t, e, 0], H[t, e, 1])
+                g[t, 0], g[t, 1] = added(g[t, 0], g[t, 1], event_sums[t, e, 0], event_sums[t, e, 1])
         for t in range(of_least.shape[0]):
             if (mask[e] >> of_least[t]) & 1 != 0:
-                b[t] = min(b[t], K[t, e])
+                b[t] = min(b[t], event_keys[t, e])
 
 
 def go_on(
     i: int,
     q: int,
-    W: NDArray[Any],
-    S: NDArray[Any],
-    L: NDArray[Any],
+    number: Floats3,
+    sums: Floats4,
+    least: Ints3,
     j: int,
     r: int,
     component: int,
-    of_sum: NDArray[Any],
-    of_least: NDArray[Any],
-    c: NDArray[Any],
-    g: NDArray[Any],
-    b: NDArray[Any],
+    of_sum: Ints,
+    of_least: Ints,
+    c: Floats,
+    g: Floats2,
+    b: Ints,
 ) -> None:
     """Add to cell (i, q) of a product what one event for `component` makes of cell (j, r)."""
     n = c[component]
-    if n == 0.0 or W[j, r, 0] == 0.0:
+    if n == 0.0 or number[j, r, 0] == 0.0:
         return
     for t in range(of_sum.shape[0]):
-        x, y = multiplied(S[j, r, t, 0], S[j, r, t, 1], n, 0.0)
-        S[i, q, t, 0], S[i, q, t, 1] = added(S[i, q, t, 0], S[i, q, t, 1], x, y)
+        x, y = multiplied(sums[j, r, t, 0], sums[j, r, t, 1], n, 0.0)
+        sums[i, q, t, 0], sums[i, q, t, 1] = added(sums[i, q, t, 0], sums[i, q, t, 1], x, y)
         if of_sum[t] == component:
-            x, y = multiplied(W[j, r, 0], W[j, r, 1], g[t, 0], g[t, 1])
-            S[i, q, t, 0], S[i, q, t, 1] = added(S[i, q, t, 0], S[i, q, t, 1], x, y)
+            x, y = multiplied(number[j, r, 0], number[j, r, 1], g[t, 0], g[t, 1])
+            sums[i, q, t, 0], sums[i, q, t, 1] = added(sums[i, q, t, 0], sums[i, q, t, 1], x, y)
     for t in range(of_least.shape[0]):
-        L[i, q, t] = min(L[i, q, t], L[j, r, t])
+        least[i, q, t] = min(least[i, q, t], least[j, r, t])
         if of_least[t] == component:
-            L[i, q, t] = min(L[i, q, t], b[t])
-    x, y = multiplied(W[j, r, 0], W[j, r, 1], n, 0.0)
-    W[i, q, 0], W[i, q, 1] = added(W[i, q, 0], W[i, q, 1], x, y)
+            least[i, q, t] = min(least[i, q, t], b[t])
+    x, y = multiplied(number[j, r, 0], number[j, r, 1], n, 0.0)
+    number[i, q, 0], number[i, q, 1] = added(number[i, q, 0], number[i, q, 1], x, y)
 
 
 def weigh_sequences(
-    stop: NDArray[Any],
+    stop: Ints,
     i0: int,
-    mask: NDArray[Any],
-    rank: NDArray[Any],
-    clock: NDArray[Any],
+    mask: Ints,
+    rank: Ints,
+    clock: Ints,
     span: int,
-    of_sum: NDArray[Any],
-    of_least: NDArray[Any],
-    H: NDArray[Any],
-    K: NDArray[Any],
-    c: NDArray[Any],
-    g: NDArray[Any],
-    b: NDArray[Any],
-    W: NDArray[Any],
-    S: NDArray[Any],
-    L: NDArray[Any],
-    W1: NDArray[Any],
-    S1: NDArray[Any],
-    L1: NDArray[Any],
-    FW: NDArray[Any],
-    FS: NDArray[Any],
-    FL: NDArray[Any],
-    S_out: NDArray[Any],
-    L_out: NDArray[Any],
+    of_sum: Ints,
+    of_least: Ints,
+    event_sums: Floats3,
+    event_keys: Ints2,
+    c: Floats,
+    g: Floats2,
+    b: Ints,
+    newer: Products,
+    product: Products,
+    older: Products,
+    out_sums: Floats3,
+    out_least: Ints2,
 ) -> int:
     """The sums and least values of the sequences that end with event `i0` or a later one, as `count_sequences` counts.
 
     `of_sum` and `of_least` are the components whose events are read. The same product of matrices slides along, only
-    that a cell holds beside the number of ways what they come to. The last row of FW, FS and FL stands for no groups.
+    that a cell holds beside the number of ways what they come to. The last row of `older` stands for no groups.
     The number of cells that were added to.
     """
-    n, k = mask.shape[0], W.shape[0]
+    number = newer.number
+    sums = newer.sums
+    least = newer.least
+    product_number = product.number
+    product_sums = product.sums
+    product_least = product.least
+    older_number = older.number
+    older_sums = older.sums
+    older_least = older.least
+    n, k = mask.shape[0], number.shape[0]
     lo, middle, at, steps = 0, 0, 0, 0
-    begin_product(W, S, L)
+    begin_product(number, sums, least)
     while at < n and not stopped(stop):
         if mask[at] == 0:
             # No component could bind it.
@@ -326,54 +361,60 @@ def weigh_sequences(
         if lo >= middle:
             # The older half is used up: what is left of the newer one takes its place.
             middle = at
-            begin_product(W, S, L)
-            begin_product(W1, S1, L1)
+            begin_product(number, sums, least)
+            begin_product(product_number, product_sums, product_least)
             last = at - 1
             while last >= lo:
                 first = last
                 while first > lo and rank[first - 1] == rank[last]:
                     first -= 1
-                group_weight(first, last + 1, mask, of_sum, of_least, H, K, c, g, b)
+                group_weight(first, last + 1, mask, of_sum, of_least, event_sums, event_keys, c, g, b)
                 for s in range(k - 1):
                     if c[s] == 0.0:
                         continue
                     for q in range(k):
-                        go_on(s, q, W1, S1, L1, s + 1, q, s, of_sum, of_least, c, g, b)
+                        go_on(s, q, product_number, product_sums, product_least, s + 1, q, s, of_sum, of_least, c, g, b)
                         steps += 1
                 for e in range(first, last + 1):
-                    FW[e] = W1[0]
-                    FS[e] = S1[0]
-                    FL[e] = L1[0]
+                    older_number[e] = product_number[0]
+                    older_sums[e] = product_sums[0]
+                    older_least[e] = product_least[0]
                 last = first - 1
-        older = lo if lo < middle else FW.shape[0] - 1
+        row = lo if lo < middle else older_number.shape[0] - 1
         for e in range(max(at, i0), end):
             if (mask[e] >> (k - 1)) & 1 == 0:
                 continue
             wx, wy = 0.0, 0.0
             for s in range(k):
-                if FW[older, s, 0] == 0.0 or W[s, k - 1, 0] == 0.0:
+                if older_number[row, s, 0] == 0.0 or number[s, k - 1, 0] == 0.0:
                     continue
-                x, y = multiplied(FW[older, s, 0], FW[older, s, 1], W[s, k - 1, 0], W[s, k - 1, 1])
+                x, y = multiplied(
+                    older_number[row, s, 0], older_number[row, s, 1], number[s, k - 1, 0], number[s, k - 1, 1]
+                )
                 wx, wy = added(wx, wy, x, y)
                 for t in range(of_sum.shape[0]):
-                    x, y = multiplied(FS[older, s, t, 0], FS[older, s, t, 1], W[s, k - 1, 0], W[s, k - 1, 1])
-                    S_out[e, t, 0], S_out[e, t, 1] = added(S_out[e, t, 0], S_out[e, t, 1], x, y)
-                    x, y = multiplied(FW[older, s, 0], FW[older, s, 1], S[s, k - 1, t, 0], S[s, k - 1, t, 1])
-                    S_out[e, t, 0], S_out[e, t, 1] = added(S_out[e, t, 0], S_out[e, t, 1], x, y)
+                    x, y = multiplied(
+                        older_sums[row, s, t, 0], older_sums[row, s, t, 1], number[s, k - 1, 0], number[s, k - 1, 1]
+                    )
+                    out_sums[e, t, 0], out_sums[e, t, 1] = added(out_sums[e, t, 0], out_sums[e, t, 1], x, y)
+                    x, y = multiplied(
+                        older_number[row, s, 0], older_number[row, s, 1], sums[s, k - 1, t, 0], sums[s, k - 1, t, 1]
+                    )
+                    out_sums[e, t, 0], out_sums[e, t, 1] = added(out_sums[e, t, 0], out_sums[e, t, 1], x, y)
                 for t in range(of_least.shape[0]):
-                    L_out[e, t] = min(L_out[e, t], FL[older, s, t], L[s, k - 1, t])
+                    out_least[e, t] = min(out_least[e, t], older_least[row, s, t], least[s, k - 1, t])
             for t in range(of_sum.shape[0]):
                 if of_sum[t] == k - 1:
-                    S_out[e, t, 0], S_out[e, t, 1] = multiplied(wx, wy, H[t, e, 0], H[t, e, 1])
+                    out_sums[e, t, 0], out_sums[e, t, 1] = multiplied(wx, wy, event_sums[t, e, 0], event_sums[t, e, 1])
             for t in range(of_least.shape[0]):
                 if of_least[t] == k - 1 and wx > 0.0:
-                    L_out[e, t] = K[t, e]
-        group_weight(at, end, mask, of_sum, of_least, H, K, c, g, b)
+                    out_least[e, t] = event_keys[t, e]
+        group_weight(at, end, mask, of_sum, of_least, event_sums, event_keys, c, g, b)
         for q in range(k - 1, 0, -1):
             if c[q - 1] == 0.0:
                 continue
             for s in range(k):
-                go_on(s, q, W, S, L, s, q - 1, q - 1, of_sum, of_least, c, g, b)
+                go_on(s, q, number, sums, least, s, q - 1, q - 1, of_sum, of_least, c, g, b)
                 steps += 1
         at = end
     return steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.plan.choice import Choice, Dearer
 from augury.plan.components import Absence, Component, Computed
-from augury.plan.eager_nfa import EagerNfaPlan, NfaBranch
+from augury.plan.eager_nfa import EagerNfaPlan, Gap, NfaBranch, NfaState, Phase
 from augury.plan.event_sets import EventSetsPlan, SetBranch
 from augury.plan.family import FamilyName, Plan
 from augury.plan.lazy_chain import (
@@ -37,6 +37,7 @@ __all__ = [
     "EagerNfaPlan",
     "EventSetsPlan",
     "FamilyName",
+    "Gap",
     "GivenStatistics",
     "Key",
     "LazyChainPlan",
@@ -47,6 +48,8 @@ __all__ = [
     "Near",
     "Negation",
     "NfaBranch",
+    "NfaState",
+    "Phase",
     "Plan",
     "ReferencePlan",
     "ScoreTable",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from augury.ir.pattern import BoundEvent
 from augury.ir.predicate import Conjunct, Element, Expr, Ref, map_children
+from augury.ir.terms import Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Component:
     """A state of the automaton, with its looping state if it is iterated.
 
     A conjunct stands where its last variable is bound: `alone` reads one event of this component and nothing else,
-    `take` is tested when an event joins, `whole` when the list is complete.
+    `take` is tested when an event joins, `whole` when the list is complete. No element of a list is an event `until`,
+    and none such lies between its elements.
     """
 
     variable: str
@@ -32,6 +35,7 @@ class Component:
     alone: tuple[Conjunct, ...]
     take: tuple[Conjunct, ...]
     whole: tuple[Conjunct, ...]
+    until: Component | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,11 @@ class Absence:
     """A negated part: single events, each with what is tested when it is bound, looked for once a match is known.
 
     `after` and `before` are variables bound by then; `order` holds among the part's own components. `open` parts can
-    still occur after the match's last event, so the match waits for its window to close.
+    still occur after the match's last event, so the match waits for its window to close. A part of one event
+    that is looked for `beside` another is the next event behind those of `after`, or without any the one before those
+    of `before`: of the stream, or of the partition, as the strategy says. With `since` the part is looked for behind
+    that event instead of those `after`; with `silence` for so many ticks behind `after`, or before `before`, whatever
+    the window. What ends a list (UNTIL) must be absent `among` its elements, and be none of them.
     """
 
     components: tuple[Component, ...]
@@ -48,6 +56,10 @@ class Absence:
     before: frozenset[str]
     inner: tuple[Absence, ...]
     open: bool
+    beside: Strategy | None = None
+    since: BoundEvent | None = None
+    silence: int | None = None
+    among: str | None = None
 
 
 def spelt(e: Expr, computed: Iterable[Computed]) -> Expr:

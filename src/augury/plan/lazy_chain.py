@@ -88,14 +88,16 @@ class ChainBranch:
     """One chain: `components` in pattern order, and `evaluation`, the order in which they are bound, lists last.
 
     `order` holds (u, v) iff all events of u precede all of v. Components carry only the conjuncts on one event alone;
-    the planner places the others in the `steps`, the states of the chain (`planner.chain_steps`). The negated parts
-    `at_the_end` are looked for once the chain is complete.
+    the planner places the others in the `steps`, the states of the chain (`planner.chain_steps`), and so it does with
+    `spacing`, the conditions on times that follow from EACH and FOR. The negated parts `at_the_end` are looked for once
+    the chain is complete.
     """
 
     components: tuple[Component, ...]
     order: frozenset[tuple[str, str]]
     absent: tuple[Absence, ...]
     evaluation: tuple[str, ...]
+    spacing: tuple[Conjunct, ...] = ()
     steps: tuple[ChainStep, ...] = ()
     at_the_end: tuple[Absence, ...] = ()
 
@@ -165,7 +167,13 @@ class LazyChainPlan:
             return False
         (branch,) = self.branches
         single = not any(c.iterated for c in branch.components)
-        return branch.sequential and single and not branch.absent and isinstance(self.query.window, TimeWindow | None)
+        return (
+            branch.sequential
+            and single
+            and not branch.absent
+            and not branch.spacing
+            and isinstance(self.query.window, TimeWindow | None)
+        )
 
     @property
     def variant(self) -> ChainVariant:

@@ -34,7 +34,7 @@ def _with_steps(plan: LazyChainPlan, branch: ChainBranch) -> ChainBranch:
         after = tuple(u for u in known if (u, v) in branch.order)
         before = tuple(u for u in known if (v, u) in branch.order)
         known.append(v)
-        component = _component(plan, branch[v], known)
+        component = _component(plan, branch, branch[v], known)
         # A list is complete only when the chain is, so nothing is looked for before.
         ready = [
             part
@@ -71,8 +71,9 @@ def _near(plan: LazyChainPlan, c: Component, first: str) -> Near | None:
     return replace(min(found, key=lambda near: near.other.variable != first), led=c.variable in plan.led)
 
 
-def _component(plan: LazyChainPlan, c: Component, known: Sequence[str]) -> Component:
-    mine = [j for j in plan.conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
+def _component(plan: LazyChainPlan, branch: ChainBranch, c: Component, known: Sequence[str]) -> Component:
+    conjuncts = (*plan.conjuncts, *branch.spacing)
+    mine = [j for j in conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
     whole = tuple(j for j in mine if c.variable in j.whole)
     c = replace(c, take=tuple(j for j in mine if c.variable not in j.whole), whole=whole)
     return _without_implied(plan, c, [u for u in known if u != c.variable])
@@ -161,7 +162,7 @@ def _own(e: Ref, variable: str) -> bool:
 
 def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
     """Whether one search for one event decides about `part` as soon as `known` are bound."""
-    if part.open or len(part.components) != 1 or part.inner:
+    if part.open or len(part.components) != 1 or part.inner or _looks_elsewhere(part):
         return False
     (c,) = part.components
     lists = {x.variable for x in branch.components if x.iterated}
@@ -178,6 +179,11 @@ def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
         if beside and (not x.types or not c.types or set(x.types) & set(c.types)):
             needs.add(x.variable)
     return needs <= set(known)
+
+
+def _looks_elsewhere(part: Absence) -> bool:
+    """Whether a part is not looked for between what stands before it and what stands behind it."""
+    return part.since is not None or part.silence is not None or part.among is not None
 
 
 def _nearest(part: Absence, branch: ChainBranch) -> set[str]:

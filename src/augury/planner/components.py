@@ -81,7 +81,10 @@ def component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Con
             if isinstance(e, Aggregate) and e.running and (e.variable != v or v in j.whole):
                 raise Cannot("a running aggregate of a list that is already complete", e.span)
     low, high = (c.low, c.high) if isinstance(c, Repeat) else (1, 1)
-    return Component(v, event_of(c).types, low, high, isinstance(c, Repeat), alone, take, whole)
+    until = None
+    if isinstance(c, Repeat) and c.until is not None:
+        until = component(c.until, [*(u for u in known if u != v), c.until.variable], conjuncts)
+    return Component(v, event_of(c).types, low, high, isinstance(c, Repeat), alone, take, whole, until)
 
 
 def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct]) -> Absence:
@@ -105,6 +108,17 @@ def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct
     return Absence(tuple(components), body.order, part.after, part.before, inner, open=not part.before & set(known))
 
 
+def placed_absence(query: BoundQuery, part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct]) -> Absence:
+    """A negated part with what SINCE, FOR and a strategy of its own say about where it is looked for."""
+    found = absence(part, known, conjuncts)
+    since = part.since if part.since is not None and part.since.variable in known else None
+    silence = None if part.silence is None else query.ticks(part.silence)
+    if found.inner and (since is not None or silence is not None):
+        raise Cannot("a NOT inside one with SINCE or FOR", part.body.span)
+    beside = query.strategy_of_negated(part.body.variable) if isinstance(part.body, Event) else None
+    return replace(found, beside=beside, since=since, silence=silence)
+
+
 def _one_of(c: Component, lists: Collection[str], part: AbsentPart) -> Component:
     """A negated list as a single event: if a list of several occurs, so does the list of any one of them."""
     if c.low > 1 or any(j.whole & set(lists) for j in (*c.take, *c.whole)):
@@ -116,6 +130,8 @@ def _one_of(c: Component, lists: Collection[str], part: AbsentPart) -> Component
 def _check(c: Conjunct) -> None:
     for e in walk(c.expr):
         match e:
+            case Aggregate(inclusive=True):
+                raise Cannot("an aggregate of the elements up to this one (`b[..i]`)", e.span)
             case Aggregate(function="min" | "max", type=t) if t.kind is Kind.STRING:
                 raise Cannot("the least or greatest of strings", e.span)
             case Call(function=name, arguments=arguments) if name not in BUILTINS:

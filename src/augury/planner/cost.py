@@ -314,13 +314,16 @@ def _equated(j: Conjunct) -> tuple[Ref, Ref] | None:
 
 def branch_models(plan: LazyChainPlan, events: Mapping[str, float]) -> list[ChainModel]:
     """The model of each branch of a plan, for `events` expected in a window."""
-    true = [selectivity(j, plan.statistics, plan.computed) for j in plan.conjuncts]
-    return [
-        chain_model(
-            plan.query, b.components, b.order, plan.conjuncts, true, events, plan.statistics, indexed=plan.indexed
+    models = []
+    for b in plan.branches:
+        conjuncts = (*plan.conjuncts, *b.spacing)
+        true = [selectivity(j, plan.statistics, plan.computed) for j in conjuncts]
+        models.append(
+            chain_model(
+                plan.query, b.components, b.order, conjuncts, true, events, plan.statistics, indexed=plan.indexed
+            )
         )
-        for b in plan.branches
-    ]
+    return models
 
 
 def evaluation_order(model: ChainModel) -> tuple[str, ...]:

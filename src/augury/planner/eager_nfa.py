@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from augury.ir.branches import Branch, branches
+from augury.ir.branches import Branch, branches, prefixes
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
-from augury.plan import EagerNfaPlan, NfaBranch, Unsupported
+from augury.plan import EagerNfaPlan, Gap, NfaBranch, Unsupported
 from augury.planner.bids import Bid, Rank
-from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.components import Cannot, compiled_conjuncts, component, placed_absence
 from augury.planner.estimates import estimate_eager
 from augury.planner.hints import Hints
 from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports
@@ -28,11 +28,25 @@ SUPPORTS = Supports(
             Strategy.SKIP_TILL_ANY_MATCH,
         }
     ),
-    outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT}),
+    outputs=frozenset(
+        {
+            OutputMode.ALL,
+            OutputMode.NONOVERLAP,
+            OutputMode.LATEST,
+            OutputMode.COUNT,
+            OutputMode.FIRST,
+            OutputMode.LONGEST,
+            OutputMode.LONGEST_NONOVERLAP,
+            OutputMode.NONOVERLAP_FROM,
+            OutputMode.TIMEOUTS,
+            OutputMode.ALL_WITH_TIMEOUTS,
+            OutputMode.FIRST_WITH_TIMEOUTS,
+        }
+    ),
     # An AND of one component and a NOT has one order only.
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
-    clauses=RESULTS,
+    clauses=RESULTS | {"skip_to", "every", "once", "steps", "reluctant", "since", "silence", "each", "until"},
     because={
         "threshold": LOSSY_ONLY,
         OutputMode.COVER: "runs find all matches, and do not know the chains of OUTPUT COVER",
@@ -66,16 +80,20 @@ def _build(query: BoundQuery) -> EagerNfaPlan:
     found = [b for b in branches(query.pattern) if b.components]
     if not all(b.sequential for b in found):
         raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
+    if not query.declarative and any(b.sets for b in found):
+        raise Cannot("an AND is a set under this strategy, also one of a single part", query.pattern.span)
     conjuncts, computed = compiled_conjuncts(query)
-    plans = tuple(_branch(b, conjuncts) for b in found)
+    plans = tuple(_branch(query, b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
         raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
-    unmerged = _unmerged(plans)
+    if query.output.has_timeouts:
+        plans += tuple(_partial(query, p, conjuncts) for b in found for p in prefixes(b))
+    unmerged = _unmerged(query, plans)
     return EagerNfaPlan(query, plans, computed, merge=not unmerged, unmerged=unmerged)
 
 
-def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
+def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
     ordered = branch.in_sequence
     components = []
     known: list[str] = []
@@ -85,15 +103,37 @@ def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
     # What reads no event at all is tested with the first one.
     constant = tuple(j for j in conjuncts if not j.variables)
     components[0] = replace(components[0], alone=(*constant, *components[0].alone))
-    return NfaBranch(tuple(components), tuple(absence(p, known, conjuncts) for p in branch.absent))
+    absent = tuple(placed_absence(query, p, known, conjuncts) for p in branch.absent)
+    return NfaBranch(tuple(components), absent, tuple(_gap(query, c) for c in ordered))
 
 
-def _unmerged(plans: Sequence[NfaBranch]) -> str:
+def _partial(query: BoundQuery, prefix: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
+    """What a run may have bound when it comes to nothing; its last list need not be complete."""
+    plan = _branch(query, prefix, conjuncts)
+    *earlier, last = plan.components
+    return replace(plan, components=(*earlier, replace(last, whole=())), partial=True)
+
+
+def _gap(query: BoundQuery, c: Event | Repeat) -> Gap:
+    v = variable_of(c)
+    reluctant = isinstance(c, Repeat) and c.reluctant
+    return Gap(query.strategy_of(v), query.strategy_of(v, inside=True), reluctant)
+
+
+def _unmerged(query: BoundQuery, plans: Sequence[NfaBranch]) -> str:
     """Why a run is not known by its values alone; nothing if it is."""
     for plan in plans:
         for c in plan.components:
             for j in (*(j for j in c.take if j.each - {c.variable}), *(j for j in c.whole if j.each)):
                 return f"`{j}` reads the events of a list one by one, so runs with other events are not equivalent"
+    if any(plan.splits(j) for plan in plans for j in range(len(plan.components))):
+        return "a list that is left by a run of its own shares its history with the run that goes on with it"
+    if query.steps and query.partition_by and Strategy.STRICT_CONTIGUITY in query.strategies:
+        return "runs of all partitions wait side by side, since some step ends with the next event of any"
+    if any(c.until is not None for plan in plans for c in plan.components):
+        return "a list that ends UNTIL an event ends for each run at another one"
+    if query.each is not None:
+        return "WITHIN ... EACH is counted from the last event of each run"
     if any(plan.absent for plan in plans):
         return "negated parts are looked for match by match"
     return ""

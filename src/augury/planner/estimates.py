@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from augury.ir.predicate import Aggregate, Conjunct, walk
-from augury.ir.terms import Strategy
 from augury.plan import Absence, Component, Computed, EagerNfaPlan, LazyChainPlan, NfaBranch, StreamStatistics
 from augury.planner.cost import MOST, SEARCH, ChainModel, branch_models, chain_model
 from augury.planner.expected import all_events, selectivity, window_events
@@ -107,7 +106,7 @@ def estimate_eager(plan: EagerNfaPlan, statistics: StreamStatistics, *, compress
 
     Runs that merge are counted once. Matches that are not to be written out cost nothing if their runs are merged.
     """
-    if plan.query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+    if not plan.query.declarative:
         return None
     events = window_events(plan.query, statistics, [v.name for v in plan.query.variables])
     total = all_events(plan.query, statistics, events)

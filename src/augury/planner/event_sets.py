@@ -55,10 +55,10 @@ def bid_event_sets(_plan: EventSetsPlan, _hints: Hints) -> Bid:
 
 def _build(query: BoundQuery) -> EventSetsPlan:
     found = [b for b in branches(query.pattern) if b.components]
-    if all(b.sequential for b in found):
+    if all(b.by_runs for b in found):
         reason = "a sequence, which matches as soon as it is complete, not when it is maximal"
         raise Cannot(reason, query.pattern.span)
-    if any(b.sequential and any(isinstance(c, Repeat) for c in b.components) for b in found):
+    if any(b.by_runs and any(isinstance(c, Repeat) for c in b.components) for b in found):
         raise Cannot("an alternative that is a sequence with a list, which is for runs", query.pattern.span)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names):
@@ -71,7 +71,7 @@ def _build(query: BoundQuery) -> EventSetsPlan:
     plans = []
     for b in found:
         closed = normal_conjuncts(query.conjuncts, query.pattern_order)
-        if not b.sequential:
+        if not b.by_runs:
             closed = close_equalities(closed, b.variables, query.pattern_order)
         conjuncts, columns = compiled_conjuncts(replace(query, conjuncts=closed))
         computed |= {c.name: c for c in columns}
@@ -96,7 +96,7 @@ def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) ->
     absent = tuple(absence(p, branch.variables, conjuncts) for p in branch.absent)
     typed = query.schema.type is not None
     apart = all(exclusive(a, b, typed=typed) for a, b in combinations(bare, 2))
-    return SetBranch(bare, branch.order, several, absent, apart, branch.sequential)
+    return SetBranch(bare, branch.order, several, absent, apart, branch.by_runs)
 
 
 def _check(j: Conjunct, branch: Branch) -> None:

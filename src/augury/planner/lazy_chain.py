@@ -10,14 +10,15 @@ from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
-from augury.plan import ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
+from augury.plan import Absence, ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
 from augury.planner.bids import Bid, Rank
 from augury.planner.chain_steps import changed, with_steps
-from augury.planner.components import Cannot, absence, compiled_conjuncts, component
+from augury.planner.components import Cannot, check_nesting, compiled_conjuncts, component, placed_absence
 from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
+from augury.planner.spacing import spacing
 from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports, each
 from augury.source import Span
 
@@ -25,10 +26,21 @@ FAMILY = LazyChainPlan.family
 
 SUPPORTS = Supports(
     strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
-    outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT}),
+    outputs=frozenset(
+        {
+            OutputMode.ALL,
+            OutputMode.NONOVERLAP,
+            OutputMode.LATEST,
+            OutputMode.COUNT,
+            OutputMode.FIRST,
+            OutputMode.LONGEST,
+            OutputMode.LONGEST_NONOVERLAP,
+            OutputMode.NONOVERLAP_FROM,
+        }
+    ),
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
-    clauses=RESULTS,
+    clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until"},
     hints=frozenset({"order", "negation", "statistics"}),
     because={
         **each(
@@ -115,7 +127,7 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
         )
     for b in found:
         _check_lists(b, conjuncts, query.pattern.span)
-    plans = tuple(_branch(b, conjuncts) for b in found)
+    plans = tuple(_branch(query, b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
         raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
@@ -142,15 +154,32 @@ def _unary(j: Conjunct) -> bool:
     return len(j.variables) == 1
 
 
-def _branch(branch: Branch, conjuncts: Sequence[Conjunct]) -> ChainBranch:
+def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) -> ChainBranch:
     components = [component(c, [variable_of(c)], conjuncts) for c in branch.components]
     # What reads no event at all is tested with the first one.
     constant = tuple(j for j in conjuncts if not j.variables)
     components[0] = replace(components[0], alone=(*constant, *components[0].alone))
     bare = tuple(replace(c, take=(), whole=()) for c in components)
-    absent = tuple(absence(p, branch.variables, conjuncts) for p in branch.absent)
+    absent = tuple(placed_absence(query, p, branch.variables, conjuncts) for p in branch.absent)
+    absent += tuple(_absent_among(c, branch, conjuncts) for c in branch.components if _has_end(c))
     evaluation = (*(c.variable for c in bare if not c.iterated), *(c.variable for c in bare if c.iterated))
-    return ChainBranch(bare, branch.order, absent, evaluation)
+    return ChainBranch(bare, branch.order, absent, evaluation, spacing(query, branch))
+
+
+def _has_end(c: Event | Repeat) -> bool:
+    return isinstance(c, Repeat) and c.until is not None
+
+
+def _absent_among(c: Event | Repeat, branch: Branch, conjuncts: Sequence[Conjunct]) -> Absence:
+    """What ends a list, as a negated part among its elements: lists are complete when it is looked for."""
+    assert isinstance(c, Repeat)
+    assert c.until is not None
+    until = component(c.until, [*branch.variables, c.until.variable], conjuncts)
+    check_nesting(until.take, c.span)
+    if any(isinstance(e, Aggregate) for j in until.take for e in walk(j.expr)):
+        raise Cannot("an aggregate in a condition on what ends a list", c.span)
+    v = frozenset({c.body.variable})
+    return Absence((until,), frozenset(), v, v, (), open=False, among=c.body.variable)
 
 
 def _check(j: Conjunct, lists: set[str]) -> None:

@@ -20,11 +20,25 @@ SUPPORTS = Supports(
         }
     ),
     outputs=frozenset(
-        {OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.COVER, OutputMode.LATEST, OutputMode.COUNT},
+        {
+            OutputMode.ALL,
+            OutputMode.NONOVERLAP,
+            OutputMode.COVER,
+            OutputMode.LATEST,
+            OutputMode.COUNT,
+            OutputMode.FIRST,
+            OutputMode.LONGEST,
+            OutputMode.LONGEST_NONOVERLAP,
+            OutputMode.NONOVERLAP_FROM,
+            OutputMode.TIMEOUTS,
+            OutputMode.ALL_WITH_TIMEOUTS,
+            OutputMode.FIRST_WITH_TIMEOUTS,
+        },
     ),
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
-    clauses=RESULTS | {"threshold"},
+    clauses=RESULTS
+    | {"threshold", "steps", "reluctant", "skip_to", "every", "once", "since", "silence", "each", "until"},
 )
 
 

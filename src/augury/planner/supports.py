@@ -62,6 +62,14 @@ class Supports:
             yield type(query.window), self.windows, f"a window of the kind {type(query.window).__name__}", None
         for node in _nodes(query.pattern):
             yield type(node), self.operators, f"a pattern of the kind {type(node).__name__}", node.span
+            if isinstance(node, Absent) and node.since is not None:
+                yield "since", self.clauses, "NOT ... SINCE", node.span
+            if isinstance(node, Absent) and node.silence is not None:
+                yield "silence", self.clauses, "NOT ... FOR", node.span
+            if isinstance(node, Repeat) and node.reluctant:
+                yield "reluctant", self.clauses, "a list that may end early (`+?`)", node.span
+            if isinstance(node, Repeat) and node.until is not None:
+                yield "until", self.clauses, "a list that ends UNTIL an event", node.span
 
 
 def clauses_of(query: BoundQuery) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from augury.budget import too_many_partial_matches
+from augury.ir.branches import Branch
 from augury.ir.evaluate import Bindings as Rows
 from augury.ir.evaluate import holds
 from augury.ir.normal_form import normal_conjuncts
@@ -18,8 +20,8 @@ from augury.ir.terms import Strategy
 from augury.options import Options
 from augury.reference.stream import Bindings, Partition, StreamEvent
 
-LOOK = 4096
-"""Partial matches between two looks at the time and at the memory."""
+VISITS_BETWEEN_LOOKS = 1 << 17
+"""Bound events that are visited between two looks at the time and at the memory; some 20 ms."""
 
 
 @dataclass(slots=True)
@@ -28,12 +30,24 @@ class Budget:
 
     options: Options
     partial: int = 0
+    visits: int = 0
 
-    def spend(self) -> None:
-        self.partial += 1
-        if self.partial % LOOK == 0 and self.options.budget is not None:
+    def __post_init__(self) -> None:
+        if self.options.budget is not None:
+            self.options.budget.measure_process()
+
+    def visit(self, bindings: Bindings) -> None:
+        """Count the bound events that an event is compared with, which may be thousands."""
+        self.visits += 1 + sum(map(len, bindings.values()))
+        if self.visits > VISITS_BETWEEN_LOOKS and self.options.budget is not None:
+            self.visits = 0
             self.options.budget.check()
             self.options.budget.check_process("partial matches")
+
+    def spend(self, bindings: Bindings) -> None:
+        """Count an event that is tried with a partial match."""
+        self.partial += 1
+        self.visit(bindings)
         if self.partial > self.options.max_partial_matches:
             raise too_many_partial_matches(
                 self.options.max_partial_matches,
@@ -84,7 +98,7 @@ class Conditions:
         Tested is every conjunct that can be decided now: all its variables are bound, and it does not need the whole
         of a list that may still grow (`variable` itself, and `open_lists`).
         """
-        self.budget.spend()
+        self.budget.spend(bindings)
         if not (self.agrees(bindings, e) and self.within(bindings, e)):
             return None
         earlier = bindings.get(variable, ())
@@ -101,9 +115,57 @@ class Conditions:
                 return None
         return joined
 
-    def may_ignore(self, bindings: Bindings, e: StreamEvent, *, taken: bool) -> bool:
+    def without_window(self) -> Conditions:
+        """The same conditions, but for WITHIN."""
+        return replace(self, query=replace(self.query, window=None))
+
+    def near(self, bindings: Bindings, e: StreamEvent) -> bool:
+        """Whether `e`, later than all that is bound, is as close to it as WITHIN ... EACH asks for."""
+        each = self.query.each
+        return each is None or not bindings or e.time - max(f.time for f in bound(bindings)) <= each
+
+    def spaced(self, bindings: Bindings) -> bool:
+        """Whether consecutive events of a whole match are as close as WITHIN ... EACH asks for."""
+        each = self.query.each
+        return each is None or all(b - a <= each for a, b in pairwise(sorted(f.time for f in bound(bindings))))
+
+    def ends(self, component: Event | Repeat, bindings: Bindings, e: StreamEvent) -> bool:
+        """Whether `e` is an event that the component's list ends with (UNTIL), so that it is no element."""
+        until = component.until if isinstance(component, Repeat) else None
+        if until is None or not self.fits(until, e) or not self.agrees(bindings, e):
+            return False
+        known = {**bindings, until.variable: (e,)}
+        return all(
+            self.holds(c, known)
+            for c in self.conjuncts
+            if until.variable in c.variables and set(c.variables) <= known.keys()
+        )
+
+    def goes_on(self, component: Event | Repeat, bindings: Bindings, e: StreamEvent) -> bool:
+        """Whether `e` may be the next element as far as UNTIL is concerned: nothing has ended the list before it."""
+        if not isinstance(component, Repeat) or component.until is None:
+            return True
+        v = component.body.variable
+        # Conditions on what ends a list do not name it.
+        before = {u: events for u, events in bindings.items() if u != v}
+        if self.ends(component, before, e):
+            return False
+        first = bindings.get(v, ())[:1]
+        between = (f for f in self.events if f.precedes(e) and all(one.precedes(f) for one in first))
+        return not first or not any(f.partition == e.partition and self.ends(component, before, f) for f in between)
+
+    def outlasts(self, branch: Branch, bindings: Bindings, variable: str, e: StreamEvent) -> bool:
+        """Whether `e`, bound to `variable`, comes after every silence (NOT ... FOR) that stands before it."""
+        for part in branch.absent:
+            if part.silence is not None and variable in part.before:
+                earlier = [f.time for v in part.after for f in bindings.get(v, ())]
+                if earlier and e.time <= max(earlier) + self.query.ticks(part.silence):
+                    return False
+        return True
+
+    def may_ignore(self, strategy: Strategy, bindings: Bindings, e: StreamEvent, *, taken: bool) -> bool:
         """The ignore edge, which is all that the strategies differ in; `taken` when `e` can also be bound."""
-        match self.query.strategy:
+        match strategy:
             case Strategy.STRICT_CONTIGUITY:
                 return False
             case Strategy.PARTITION_CONTIGUITY:

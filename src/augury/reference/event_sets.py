@@ -29,7 +29,7 @@ class Instances:
         for e in events:
             survivors: list[Bindings] = []
             for instance in [*alive, {}]:
-                if self.given.within(instance, e):
+                if self.given.within(instance, e) and self.given.near(instance, e):
                     moved = self.consume(instance, e)
                     survivors += moved
                     ended = not moved
@@ -45,7 +45,7 @@ class Instances:
     def consume(self, instance: Bindings, e: StreamEvent) -> list[Bindings]:
         """The instances that `instance` becomes on reading `e`: one for each transition that fires."""
         fired = [joined for c in self.branch.components if (joined := self.transition(instance, c, e)) is not None]
-        if instance and self.given.may_ignore(instance, e, taken=bool(fired)):
+        if instance and self.given.may_ignore(self.given.query.strategy, instance, e, taken=bool(fired)):
             return [*fired, instance]
         return fired
 
@@ -58,6 +58,8 @@ class Instances:
         if not (self.given.fits(component, e) and ordered(self.branch.order, instance, v, e)):
             return None
         if v in instance and not instance[v][-1].precedes(e):
+            return None
+        if not self.given.outlasts(self.branch, instance, v, e) or not self.given.goes_on(component, instance, e):
             return None
         open_before = self.open_lists(instance)
         joined = self.given.joins(instance, v, e, open_lists=open_before)

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from augury.budget import too_many_matches
-from augury.ir.branches import Branch, branches
+from augury.ir.branches import AbsentPart, Branch, branches
+from augury.ir.deadlines import deadlines
 from augury.ir.equality import close_equalities
 from augury.ir.lossy import check_model
+from augury.ir.pattern import Event
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
 from augury.reference.any_match import any_matches, rejected
@@ -62,6 +64,12 @@ def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[
     return list(found.values())
 
 
+def positive_matches(given: Conditions, branch: Branch) -> Iterator[Bindings]:
+    """Every match of the positive components of a branch in a stream that has ended, whatever must be absent."""
+    for match, _, _ in _positive(given, branch, FOREVER):
+        yield match
+
+
 def _refused(given: Conditions, branch: Branch, match: Bindings) -> bool:
     """Whether something was observed that the match says was not."""
     if given.query.threshold is None:
@@ -86,29 +94,42 @@ def _positive(given: Conditions, branch: Branch, watermark: int) -> Iterator[tup
         for match, probability in lossy_matches(given, branch, check_model(query, given.options.loss)):
             # A missing last component may still come until the window closes.
             whole = branch.variables[-1] in match
-            yield match, probability, whole or _window_closed(given, match, watermark)
-    elif query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+            yield match, probability, whole or window_closed(given, match, watermark)
+    elif query.declarative:
         for match in any_matches(given, branch):
             yield match, None, True
     else:
-        strict = query.strategy is Strategy.STRICT_CONTIGUITY
+        strict = Strategy.STRICT_CONTIGUITY in query.strategies
         # Only strict contiguity lets the events of one partition disturb another.
         for events in [given.events] if strict else by_partition(given.events):
-            if branch.sequential:
+            if branch.by_runs:
                 for match in run_matches(given, branch, events):
                     yield match, None, True
             else:
                 closed = close_equalities(given.conjuncts, branch.variables, query.pattern_order)
                 for match, ended in Instances(replace(given, conjuncts=closed), branch).execute(events):
-                    yield match, None, ended or _window_closed(given, match, watermark)
+                    yield match, None, ended or window_closed(given, match, watermark)
 
 
 def _certain(given: Conditions, branch: Branch, match: Bindings, watermark: int) -> bool:
     """Whether no later event can bring about a negated part: each ends before a bound event, or the window closed."""
-    return all(part.before & match.keys() for part in branch.absent) or _window_closed(given, match, watermark)
+    return all(part.before & match.keys() or _is_over(given, part, match, watermark) for part in branch.absent)
 
 
-def _window_closed(given: Conditions, match: Bindings, watermark: int) -> bool:
+def _is_over(given: Conditions, part: AbsentPart, match: Bindings, watermark: int) -> bool:
+    """Whether no event to come can be one of a part that nothing bound stands behind."""
+    if isinstance(part.body, Event):
+        for deadline in deadlines(given.query, given.conjuncts, part.body.variable):
+            events = match.get(deadline.variable)
+            if events and watermark > events[-1 if deadline.last else 0].time + deadline.ticks:
+                return True
+    if part.silence is None:
+        return window_closed(given, match, watermark)
+    earlier = [e.time for v in part.after for e in match.get(v, ())]
+    return watermark == FOREVER or not earlier or watermark > max(earlier) + given.query.ticks(part.silence)
+
+
+def window_closed(given: Conditions, match: Bindings, watermark: int) -> bool:
     """Whether no event still to come can lie in one window with the match."""
     if watermark == FOREVER:
         return True

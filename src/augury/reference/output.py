@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from augury.ir.pattern import components, variable_of
 from augury.ir.predicate import Value
-from augury.ir.query import TimeWindow
+from augury.ir.query import BoundQuery, TimeWindow
 from augury.reference.conditions import Conditions
-from augury.reference.find import Candidate
+from augury.reference.find import Candidate, window_closed
 from augury.reference.stream import Partition, StreamEvent, by_partition
 from augury.runtime.state import FOREVER
 
@@ -53,6 +53,125 @@ def non_overlapping(
     return kept, dropped, ends
 
 
+def preference(c: Candidate, variables: Sequence[str]) -> tuple[int, list[tuple[bool, list[int]]]]:
+    """Less for the one of several matches with equal start and end that is chosen.
+
+    It is the one that binds most events, then variable by variable the earlier event, unbound last.
+    """
+    events = [[e.index for e in c.bindings.get(v, ())] for v in variables]
+    return -sum(map(len, events)), [(not of, of) for of in events]
+
+
+def first_ending(
+    candidates: Iterable[Candidate], variables: Sequence[str], watermark: int
+) -> tuple[list[Candidate], list[Candidate]]:
+    """For each event that starts matches the one that ends first, once no other can; and the others of that event."""
+    groups: defaultdict[StreamEvent, list[Candidate]] = defaultdict(list)
+    for c in candidates:
+        if c.accepted or not c.certain:
+            groups[c.first].append(c)
+    chosen: list[Candidate] = []
+    others: list[Candidate] = []
+    for group in groups.values():
+        best = min(group, key=lambda c: (c.last.key, preference(c, variables)))
+        ties_open = any(not c.certain for c in group if c.last.key == best.last.key)
+        # A concurrent event may still come that ends a match as early.
+        known = watermark == FOREVER or best.last.time < watermark
+        if best.accepted and not ties_open and known:
+            chosen.append(best)
+            others += [c for c in group if c is not best]
+    return chosen, others
+
+
+def longest(
+    given: Conditions, candidates: Sequence[Candidate], watermark: int
+) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
+    """The matches that no other contains, those that one does, and those of which it is not known yet."""
+    kept: list[Candidate] = []
+    dropped: list[Candidate] = []
+    undecided: list[Candidate] = []
+    for c in candidates:
+        if c.certain and not c.accepted:
+            continue
+        larger = [d for d in candidates if d is not c and _contains(d, c)]
+        if any(d.accepted for d in larger):
+            dropped.append(c)
+        elif not c.certain or any(not d.certain for d in larger) or not window_closed(given, c.bindings, watermark):
+            undecided.append(c)
+        else:
+            kept.append(c)
+    return kept, dropped, undecided
+
+
+def _contains(large: Candidate, small: Candidate) -> bool:
+    """Whether one match binds, variable by variable, all that another does; two are never the same."""
+    return all(set(events) <= set(large.bindings.get(v, ())) for v, events in small.bindings.items())
+
+
+def skipping_to(
+    given: Conditions,
+    candidates: Iterable[Candidate],
+    variables: Sequence[str],
+    watermark: int,
+    resume: Mapping[Partition, tuple[Key, bool]],
+) -> tuple[list[Candidate], list[Candidate], dict[Partition, tuple[Key, bool]]]:
+    """The matches of NONOVERLAP FROM that are kept, those passed over, and where each partition goes on.
+
+    A partition goes on with an event that is later than a key, or as late if that is `inclusive`. A match is looked at
+    only when every one before it in the order of (start, end) is known and certain: no event to come can
+    share a window with its start.
+    """
+    to = given.query.skip_to
+    assert to is not None
+    kept, dropped, after = [], [], dict(resume)
+    blocked: set[Partition] = set()
+    for c in sorted(candidates, key=lambda c: (c.first.key, c.last.key, preference(c, variables))):
+        partition = c.first.partition
+        if c.certain and not c.accepted:
+            continue
+        if not c.certain or not window_closed(given, c.bindings, watermark):
+            blocked.add(partition)
+        if partition in blocked:
+            continue
+        key, inclusive = after.get(partition, (c.first.key, True))
+        if c.first.key > key or (inclusive and c.first.key == key):
+            kept.append(c)
+            events = c.bindings.get(to.variable)
+            after[partition] = (events[-1 if to.last else 0].key, True) if events else (c.last.key, False)
+        else:
+            dropped.append(c)
+    return kept, dropped, after
+
+
+def spaced(
+    query: BoundQuery,
+    chosen: Iterable[Candidate],
+    undecided: Iterable[Candidate],
+    variables: Sequence[str],
+    watermark: int,
+    last_end: Mapping[Partition, int],
+) -> tuple[list[Candidate], list[Candidate], dict[Partition, int]]:
+    """The matches that EVERY or ONCE keeps, those that wait, and when the last one kept ended, per partition.
+
+    They are looked at in order of (end, start), and none before every earlier one is known: `undecided` are those of
+    which OUTPUT cannot say yet whether it chooses them.
+    """
+    open_: dict[Partition, tuple[Key, Key]] = {}
+    for c in undecided:
+        key = c.last.key, c.first.key
+        open_[c.first.partition] = min(open_.get(c.first.partition, key), key)
+    kept, waiting, ends = [], [], dict(last_end)
+    for c in sorted(chosen, key=lambda c: (c.last.key, c.first.key, preference(c, variables))):
+        partition, key = c.first.partition, (c.last.key, c.first.key)
+        known = watermark == FOREVER or c.last.time < watermark
+        if not known or (partition in open_ and open_[partition] <= key):
+            waiting.append(c)
+        elif partition not in ends or (query.every is not None and c.last.time - ends[partition] >= query.every):
+            kept.append(c)
+            ends[partition] = c.last.time
+    return kept, waiting, ends
+
+
 def by_last_event(candidates: Iterable[Candidate]) -> list[tuple[StreamEvent, list[Candidate]]]:
     """The accepted matches of each event that completes some, once all of them are certain."""
     groups: defaultdict[StreamEvent, list[Candidate]] = defaultdict(list)
@@ -67,20 +186,25 @@ def by_last_event(candidates: Iterable[Candidate]) -> list[tuple[StreamEvent, li
 
 def covers(
     given: Conditions, candidates: Iterable[Candidate], variables: Sequence[str], watermark: int
-) -> list[Candidate]:
-    """The latest match of each combination of chains, once no event to come can make it later (paper 003)."""
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The latest match of each combination of chains, once no event to come can make it later (paper 003).
+
+    With them come the other matches of those combinations.
+    """
     chains = _chains(given)
     groups: defaultdict[tuple[frozenset[int], ...], list[Candidate]] = defaultdict(list)
     for c in candidates:
         combination = tuple(frozenset(chains.of[v, e] for e in c.bindings.get(v, ())) for v in variables)
         groups[combination].append(c)
-    latest = []
+    latest: list[Candidate] = []
+    others: list[Candidate] = []
     for combination, group in groups.items():
         used = {k for ids in combination for k in ids}
         accepted = [c for c in group if c.accepted]
         if accepted and all(c.certain for c in group) and chains.settled(used, given, watermark):
             latest.append(max(accepted, key=lambda c: lateness(c, variables)))
-    return latest
+            others += [c for c in group if c is not latest[-1]]
+    return latest, others
 
 
 class _Chains:

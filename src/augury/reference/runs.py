@@ -7,26 +7,32 @@ from dataclasses import dataclass
 
 from augury.ir.branches import Branch
 from augury.ir.pattern import Event, Repeat, variable_of
+from augury.ir.query import CountWindow
+from augury.ir.terms import Strategy
 from augury.reference.conditions import Conditions, ordered
 from augury.reference.stream import Bindings, StreamEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run at the component `at`: awaiting its first event, or looping over further ones."""
+    """A run at the component `at`: awaiting its first event, or looping over further ones.
+
+    It is `behind` a list when it has left the list before `at`, which could have held more.
+    """
 
     at: int
     bindings: Bindings
-    looping: bool
+    looping: bool = False
+    behind: bool = False
 
 
 def run_matches(given: Conditions, branch: Branch, events: Sequence[StreamEvent]) -> Iterator[Bindings]:
     """Every accepting run; what must be absent is not looked at."""
-    automaton = Automaton(given, _in_order(branch), branch.order)
+    automaton = Automaton(given, branch, _in_order(branch))
     runs: list[Run] = []
     for e in events:
         survivors: list[Run] = []
-        for run in [*runs, Run(0, {}, looping=False)]:
+        for run in [*runs, Run(0, {})]:
             moved, matched = automaton.consume(run, e)
             survivors += moved
             yield from matched
@@ -35,41 +41,45 @@ def run_matches(given: Conditions, branch: Branch, events: Sequence[StreamEvent]
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """The states of one branch: one for each component, the looping state of an iterated one beside it."""
+    """The states of one branch: one for each component, the looping state of an iterated one beside it.
+
+    A list that may end is left at once, by a run of its own beside the one that goes on looping. That run proceeds when
+    the next component can begin, which is the constrained proceed edge of the paper; until then it ignores what may lie
+    between the list and the next component (SEMANTICS section 9).
+    """
 
     given: Conditions
+    branch: Branch
     components: tuple[Event | Repeat, ...]
-    order: frozenset[tuple[str, str]]
 
     def consume(self, run: Run, e: StreamEvent) -> tuple[list[Run], list[Bindings]]:
         """The runs that `run` becomes on reading `e`, and the matches it completes."""
-        if not self.given.within(run.bindings, e):
+        if self.over(run, e):
             return [], []
         taken = self.take(run.at, run.bindings, e)
         moved, matched = ([], []) if taken is None else self.after_take(run.at, taken)
-        if run.bindings and self.given.may_ignore(run.bindings, e, taken=taken is not None):
+        if run.bindings and self.may_ignore(run, e, taken=taken is not None):
             moved.append(run)
-        # The proceed edge, constrained: it is followed only when the next component can begin with this event. Moving
-        # on when neither take nor ignore is possible cannot save the run: whoever may not ignore the event here may
-        # not ignore it there.
-        if run.looping and self.may_proceed(run):
-            begun = self.take(run.at + 1, run.bindings, e)
-            if begun is not None:
-                further, more = self.after_take(run.at + 1, begun)
-                moved += further
-                matched += more
         return moved, matched
+
+    def over(self, run: Run, e: StreamEvent) -> bool:
+        """Whether `e`, and so every later event, is outside the window; a count window is one of the partition."""
+        if isinstance(self.given.query.window, CountWindow) and not self.given.agrees(run.bindings, e):
+            return False
+        return not (self.given.within(run.bindings, e) and self.given.near(run.bindings, e))
 
     def take(self, at: int, bindings: Bindings, e: StreamEvent) -> Bindings | None:
         """The begin or take edge: `e` bound to the component, if it can be."""
         component = self.components[at]
         v = variable_of(component)
         earlier = bindings.get(v, ())
-        if isinstance(component, Repeat) and component.high is not None and len(earlier) >= component.high:
+        if not (self.given.fits(component, e) and ordered(self.branch.order, bindings, v, e)):
             return None
-        if not (self.given.fits(component, e) and ordered(self.order, bindings, v, e)):
+        if not (self.given.near(bindings, e) and self.given.outlasts(self.branch, bindings, v, e)):
             return None
         if earlier and not earlier[-1].precedes(e):
+            return None
+        if not self.given.goes_on(component, bindings, e):
             return None
         return self.given.joins(bindings, v, e)
 
@@ -77,10 +87,15 @@ class Automaton:
         """Where a run stands once the component holds the event."""
         component = self.components[at]
         last = at == len(self.components) - 1
-        matched = [bindings] if last and self.is_whole(at, bindings) else []
-        if isinstance(component, Repeat):
-            return [Run(at, bindings, looping=True)], matched
-        return ([] if last else [Run(at + 1, bindings, looping=False)]), matched
+        whole = self.is_whole(at, bindings)
+        # A full list has left its loop: its run waits for the next component alone.
+        grows = isinstance(component, Repeat) and len(bindings[variable_of(component)]) != component.high
+        runs = [Run(at, bindings, looping=True)] if grows else []
+        if last:
+            return runs, [bindings] if whole else []
+        if whole:
+            runs.append(Run(at + 1, bindings, behind=grows))
+        return runs, []
 
     def is_whole(self, at: int, bindings: Bindings) -> bool:
         """Whether the component's list may end here."""
@@ -89,8 +104,36 @@ class Automaton:
         low = component.low if isinstance(component, Repeat) else 1
         return len(bindings[v]) >= low and self.given.complete(bindings, (v,))
 
-    def may_proceed(self, run: Run) -> bool:
-        return run.at + 1 < len(self.components) and self.is_whole(run.at, run.bindings)
+    def may_ignore(self, run: Run, e: StreamEvent, *, taken: bool) -> bool:
+        """Whether `e` may lie in the gap that the run is in."""
+        own = self.given.query.strategy_of(variable_of(self.components[run.at]), inside=run.looping)
+        if not run.behind:
+            return self.given.may_ignore(own, run.bindings, e, taken=taken)
+        component = self.components[run.at - 1]
+        assert isinstance(component, Repeat)
+        if component.reluctant:
+            return self.given.may_ignore(own, run.bindings, e, taken=taken)
+        if self.could_grow(run, component, e):
+            return False
+        inside = self.given.query.strategy_of(component.body.variable, inside=True)
+        if own is inside is Strategy.SKIP_TILL_NEXT_MATCH:
+            # What ends the list may also be passed over, so that a later event ends it.
+            return True
+        return self.given.may_ignore(own, run.bindings, e, taken=taken)
+
+    def could_grow(self, run: Run, component: Repeat, e: StreamEvent) -> bool:
+        """Whether the list that the run has left had to take `e`: all that it can, unless it may skip anything."""
+        last = run.bindings[component.body.variable][-1]
+        match self.given.query.strategy_of(component.body.variable, inside=True):
+            case Strategy.SKIP_TILL_ANY_MATCH:
+                return False
+            case Strategy.STRICT_CONTIGUITY:
+                reachable = e.index == last.index + 1
+            case Strategy.PARTITION_CONTIGUITY:
+                reachable = e.partition == last.partition and e.place == last.place + 1
+            case Strategy.SKIP_TILL_NEXT_MATCH:
+                reachable = True
+        return reachable and self.take(run.at - 1, run.bindings, e) is not None
 
 
 def _in_order(branch: Branch) -> tuple[Event | Repeat, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from augury.ir import equality
 from augury.ir.branches import branches
 from augury.ir.query import BoundQuery
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import OutputMode
 
 
 def close_equalities(query: BoundQuery) -> BoundQuery:
@@ -18,7 +18,7 @@ def close_equalities(query: BoundQuery) -> BoundQuery:
     stream takes its values from elsewhere.
     """
     found = branches(query.pattern)
-    runs = query.strategy is not Strategy.SKIP_TILL_ANY_MATCH and any(b.sequential for b in found)
+    runs = not query.declarative and any(b.by_runs for b in found)
     if runs or query.output is OutputMode.COVER or query.threshold is not None:
         return query
     always = frozenset.intersection(*(frozenset(b.variables) for b in found))

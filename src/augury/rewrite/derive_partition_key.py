@@ -10,6 +10,14 @@ from augury.ir.predicate import Compare, Element, Ref
 from augury.ir.query import BoundQuery, CountWindow
 from augury.ir.terms import OutputMode, Strategy
 
+_BY_PARTITION = (
+    OutputMode.NONOVERLAP,
+    OutputMode.COVER,
+    OutputMode.LONGEST_NONOVERLAP,
+    OutputMode.NONOVERLAP_FROM,
+)
+"""Outputs that are chosen in each partition by itself."""
+
 
 def derive_partition_key(query: BoundQuery) -> BoundQuery:
     """WHERE [tag]  ->  key tag, and SEQ(A a, B b) WHERE a.tag = b.tag  ->  key tag
@@ -18,11 +26,13 @@ def derive_partition_key(query: BoundQuery) -> BoundQuery:
     ends a run, so there is none; and where `[attr]` has a meaning beyond equality (runs, count windows, NONOVERLAP,
     COVER), equalities do not add to it.
     """
-    if query.strategy is Strategy.STRICT_CONTIGUITY:
+    if Strategy.STRICT_CONTIGUITY in query.strategies:
         return replace(query, key=())
     only_written = (
-        query.strategy is not Strategy.SKIP_TILL_ANY_MATCH
-        or query.output in (OutputMode.NONOVERLAP, OutputMode.COVER)
+        not query.declarative
+        or query.output in _BY_PARTITION
+        or query.paced
+        or query.output.has_timeouts
         or isinstance(query.window, CountWindow)
         or query.threshold is not None
     )

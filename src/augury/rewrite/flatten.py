@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, map_children
@@ -10,18 +11,22 @@ from augury.ir.query import BoundQuery
 
 
 def flatten(query: BoundQuery) -> BoundQuery:
-    """SEQ(A a, SEQ(B b, C c))  ->  SEQ(A a, B b, C c), and AND(A a)  ->  A a"""
-    return replace(query, pattern=flat(query.pattern))
+    """SEQ(A a, SEQ(B b, C c))  ->  SEQ(A a, B b, C c), and AND(A a)  ->  A a
+
+    Under a strategy that consumes events one by one an AND of one part stays: it is a set, whose list is maximal.
+    """
+    return replace(query, pattern=flat(query.pattern, sets=not query.declarative))
 
 
-def flat(pattern: Pattern) -> Pattern:
-    """`pattern` with every group merged into the one of its kind around it."""
-    p = map_children(flat, pattern)
+def flat(pattern: Pattern, *, sets: bool = False) -> Pattern:
+    """`pattern` with every group merged into the one of its kind around it; with `sets` an AND of one part is kept."""
+    # What is negated is looked for by every strategy in the same way.
+    p = map_children(partial(flat, sets=sets and not isinstance(pattern, Absent)), pattern)
     match p:
         case Event() | Repeat() | Absent():
             return p
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
-            if len(parts) == 1:
+            if len(parts) == 1 and not (sets and isinstance(p, AllOf)):
                 return parts[0]
             inner = [part.parts if type(part) is type(p) else (part,) for part in parts]
             return replace(p, parts=tuple(part for group in inner for part in group))

@@ -94,7 +94,7 @@ def inconsistent(what: str) -> HostError:
 
 def ends_of(tables: Mapping[str, pa.Table], partitions: int) -> dict[int, tuple[int, int]]:
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
-    specs = (ArraySpec("partition", low=0, refers_to="partitions"), ArraySpec("rank", low=0), ArraySpec("time"))
+    specs = (ArraySpec("partition", low=0, refers_to="partitions"), ArraySpec("rank", low=-1), ArraySpec("time"))
     arrays = read_arrays(tables, "ends", specs, {"partitions": max(1, partitions)})
     found = {p: (rank, time) for p, rank, time in zip(*(arrays[spec.name].tolist() for spec in specs), strict=True)}
     require(len(found) == len(arrays["rank"]), "a partition has two last matches")

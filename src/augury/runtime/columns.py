@@ -14,6 +14,7 @@ import pyarrow as pa
 from augury.errors import FunctionFailed
 from augury.ir.evaluate import NONE, Functions
 from augury.ir.predicate import Expr, Ref, variables, walk
+from augury.runtime.arrays import FLOAT64, INT32, UINT8, ArraySpec
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.checks import MAX_COUNT, inconsistent, require
 from augury.runtime.computed import StandardiseRows, compute_column, list_parts, standardise_rows, with_gaps
@@ -42,25 +43,36 @@ class ColumnSpec:
 
 
 def array_names(spec: ColumnSpec) -> tuple[str, ...]:
+    """The names of the arrays that hold a column.
+
+    >>> array_names(ColumnSpec("h", Kind.LIST))
+    ('h_offsets', 'h_values', 'h_null')
+    """
+    return tuple(array.name for array in column_arrays(spec))
+
+
+def column_arrays(spec: ColumnSpec) -> tuple[ArraySpec, ...]:
     """The arrays that hold a column.
 
     integer, timestamp, duration: `x` int64 (0 for null), `x_null` uint8 (1 for null); boolean: the same with `x` uint8;
     float: `x` float64 (NaN for null); string: `x` int32 (a code, -1 for null); list of numbers: `x_offsets` int64 (one
     more than there are events), `x_values` float64 (NaN for a null element), `x_null`; null and other: `x_null` alone.
-
-    >>> array_names(ColumnSpec("h", Kind.LIST))
-    ('h_offsets', 'h_values', 'h_null')
     """
     x = spec.name
+    null = ArraySpec(f"{x}_null", UINT8)
     match spec.kind:
-        case Kind.FLOAT | Kind.STRING:
-            return (x,)
-        case Kind.INT | Kind.TIMESTAMP | Kind.DURATION | Kind.BOOL:
-            return (x, f"{x}_null")
+        case Kind.FLOAT:
+            return (ArraySpec(x, FLOAT64),)
+        case Kind.STRING:
+            return (ArraySpec(x, INT32),)
+        case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
+            return ArraySpec(x), null
+        case Kind.BOOL:
+            return ArraySpec(x, UINT8), null
         case Kind.LIST:
-            return (f"{x}_offsets", f"{x}_values", f"{x}_null")
+            return ArraySpec(f"{x}_offsets"), ArraySpec(f"{x}_values", FLOAT64), null
         case Kind.NULL | Kind.OTHER:
-            return (f"{x}_null",)
+            return (null,)
         case _:
             assert_never(spec.kind)
 
@@ -171,25 +183,71 @@ def encode(
     >>> encoded.rank.tolist(), encoded.type.tolist(), encoded.arrays["s"].tolist()
     ([0, 0, 1], [0, 1, 0], [2, -1, 1])
     """
-    size, compute = len(batch), partial(compute_column, functions=functions, standardise=standardise)
-    ranks, last = ranks_in_order(batch, schema, encoding.last)
-    text, dictionary = _text(batch, schema, specs, encoding.dictionary, compute)
-    arrays: Arrays = {}
-    for spec in specs:
-        if spec.kind is Kind.STRING:
-            arrays[spec.name] = text.codes(spec)
-        else:
-            arrays |= _arrays(spec, _column(spec, batch, schema, compute))
-    encoded = EncodedBatch(
-        length=size,
-        first=encoding.next_event,
-        rows=np.asarray(batch.rows, dtype=np.int64),
-        time=np.asarray(batch.time, dtype=np.int64),
-        rank=ranks,
-        type=np.zeros(size, dtype=np.int32) if schema.type is None else spread(text.attributes[schema.type], np.int32),
-        arrays=arrays,
-    )
-    return encoded, Encoding(dictionary, last, encoding.next_event + size)
+    return Encoder.of(schema, specs, functions=functions, standardise=standardise).encode(batch, encoding)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoder:
+    """Encodes the batches of a stream: what does not depend on the batch is found out once.
+
+    `attributes` are the columns of strings, each once; `computed` and `numbers` are the columns of strings that have to
+    be computed, and all others.
+    """
+
+    schema: EventSchema
+    specs: tuple[ColumnSpec, ...]
+    attributes: tuple[str, ...]
+    computed: tuple[ColumnSpec, ...]
+    coded: tuple[tuple[ColumnSpec, str | None], ...]
+    numbers: tuple[tuple[ColumnSpec, str | None, tuple[str, ...]], ...]
+    compute: Compute
+
+    @classmethod
+    def of(
+        cls,
+        schema: EventSchema,
+        specs: Sequence[ColumnSpec],
+        *,
+        functions: Functions = NONE,
+        standardise: StandardiseRows = standardise_rows,
+    ) -> Encoder:
+        """The encoder of these columns."""
+        coded = tuple((spec, _attribute(spec)) for spec in specs if spec.kind is Kind.STRING)
+        wanted = dict.fromkeys((schema.type, *(attribute for _, attribute in coded)))
+        return cls(
+            schema,
+            tuple(specs),
+            tuple(name for name in wanted if name is not None),
+            tuple(spec for spec, attribute in coded if attribute is None),
+            coded,
+            tuple((spec, _attribute(spec), array_names(spec)) for spec in specs if spec.kind is not Kind.STRING),
+            partial(compute_column, functions=functions, standardise=standardise),
+        )
+
+    def encode(self, batch: EventBatch, encoding: Encoding) -> tuple[EncodedBatch, Encoding]:
+        """The batch as arrays, and the encoding that the next batch continues from."""
+        schema, size = self.schema, len(batch)
+        ranks, last = ranks_in_order(batch, schema, encoding.last)
+        text = [distinct_text(batch, name) for name in self.attributes]
+        text += [distinct(_computed_column(spec, batch, schema, self.compute)) for spec in self.computed]
+        encoded, dictionary = encode_strings(text, encoding.dictionary)
+        codes = [spread(column, np.int32) for column in encoded]
+        by_attribute = dict(zip(self.attributes, codes, strict=False))
+        by_name = {spec.name: values for spec, values in zip(self.computed, codes[len(by_attribute) :], strict=True)}
+        arrays: Arrays = {
+            spec.name: by_name[spec.name] if attribute is None else by_attribute[attribute]
+            for spec, attribute in self.coded
+        }
+        for spec, attribute, names in self.numbers:
+            column = (
+                _computed_column(spec, batch, schema, self.compute)
+                if attribute is None
+                else one_array(batch.table.column(attribute))
+            )
+            arrays.update(zip(names, _arrays(spec.kind, column), strict=True))
+        type = np.zeros(size, dtype=np.int32) if schema.type is None else by_attribute[schema.type]
+        whole = EncodedBatch(size, encoding.next_event, batch.rows, batch.time, ranks, type, arrays)
+        return whole, Encoding(dictionary, last, encoding.next_event + size)
 
 
 def _attribute(spec: ColumnSpec) -> str | None:
@@ -203,16 +261,13 @@ def _attribute(spec: ColumnSpec) -> str | None:
             return None
 
 
-def _column(spec: ColumnSpec, batch: EventBatch, schema: EventSchema, compute: Compute) -> pa.Array:
-    attribute = _attribute(spec)
-    if attribute is not None:
-        return one_array(batch.table[attribute])
+def _computed_column(spec: ColumnSpec, batch: EventBatch, schema: EventSchema, compute: Compute) -> pa.Array:
     assert spec.expr is not None
     (variable,) = variables(spec.expr)
     table = batch.table.select(sorted({e.column for e in walk(spec.expr) if isinstance(e, Ref)}))
     if not spec.types or schema.type is None:
         return _computed(spec.expr, variable, table, batch.rows, compute)
-    types = _distinct(batch, schema.type)
+    types = distinct_text(batch, schema.type)
     # The last place stands for null, whose position is -1.
     wanted = np.array([*(name in spec.types for name in types.keys), False])[types.positions]
     if wanted.all():
@@ -232,41 +287,8 @@ def _computed(expr: Expr, variable: str, table: pa.Table, rows: Integers, comput
         raise FunctionFailed(e.code, where, e.help) from e.__cause__
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Text:
-    """The string columns of a batch by their distinct codes: attributes, and computed columns by their own names."""
-
-    attributes: dict[str, Distinct[int]]
-    computed: dict[str, Distinct[int]]
-
-    def codes(self, spec: ColumnSpec) -> Codes:
-        attribute = _attribute(spec)
-        return spread(self.computed[spec.name] if attribute is None else self.attributes[attribute], np.int32)
-
-
-def _text(
-    batch: EventBatch,
-    schema: EventSchema,
-    specs: Sequence[ColumnSpec],
-    dictionary: StringDictionary,
-    compute: Compute,
-) -> tuple[_Text, StringDictionary]:
-    """Encode every column of strings, once however often it is wanted."""
-    wanted = [schema.type]
-    computed = {}
-    for spec in specs:
-        if spec.kind is Kind.STRING:
-            attribute = _attribute(spec)
-            wanted.append(attribute)
-            if attribute is None:
-                computed[spec.name] = distinct(_column(spec, batch, schema, compute))
-    attributes = {name: _distinct(batch, name) for name in dict.fromkeys(wanted) if name is not None}
-    encoded, dictionary = encode_strings([*attributes.values(), *computed.values()], dictionary)
-    codes = iter(encoded)
-    return _Text(dict(zip(attributes, codes, strict=False)), dict(zip(computed, codes, strict=True))), dictionary
-
-
-def _distinct(batch: EventBatch, name: str) -> Distinct[str]:
+def distinct_text(batch: EventBatch, name: str) -> Distinct[str]:
+    """A column of strings by its distinct values, found once however many kernels are given the batch."""
     found: Distinct[str] | None = batch.texts.get(name)
     if found is None:
         found = batch.texts[name] = distinct(_as_text(one_array(batch.table[name])))
@@ -278,25 +300,23 @@ def _as_text(array: pa.Array) -> pa.Array:
     return array if codable(type) else array.cast(pa.large_string())
 
 
-def _arrays(spec: ColumnSpec, array: pa.Array) -> Arrays:
-    """The arrays of a column that does not hold strings."""
-    columns: tuple[npt.NDArray[Any], ...]
-    match spec.kind:
+def _arrays(kind: Kind, array: pa.Array) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays of a column that does not hold strings, as `array_names` lists them."""
+    match kind:
         case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
-            columns = (_integers(array), _nulls(array))
+            return _integers(array), _nulls(array)
         case Kind.BOOL:
-            columns = (_booleans(array), _nulls(array))
+            return _booleans(array), _nulls(array)
         case Kind.FLOAT:
-            columns = (_floats(array),)
+            return (_floats(array),)
         case Kind.LIST:
-            columns = (*list_parts(array), _nulls(array))
+            return (*list_parts(array), _nulls(array))
         case Kind.NULL | Kind.OTHER:
-            columns = (_nulls(array),)
+            return (_nulls(array),)
         case Kind.STRING:
             raise AssertionError("strings are encoded by the dictionary")
         case _:
-            assert_never(spec.kind)
-    return dict(zip(array_names(spec), columns, strict=True))
+            assert_never(kind)
 
 
 # Arrow's arrays are read-only where they need no copy, and Numba compiles a kernel anew for read-only arrays: kernels
@@ -305,9 +325,13 @@ def _arrays(spec: ColumnSpec, array: pa.Array) -> Arrays:
 
 def _integers(array: pa.Array) -> Integers:
     if not pa.types.is_int64(array.type):
-        if pa.types.is_date(array.type):
-            array = array.cast(pa.date32()).cast(pa.int32())
-        array = array.cast(pa.int64())
+        if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
+            # The same numbers, without a cast, which a small batch would notice.
+            array = array.view(pa.int64())
+        elif pa.types.is_date(array.type):
+            array = array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+        else:
+            array = array.cast(pa.int64())
     if array.null_count:
         array = array.fill_null(0)
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)

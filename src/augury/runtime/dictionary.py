@@ -26,6 +26,9 @@ _DICTIONARY_ENCODE = pc.get_function("dictionary_encode")
 SAVED = pa.schema([("string", pa.large_binary())])
 """How strings are saved: as bytes, since a literal may hold half of a surrogate pair, which Arrow's strings cannot."""
 
+MAX_PLAIN_EVENTS = 1 << 5
+"""Up to so many events, Python tells their values apart sooner than a call of Arrow's would."""
+
 FIRST_SCAN_EVENTS = 1 << 12
 """Events among which keys are looked for first."""
 
@@ -219,11 +222,20 @@ def distinct(array: pa.Array) -> Distinct[Any]:
     """
     if pa.types.is_dictionary(array.type):
         return _in_use(array)
+    if len(array) <= MAX_PLAIN_EVENTS:
+        return _numbered(array.to_pylist())
     encoded = _DICTIONARY_ENCODE.call([array])
     indices = encoded.indices
     if indices.null_count:
         indices = indices.fill_null(-1)
     return Distinct(indices.to_numpy(), encoded.dictionary.to_pylist())
+
+
+def _numbered(values: list[Any]) -> Distinct[Any]:
+    """The distinct ones of a few values: less work than to call Arrow."""
+    numbers = {value: k for k, value in enumerate(dict.fromkeys(value for value in values if value is not None))}
+    positions = np.array([numbers.get(value, -1) for value in values], dtype=np.int32)
+    return Distinct(positions, list(numbers))
 
 
 def codes_of(array: pa.DictionaryArray) -> Codes:

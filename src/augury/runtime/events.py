@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from augury.runtime.batch import Integers
 from augury.runtime.checks import FLOAT64, INT32, MAX_COUNT, UINT8, ArraySpec, flags, inconsistent, read_arrays, require
-from augury.runtime.columns import Arrays, ColumnSpec, EncodedBatch, array_names
+from augury.runtime.columns import Arrays, ColumnSpec, EncodedBatch, array_names, column_arrays
 from augury.schema import Kind
 
 FIXED = {
@@ -34,16 +34,19 @@ class EventStore:
         self.length = 0
         self.version = 0
         """Another one whenever views are not what they were."""
+        self.ascending = True
+        """Whether the rows ascend, as they do unless events came out of order."""
         self.arrays: Arrays = {
             name: np.zeros(capacity if name != "place" or with_places else 0, dtype=dtype)
             for name, dtype in FIXED.items()
         }
         self.plain: list[str] = []
+        self.listed: tuple[Sequence[ColumnSpec], tuple[str, ...]] = ((), ())
         for spec in specs:
-            for name in array_names(spec):
-                if spec.kind is not Kind.LIST or name.endswith("_null"):
-                    self.plain.append(name)
-                self.arrays[name] = np.zeros(capacity, dtype=_dtype(spec.kind, name.removeprefix(spec.name)))
+            for array in column_arrays(spec):
+                if spec.kind is not Kind.LIST or array.dtype == UINT8:
+                    self.plain.append(array.name)
+                self.arrays[array.name] = np.zeros(capacity, dtype=array.dtype)
         for name in self.lists:
             self.arrays[f"{name}_offsets"] = np.zeros(capacity + 1, dtype=np.int64)
 
@@ -64,20 +67,27 @@ class EventStore:
             raise inconsistent("its events are later than those that follow")
         if n + size > self.capacity:
             self._grow(max(2 * self.capacity, n + size))
-        fixed = {
-            "rows": batch.rows,
-            "time": batch.time,
-            "rank": batch.rank,
-            "type": batch.type,
-        }
-        for name, values in fixed.items():
-            self.arrays[name][n : n + size] = values
+        arrays, new = self.arrays, slice(n, n + size)
+        arrays["rows"][new], arrays["time"][new] = batch.rows, batch.time
+        arrays["rank"][new], arrays["type"][new] = batch.rank, batch.type
         for name in self.plain:
-            self.arrays[name][n : n + size] = batch.arrays[name]
+            arrays[name][new] = batch.arrays[name]
+        self.ascending = (self.ascending or not n) and self._ascends(max(0, n - 1), n + size)
         for name in self.lists:
             self._append_list(name, batch.arrays[f"{name}_offsets"], batch.arrays[f"{name}_values"])
         self.length = n + size
         self.version += 1
+
+    def _ascends(self, start: int, stop: int) -> bool:
+        rows = self.arrays["rows"][start:stop]
+        return len(rows) < 2 or bool((rows[1:] > rows[:-1]).all())
+
+    def least_row(self, start: int) -> int | None:
+        """The least row of the events from `start` on, None if there are none."""
+        if start >= self.length:
+            return None
+        rows = self.arrays["rows"]
+        return int(rows[start] if self.ascending else rows[start : self.length].min())
 
     def _append_list(self, name: str, offsets: Integers, values: npt.NDArray[Any]) -> None:
         kept, ends = self.arrays[f"{name}_values"], self.arrays[f"{name}_offsets"]
@@ -114,9 +124,17 @@ class EventStore:
 
     def view(self, name: str) -> npt.NDArray[Any]:
         """A column of the events there are."""
+        if not self.lists:
+            return self.arrays[name][: self.length]
         if name in self.values:
             return self.arrays[name]
         return self.arrays[name][: self.length + (name in self.offsets)]
+
+    def columns(self, specs: Sequence[ColumnSpec]) -> list[npt.NDArray[Any]]:
+        """The arrays of these columns, in the order of `array_names`; the same are asked for at every step."""
+        if self.listed[0] is not specs:
+            self.listed = specs, tuple(name for spec in specs for name in array_names(spec))
+        return [*map(self.view, self.listed[1])]
 
     def _grow(self, capacity: int) -> None:
         for name, array in self.arrays.items():
@@ -150,6 +168,7 @@ class EventStore:
             self._grow(2 * self.length)
         for name, values in events.items():
             self.arrays[name][: self.length] = values
+        self.ascending = self._ascends(0, self.length)
         for name in self.lists:
             (values,) = read_arrays(tables, f"events.{name}_values", [ArraySpec("", FLOAT64)]).values()
             end = ArraySpec("", low=0, below=len(values) + 1, ascending=True)
@@ -181,17 +200,3 @@ class EventStore:
             else:
                 specs.append(flags(name) if array.dtype == UINT8 else ArraySpec(name, array.dtype))
         return specs
-
-
-def _dtype(kind: Kind, suffix: str) -> type[Any]:
-    if suffix == "_null":
-        return np.uint8
-    match kind:
-        case Kind.FLOAT | Kind.LIST:
-            return np.float64
-        case Kind.STRING:
-            return np.int32
-        case Kind.BOOL:
-            return np.uint8
-        case _:
-            return np.int64

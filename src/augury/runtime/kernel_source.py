@@ -6,7 +6,7 @@ import ast
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from types import MappingProxyType
@@ -14,10 +14,35 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-PRELUDE = ("prelude.py", "prelude_search.py", "prelude_lists.py")
+from augury.runtime.arrays import ArraySpec, ParameterType
 
-FORMAT = 2
+PRELUDE = ("cells.py", "prelude.py", "prelude_search.py", "prelude_lists.py")
+
+FORMAT = 3
 """Raised when the same text comes to mean something else, such as a new duty of `kernel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function that a host calls: its name, and what it takes, integers by name and arrays as their table says.
+
+    >>> from augury.runtime.arrays import ArraySpec
+    >>> Signature("advance", ("i0", "n", ArraySpec("nums"))).head
+    'def advance(i0, n, nums):'
+    """
+
+    name: str
+    parameters: tuple[str | ArraySpec, ...]
+
+    @property
+    def types(self) -> tuple[ParameterType, ...]:
+        return tuple(int if isinstance(p, str) else p.type for p in self.parameters)
+
+    @property
+    def head(self) -> str:
+        """The first line of the function."""
+        names = (p if isinstance(p, str) else p.name for p in self.parameters)
+        return f"def {self.name}({', '.join(names)}):"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +50,8 @@ class KernelSource:
     """A module of plain functions, those for compilation decorated with `@kernel`; made by `kernel_source`.
 
     `entries` are the functions a host calls; the text may call the functions of the prelude by name. The same plan
-    gives the same bytes, hence the same `fingerprint`.
+    gives the same bytes. Plans that differ in values alone differ in comments and in `sets`, and have the same
+    `fingerprint`: they are one kernel, compiled once.
     """
 
     text: str
@@ -34,7 +60,9 @@ class KernelSource:
     ranks_strings: bool
     """Whether strings are compared by more than equality."""
     sets: tuple[npt.NDArray[Any], ...] = field(default=(), compare=False, repr=False)
-    """Sets of values that functions take as arguments: other values need no other code."""
+    """Values, and sets of values, that functions take as arguments: other values need no other code."""
+    signatures: Mapping[str, tuple[ParameterType, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """What entries take, so that they can be compiled before they are called."""
 
 
 class Emitted(Protocol):
@@ -49,12 +77,15 @@ class Emitted(Protocol):
 
 def kernel_source(
     text: str,
-    entries: tuple[str, ...],
+    entries: Sequence[str | Signature],
     sets: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
     *,
     ranks_strings: bool = False,
+    code: str | None = None,
 ) -> KernelSource:
     """Name `text` by everything that decides what it computes: itself, its entries and the prelude.
+
+    `code` is the text without its comments, which decide nothing.
 
     >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
     >>> len(source.fingerprint), source == kernel_source(source.text, source.entries)
@@ -62,9 +93,11 @@ def kernel_source(
     """
     if not text.replace("\n", "").isprintable():
         raise ValueError("generated code holds a character that is not printable")
-    parts = json.dumps([FORMAT, *prelude().values(), entries, text])
+    names = tuple(entry if isinstance(entry, str) else entry.name for entry in entries)
+    parts = json.dumps([FORMAT, *prelude().values(), names, text if code is None else code])
     digest = hashlib.sha256(parts.encode()).hexdigest()
-    return KernelSource(text, entries, digest, ranks_strings, tuple(sets.values()))
+    signatures = {entry.name: entry.types for entry in entries if isinstance(entry, Signature)}
+    return KernelSource(text, names, digest, ranks_strings, tuple(sets.values()), signatures)
 
 
 @functools.cache

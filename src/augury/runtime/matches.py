@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,8 @@ MOST_ROWS = 2**31 - 1
 class FoundMatch:
     """One match: the rows bound to each positive variable in pattern order, none for one left out.
 
-    `start` and `end` are the times of its earliest and latest event, in ticks. With no rows it stands for the `count`
+    `start` and `end` are the times of its earliest and latest event, in ticks. A partial match that OUTPUT TIMEOUTS
+    reports has the `count` 0. With no rows it stands for the `count`
     matches that the event of row `completed_by` completes at `end` (OUTPUT COUNT), and `totals` are the aggregates over
     them that RETURN computes with.
     """
@@ -115,6 +116,19 @@ class MatchSet:
             tuple(self.totals[k] for k in positions) if self.totals else (),
         )
 
+    def slice(self, first: int, last: int) -> MatchSet:
+        """The matches from `first` up to `last`, over the same memory."""
+        return MatchSet(
+            self.variables,
+            tuple(column.slice(first, last - first) for column in self.rows),
+            self.start[first:last],
+            self.end[first:last],
+            None if self.probability is None else self.probability[first:last],
+            self.count[first:last],
+            self.completed_by[first:last],
+            self.totals[first:last],
+        )
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MatchSet):
             return NotImplemented
@@ -134,7 +148,7 @@ class MatchSet:
         if len(sets) < 2:
             return sets[0] if sets else cls.of(variables, ())
         for v in range(len(variables)):
-            if sum(len(p.rows[v].values) for p in sets) > MOST_ROWS:
+            if sum(len(p.rows[v].flatten()) for p in sets) > MOST_ROWS:
                 raise too_wide(sum(map(len, sets)))
         scores = [p.probability for p in sets]
         return cls(
@@ -143,10 +157,17 @@ class MatchSet:
             np.concatenate([p.start for p in sets]),
             np.concatenate([p.end for p in sets]),
             None if any(s is None for s in scores) else np.concatenate([s for s in scores if s is not None]),
-            np.concatenate([p.count for p in sets]),
-            np.concatenate([p.completed_by for p in sets]),
+            _joined([p.count for p in sets]),
+            _joined([p.completed_by for p in sets]),
             tuple(row for p in sets for row in p.totals),
         )
+
+
+def _joined(columns: Sequence[Integers]) -> Integers:
+    """The values of all columns; one value that all of them repeat is repeated over the same memory."""
+    if all(column.strides == (0,) and column[0] == columns[0][0] for column in columns):
+        return np.broadcast_to(columns[0][:1], sum(map(len, columns)))
+    return np.concatenate(columns)
 
 
 def exact(total: int | None, what: str) -> int:

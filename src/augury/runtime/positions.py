@@ -37,13 +37,16 @@ def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None)
     if not size:
         return np.empty(0, dtype=np.int64), last
     columns = [plain(one_array(batch.table[name])) for name in schema.order_by[1:]]
-    advances = np.empty(size, dtype=np.int64)
-    np.not_equal(batch.time[1:], batch.time[:-1], out=advances[1:], casting="unsafe")
+    first = 0 if last is None else last[0] + (last[1] != _key(batch, columns, 0))
+    differs = batch.time[1:] != batch.time[:-1]
     for column in columns:
-        differs = pc.not_equal(column.slice(1), column.slice(0, size - 1))
-        advances[1:] |= differs.to_numpy(zero_copy_only=False)
-    advances[0] = 0 if last is None else last[0] + (last[1] != _key(batch, columns, 0))
-    ranks = np.add.accumulate(advances)
+        differs |= pc.not_equal(column.slice(1), column.slice(0, size - 1)).to_numpy(zero_copy_only=False)
+    if differs.all():
+        # Most often no events are concurrent.
+        ranks = np.arange(first, first + size, dtype=np.int64)
+    else:
+        ranks = np.full(size, first, dtype=np.int64)
+        ranks[1:] += np.add.accumulate(differs, dtype=np.int64)
     return ranks, (int(ranks[-1]), _key(batch, columns, size - 1))
 
 

@@ -1,4 +1,4 @@
-"""Matches that still share their events."""
+"""Matches that are not one set of columns: they still share their events, or were found in parts."""
 
 from __future__ import annotations
 
@@ -55,15 +55,51 @@ class SharedMatches:
         return MatchSet.concat(self.variables, parts)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchParts:
+    """Matches in sets that follow one another; they are brought together when somebody needs them so."""
+
+    variables: tuple[str, ...]
+    parts: tuple[MatchSet, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def __iter__(self) -> Iterator[FoundMatch]:
+        for part in self.parts:
+            yield from part
+
+    def batches(self) -> Iterator[MatchSet]:
+        """The matches of each part."""
+        return iter(self.parts)
+
+    def take(self, positions: Integers) -> MatchSet:
+        """The matches at `positions`, in that order."""
+        ends = np.cumsum([len(part) for part in self.parts])
+        wanted, places = np.unique(positions, return_inverse=True)
+        some = []
+        for part, end in zip(self.parts, ends.tolist(), strict=True):
+            low, high = np.searchsorted(wanted, [end - len(part), end])
+            some.append(part.take(wanted[low:high] - (end - len(part))))
+        return MatchSet.concat(self.variables, some).take(places.reshape(-1))
+
+    def enumerate(self) -> MatchSet:
+        """All of them in one set."""
+        return MatchSet.concat(self.variables, self.parts)
+
+
 FoundMatches: TypeAlias = "MatchSet | SharedMatches"
 """What a kernel reports."""
 
+QueryMatches: TypeAlias = "FoundMatches | MatchParts"
+"""What a query finds in all events."""
 
-def matches_in(found: FoundMatches) -> int:
+
+def matches_in(found: QueryMatches) -> int:
     """How many matches there are, of shared ones exact whatever the number, which `len` could not say."""
-    return len(found) if isinstance(found, MatchSet) else found.count()
+    return found.count() if isinstance(found, SharedMatches) else len(found)
 
 
-def enumerated(found: FoundMatches) -> MatchSet:
+def enumerated(found: QueryMatches) -> MatchSet:
     """The matches written out."""
     return found if isinstance(found, MatchSet) else found.enumerate()

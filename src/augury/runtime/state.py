@@ -80,6 +80,10 @@ class Kernel(Protocol):
         """The state before any event."""
         ...
 
+    def restart(self, state: RunState) -> RunState:
+        """The state before any event, in the memory of one that is used up."""
+        ...
+
     def restore(self, state: RunState) -> RunState:
         """A state that was saved, ready to be continued; one that this kernel cannot have written is a `HostError`."""
         ...
@@ -94,7 +98,10 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class Counting(Protocol):
-    """A kernel that counts what it does."""
+    """A kernel that counts what it does, and what was compiled for it."""
+
+    @property
+    def compilations(self) -> int: ...
 
     def counters(self, state: RunState) -> dict[str, int]:
         """How often each thing was done up to this state."""

@@ -17,24 +17,35 @@ LOOSE = ("*", "{0,2}")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A variable of the pattern; `part` numbers the negated part it stands in, None for a positive one."""
+    """A variable of the pattern; `part` numbers the negated part it stands in, None for a positive one.
+
+    It is `alone` when it is the one event of that part.
+    """
 
     name: str
     iterated: bool
     part: int | None
+    alone: bool = False
 
 
 @dataclass(slots=True)
 class Scope:
-    """The variables declared so far."""
+    """The variables declared so far; `sets` when an AND binds some of them."""
 
     lists: bool = True
+    reluctant: bool = True
+    sets: bool = False
+    uses_reluctant: bool = False
+    silences: bool = False
+    until: bool = False
     variables: list[Declared] = field(default_factory=list)
     parts: int = 0
+    ends: list[str] = field(default_factory=list)
+    """Conditions on events that end lists."""
 
-    def declare(self, iterated: bool, part: int | None) -> str:
+    def declare(self, iterated: bool, part: int | None, *, alone: bool = False) -> str:
         name = "abcdefgh"[len(self.variables)]
-        self.variables.append(Declared(name, iterated, part))
+        self.variables.append(Declared(name, iterated, part, alone))
         return name
 
 
@@ -43,30 +54,98 @@ def queries(
     draw: st.DrawFn,
     *,
     strategies: Sequence[Strategy] = tuple(Strategy),
-    outputs: Sequence[OutputMode] = tuple(OutputMode),
+    outputs: Sequence[OutputMode] = tuple(mode for mode in OutputMode if not mode.has_timeouts),
     count_windows: bool = True,
     operators: Sequence[str] = ("SEQ", "SEQ", "SEQ", "AND"),
     lists: bool = True,
+    steps: bool = True,
+    silences: bool = True,
+    paces: bool = False,
+    until: bool = True,
 ) -> str:
-    """The text of a query that binds; an operator SETS stands for a SEQ whose first part is an AND."""
-    scope = Scope(lists)
+    """The text of a query that binds; an operator SETS stands for a SEQ whose first part is an AND.
+
+    With `steps` some of its steps may have strategies of their own, and lists may end early; with `silences` there may
+    be NOT ... SINCE, NOT ... FOR and WITHIN ... EACH; with `paces` OUTPUT has EVERY or ONCE, or neither; with `until`
+    there may be lists that end UNTIL an event.
+    """
+    steps = steps and set(strategies) == set(Strategy)
+    scope = Scope(lists, reluctant=steps, silences=silences, until=until)
     pattern = draw(_patterns(scope, operators))
     strategy = draw(st.sampled_from(strategies))
     # Few predicates, and wide windows: a query that matches nothing tests little.
     conjuncts = [draw(_predicates(scope.variables)) for _ in range(draw(st.sampled_from([0, 0, 1, 1, 1, 2, 3])))]
-    if strategy is Strategy.PARTITION_CONTIGUITY or draw(st.integers(0, 3)) == 0:
+    conjuncts += scope.ends
+    others = draw(_steps(scope.variables)) if steps and not scope.sets and draw(st.booleans()) else ""
+    if "partition_contiguity" in f"{strategy}{others}" or draw(st.integers(0, 3)) == 0:
         conjuncts.insert(0, "[k]")
-    where = f"{strategy} {{ {' AND '.join(conjuncts)} }}"
+    where = f"{strategy}{others} {{ {' AND '.join(conjuncts)} }}"
     windows = [st.none(), st.integers(0, 12).map(lambda n: f"{n} seconds")]
     if count_windows:
         windows.append(st.integers(2, 9).map(lambda n: f"{n} EVENTS"))
     window = draw(st.one_of(windows))
     text = f"PATTERN {pattern}\nWHERE {where}"
-    if window is not None:
-        text += f"\nWITHIN {window}"
+    each = f"{draw(st.integers(0, 4))} seconds EACH" if silences and draw(st.integers(0, 5)) == 0 else None
+    if window is not None or each is not None:
+        text += f"\nWITHIN {', '.join(w for w in (window, each) if w is not None)}"
     output = draw(st.sampled_from(outputs))
     totals = draw(_totals([v for v in scope.variables if v.part is None])) if output is OutputMode.COUNT else ""
-    return f"{text}\nOUTPUT {output}{totals}"
+    pace = (
+        draw(st.sampled_from(["", " EVERY 2 seconds", " EVERY 4 seconds", " ONCE"]))
+        if paces and output is not OutputMode.COUNT
+        else ""
+    )
+    return f"{text}\nOUTPUT {output}{draw(_skip_to(scope, output))}{pace}{totals}"
+
+
+@st.composite
+def _skip_to(draw: st.DrawFn, scope: Scope, output: OutputMode) -> str:
+    if output is not OutputMode.NONOVERLAP_FROM:
+        return ""
+    v = draw(st.sampled_from([v for v in scope.variables if v.part is None]))
+    return f" {v.name}" + (draw(st.sampled_from(["[first]", "[last]", "[1]"])) if v.iterated else "")
+
+
+@st.composite
+def step_queries(draw: st.DrawFn, *, outputs: Sequence[OutputMode] = (OutputMode.ALL,)) -> str:
+    """Short sequences, mostly of lists, whose steps differ: few conditions, so that strategies decide about matches."""
+    scope = Scope(until=True)
+    parts = []
+    for _ in range(draw(st.sampled_from([2, 2, 3]))):
+        types = draw(st.sampled_from(["A", "A", "B", "B", "A|B", ""]))
+        if draw(st.sampled_from([True, True, False])):
+            name = scope.declare(True, None)
+            quantifier = draw(st.sampled_from(["+", "+", "+?", "{1,2}", "{1,2}?", "{2}", "{2,}", "*", "*?"]))
+            part = f"{types}{quantifier} {name}[]" if types else f"{name}{quantifier}"
+            earlier = [v.name for v in scope.variables if not v.iterated]
+            parts.append(part + draw(_until(scope, earlier)))
+        else:
+            parts.append(f"{types} {scope.declare(False, None)}".strip())
+    if draw(st.integers(0, 3)) == 0:
+        scope.parts += 1
+        name = scope.declare(False, 1, alone=True)
+        parts.insert(draw(st.integers(0, len(parts))), f"NOT(C {name})")
+    if all("*" in part or part.startswith("NOT") for part in parts):
+        parts.append(f"B {scope.declare(False, None)}")
+    strategy = draw(st.sampled_from(tuple(Strategy)))
+    steps = draw(_steps(scope.variables))
+    conjuncts = [draw(_predicates(scope.variables))] if draw(st.integers(0, 3)) == 0 else []
+    conjuncts += scope.ends
+    if "partition_contiguity" in f"{strategy}{steps}" or draw(st.integers(0, 5)) == 0:
+        conjuncts.insert(0, "[k]")
+    window = draw(st.sampled_from(["", "", "\nWITHIN 4 seconds", "\nWITHIN 4 EVENTS"]))
+    where = f"WHERE {strategy}{steps} {{ {' AND '.join(conjuncts)} }}"
+    return f"PATTERN SEQ({', '.join(parts)})\n{where}{window}\nOUTPUT {draw(st.sampled_from(outputs))}"
+
+
+@st.composite
+def timeout_queries(draw: st.DrawFn) -> str:
+    """Sequences with a window, and OUTPUT TIMEOUTS or matches with timeouts."""
+    text = draw(step_queries(outputs=[mode for mode in OutputMode if mode.has_timeouts]))
+    if "WITHIN" in text:
+        return text
+    window = draw(st.sampled_from(["WITHIN 2 seconds", "WITHIN 5 seconds", "WITHIN 2 seconds EACH"]))
+    return text.replace("\nOUTPUT", f"\n{window}\nOUTPUT")
 
 
 @st.composite
@@ -83,52 +162,110 @@ def _totals(draw: st.DrawFn, positive: Sequence[Declared]) -> str:
 
 
 @st.composite
+def _steps(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
+    """Strategies for some of the steps, each behind a comma; none where there is no step to name."""
+    contiguous = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+    named: dict[Strategy, list[str]] = {}
+    for v in variables:
+        places = [v.name, *([f"{v.name}[]"] if v.iterated else [])] if v.part is None else [v.name] * v.alone
+        for place in places:
+            if draw(st.booleans()):
+                chosen = draw(st.sampled_from(tuple(Strategy) if v.part is None else contiguous))
+                named.setdefault(chosen, []).append(place)
+    return "".join(f", {strategy}({', '.join(places)})" for strategy, places in named.items())
+
+
+@st.composite
 def _patterns(draw: st.DrawFn, scope: Scope, operators: Sequence[str]) -> str:
     size = draw(st.sampled_from([1, 2, 2, 2, 3, 3, 4]))
     # One part is always bound: a NOT beside it is legal, and no match is empty.
     anchor = draw(st.integers(0, size - 1))
     operator = draw(st.sampled_from(operators))
+    if operator in ("SETS", "AND"):
+        scope.sets, scope.reluctant = True, False
     if operator == "SETS":
         both = [draw(_components(scope, part=None, loose=False)) for _ in range(2)]
         return (
             f"SEQ(AND({', '.join(both)}), {', '.join(draw(_parts(scope, loose=True)) for _ in range(size - 1 or 1))})"
         )
-    parts = [draw(_parts(scope, loose=i != anchor)) for i in range(size)]
+    scope.silences = scope.silences and operator == "SEQ"
+    parts = [draw(_parts(scope, loose=i != anchor, in_sequence=operator == "SEQ")) for i in range(size)]
     return f"{operator}({', '.join(parts)})"
 
 
 @st.composite
-def _parts(draw: st.DrawFn, scope: Scope, *, loose: bool) -> str:
+def _parts(draw: st.DrawFn, scope: Scope, *, loose: bool, in_sequence: bool = False) -> str:
     kind = draw(st.sampled_from(["component"] * 6 + ["not"] * 2 + ["group"])) if loose else "component"
     match kind:
         case "component":
-            return draw(_components(scope, part=None, loose=loose))
+            earlier = [v.name for v in scope.variables if v.part is None and not v.iterated] if in_sequence else []
+            text = draw(_components(scope, part=None, loose=loose))
+            return text + draw(_until(scope, earlier)) if scope.variables[-1].iterated else text
         case "not":
             scope.parts += 1
-            body = [draw(_components(scope, part=scope.parts, loose=False)) for _ in range(draw(st.integers(1, 2)))]
-            inner = draw(st.sampled_from(["SEQ", "AND", "OR"])) if len(body) > 1 else "SEQ"
-            return f"NOT({inner}({', '.join(body)}))"
+            first = len(scope.variables)
+            size = draw(st.integers(1, 2))
+            body = [draw(_components(scope, part=scope.parts, loose=False, alone=size == 1)) for _ in range(size)]
+            behind = draw(_behind_not(scope, first)) if scope.silences else ""
+            if size == 1:
+                return f"NOT({body[0]}){behind}"
+            return f"NOT({draw(st.sampled_from(['SEQ', 'AND', 'OR']))}({', '.join(body)})){behind}"
         case _:
-            inner = draw(st.sampled_from(["SEQ", "AND", "OR"]))
+            inner = draw(st.sampled_from(["SEQ", "OR"] if scope.uses_reluctant else ["SEQ", "AND", "OR"]))
+            if inner == "AND":
+                scope.sets, scope.reluctant = True, False
             body = [draw(_components(scope, part=None, loose=False)) for _ in range(2)]
             return f"{inner}({', '.join(body)})"
 
 
 @st.composite
-def _components(draw: st.DrawFn, scope: Scope, *, part: int | None, loose: bool) -> str:
+def _until(draw: st.DrawFn, scope: Scope, earlier: Sequence[str]) -> str:
+    """What ends a list, perhaps with a condition on it, or on it and an event before the list; or nothing."""
+    if not scope.until or draw(st.integers(0, 3)):
+        return ""
+    name = f"u{len(scope.variables)}"
+    match draw(st.sampled_from(["", "alone", "earlier"])):
+        case "alone":
+            scope.ends.append(f"{name}.x {draw(st.sampled_from(COMPARISONS))} {draw(st.integers(-1, 3))}")
+        case "earlier" if earlier:
+            scope.ends.append(f"{name}.x {draw(st.sampled_from(COMPARISONS))} {draw(st.sampled_from(earlier))}.x")
+        case _:
+            pass
+    return f" UNTIL({draw(st.sampled_from([*TYPES, 'A|B']))} {name})"
+
+
+@st.composite
+def _behind_not(draw: st.DrawFn, scope: Scope, before: int) -> str:
+    """SINCE one of the variables before a NOT of a SEQ, FOR a duration, or nothing."""
+    earlier = [v for v in scope.variables[:before] if v.part is None]
+    match draw(st.sampled_from(["", "", "since", "for"])):
+        case "since" if earlier:
+            v = draw(st.sampled_from(earlier))
+            return f" SINCE {v.name}" + (draw(st.sampled_from(["[first]", "[last]"])) if v.iterated else "")
+        case "for":
+            return f" FOR {draw(st.integers(0, 3))} seconds"
+        case _:
+            return ""
+
+
+@st.composite
+def _components(draw: st.DrawFn, scope: Scope, *, part: int | None, loose: bool, alone: bool = False) -> str:
     types = draw(st.sampled_from([*TYPES, *TYPES, "A|B", ""]))
     if not scope.lists:
-        return f"{types} {scope.declare(False, part)}".strip()
+        return f"{types} {scope.declare(False, part, alone=alone)}".strip()
     form = draw(st.sampled_from(["single"] * 3 + ["iterated"] + (["loose", "optional"] if loose else [])))
     match form:
         case "single":
-            return f"{types} {scope.declare(False, part)}".strip()
+            return f"{types} {scope.declare(False, part, alone=alone)}".strip()
         case "optional":
             name = scope.declare(False, part)
             return f"{types}? {name}" if types else f"{name}?"
         case _:
             name = scope.declare(True, part)
             quantifier = draw(st.sampled_from(LOOSE if form == "loose" else QUANTIFIERS))
+            if scope.reluctant and draw(st.integers(0, 3)) == 0:
+                quantifier += "?"
+                scope.uses_reluctant = True
             return f"{types}{quantifier} {name}[]" if types else f"{name}{quantifier}"
 
 
@@ -150,9 +287,11 @@ def _comparisons(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
     left = f"{v.name}.{column}"
     others = [w for w in variables if w is not v and (None in (v.part, w.part) or v.part == w.part)]
     form = draw(
-        st.sampled_from(["constant", "other", "other", "arithmetic", "key", "key", "null", "between", "in", "corr"])
+        st.sampled_from(
+            ["constant", "other", "other", "arithmetic", "key", "key", "time", "null", "between", "in", "corr"]
+        )
     )
-    if form in ("other", "arithmetic", "key", "corr") and not others:
+    if form in ("other", "arithmetic", "key", "time", "corr") and not others:
         form = "constant"
     operator = draw(st.sampled_from(COMPARISONS))
     match form:
@@ -166,6 +305,14 @@ def _comparisons(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
             return f"{left} {sign} {w}.{draw(st.sampled_from('xy'))} {operator} {draw(st.integers(-1, 3))}"
         case "key":
             return f"{v.name}.k = {draw(st.sampled_from(others)).name}.k"
+        case "time":
+            w, bound = draw(st.sampled_from(others)).name, draw(st.integers(-2, 5))
+            bounds = (
+                f"{v.name}.ts - {w}.ts {operator} {bound}",
+                f"{v.name}.ts - {w}.ts {operator} {abs(bound)} seconds",
+                f"{v.name}.ts {operator} {w}.ts + {bound} seconds",
+            )
+            return draw(st.sampled_from(bounds))
         case "null":
             return f"{left} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
         case "between":
@@ -193,6 +340,7 @@ def _list_predicates(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
     forms = [
         f"{b.name}[i].x {operator} {b.name}[i-1].x",
         f"{b.name}[i].x {operator} {function}({b.name}[..i-1].x)",
+        f"{function}({b.name}[..i].x) {operator} {right}",
         f"{b.name}[1].x {operator} {right}",
         f"{b.name}[last].x {operator} {right}",
         f"{b.name}[{b.name}.len].y {operator} {right}",

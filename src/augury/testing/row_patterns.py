@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from augury.hosts.local.sql import evaluate
+from augury.engine.row_patterns import evaluate
 from augury.ir.row_pattern import (
     Alternation,
     Anchor,
@@ -23,6 +23,7 @@ from augury.ir.row_pattern import (
 )
 from augury.match_recognize.bind import bind_clause
 from augury.match_recognize.reader import clause_of, read_statement
+from augury.options import Options
 from augury.source import Source
 
 Condition = Callable[[Sequence[Any], Sequence[str], int], bool | None]
@@ -173,6 +174,22 @@ def bound_clause(clause: str, schema: pa.Schema) -> BoundRowPattern:
 
 
 def rows_of(clause: str, table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows that a clause writes for a table."""
-    found = evaluate(bound_clause(clause, table.schema), table)
-    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+    """The rows that a clause writes for a table, by the reference and by the compiled plan, run as plain Python."""
+    bound = bound_clause(clause, table.schema)
+    found = [
+        evaluate(bound, table, plan="reference"),
+        evaluate(bound, table, options=Options(jit=False)),
+    ]
+    slow, quick = (
+        [tuple(map(comparable, r)) for r in zip(*(c.to_pylist() for c in f.columns), strict=True)] for f in found
+    )
+    if slow != quick:
+        raise AssertionError(f"the reference found {slow}, the compiled plan {quick}")
+    return list(zip(*(column.to_pylist() for column in found[0].columns), strict=True))
+
+
+def comparable(value: Any) -> Any:
+    """NaN is the same as NaN here."""
+    if isinstance(value, list):
+        return [comparable(v) for v in value]
+    return "NaN" if isinstance(value, float) and value != value else value

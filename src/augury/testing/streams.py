@@ -44,6 +44,19 @@ def streams(draw: st.DrawFn, *, max_size: int = 8) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
+@st.composite
+def dense_streams(draw: st.DrawFn, *, min_size: int = 4, max_size: int = 7) -> pa.Table:
+    """A stream of two types mostly, with few ties and no nulls, in which short patterns are found often."""
+    types = draw(st.lists(st.sampled_from("AABBC"), min_size=min_size, max_size=max_size))
+    rows = []
+    time = 0
+    for name in types:
+        time += draw(st.sampled_from([1, 1, 1, 1, 1, 0]))
+        key = draw(st.sampled_from("pppppq"))
+        rows.append({"ts": time, "type": name, "k": key, "x": draw(st.integers(0, 3)), "y": 0.5, "h": [1.0, 2.0, 3.0]})
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
 def cuts(table: pa.Table) -> st.SearchStrategy[list[pa.Table]]:
     """The same stream in batches, some of them empty."""
 

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from augury.ir.syntax import (
+    AllAttributes,
     Attribute,
     Between,
     Binary,
     Boolean,
+    BoundEvent,
     Call,
     Component,
     CountWindow,
@@ -32,6 +34,7 @@ from augury.ir.syntax import (
     Quantifier,
     Query,
     ReturnItem,
+    Step,
     Text,
     TypeName,
     Unary,
@@ -85,7 +88,8 @@ def parts(max_leaves: int = 8) -> SearchStrategy[Part]:
         _components(),
         lambda inner: st.one_of(
             st.builds(Group, st.sampled_from(Operator), st.lists(inner, min_size=1, max_size=4).map(tuple)),
-            st.builds(Negation, inner),
+            st.builds(Negation, inner, st.none() | _bound_events(), st.none()),
+            st.builds(Negation, inner, st.none(), _durations()),
         ),
         max_leaves=max_leaves,
     )
@@ -110,6 +114,8 @@ def programs() -> SearchStrategy[Program]:
 def _queries(draw: st.DrawFn) -> Query:
     strategy = draw(st.none() | st.sampled_from(Strategy))
     listed = st.lists(st.builds(ListedVariable, names(), st.booleans()), max_size=3).map(tuple)
+    output = draw(st.none() | st.sampled_from(OutputMode))
+    every = draw(st.none() | _durations() | st.builds(Name, names())) if output is not None else None
     returns = draw(st.just(()) | st.lists(_return_items(), min_size=1, max_size=3).map(tuple))
     return Query(
         draw(parts()),
@@ -118,22 +124,35 @@ def _queries(draw: st.DrawFn) -> Query:
         draw(st.none() | expressions()),
         draw(st.none() | _durations() | st.builds(CountWindow, st.integers(0, INT_MAX)) | st.builds(Name, names())),
         draw(st.none() | st.builds(Number, st.floats(0, 1) | st.integers(0, 1)) | st.builds(Name, names())),
-        draw(st.none() | st.sampled_from(OutputMode)),
+        output,
         returns,
         draw(st.none() | names()) if returns else None,
+        draw(st.lists(st.builds(Step, st.sampled_from(Strategy), st.none() | listed), max_size=2).map(tuple))
+        if strategy
+        else (),
+        draw(_bound_events()) if output is OutputMode.NONOVERLAP_FROM else None,
+        draw(st.none() | _durations() | st.builds(Name, names())),
+        every,
+        output is not None and every is None and draw(st.booleans()),
     )
 
 
+def _bound_events() -> SearchStrategy[BoundEvent]:
+    return st.builds(BoundEvent, names(), st.none() | st.sampled_from((Index.FIRST, Index.LAST)))
+
+
 def _return_items() -> SearchStrategy[ReturnItem]:
-    return st.builds(ReturnItem, expressions(max_leaves=4), st.none() | names())
+    every = st.builds(ReturnItem, st.builds(AllAttributes, names()))
+    return st.builds(ReturnItem, expressions(max_leaves=4), st.none() | names()) | every
 
 
 def _components() -> SearchStrategy[Component]:
     types = st.lists(st.builds(TypeName, names()), max_size=3).map(tuple)
     bounds = st.integers(0, 3) | st.integers(0, INT_MAX)
-    quantifiers = st.builds(Quantifier, bounds, st.none() | bounds)
+    quantifiers = st.builds(Quantifier, bounds, st.none() | bounds, st.booleans())
     single = st.builds(Component, names(), types, st.none(), st.booleans())
-    return single | st.builds(Component, names(), types, quantifiers)
+    ends = st.none() | st.builds(Component, names(), types)
+    return single | st.builds(Component, names(), types, quantifiers, st.just(False), ends)
 
 
 def _durations() -> SearchStrategy[Duration]:

@@ -80,7 +80,8 @@ class Case:
 
     `matches` is `none`, or matches separated by `;`, each the ids of its events in pattern order. A probability stands
     in parentheses behind them; for OUTPUT COUNT a match is the completing event and its number, `c1: 7`, with RETURN
-    also the values of its items, `c1: 7 (total=12)`. A derived event, which has no id, stands for itself by its type.
+    also the values of its items, `c1: 7 (total=12)`. Behind a partial match of OUTPUT TIMEOUTS stands `(reached b)`. A
+    derived event, which has no id, stands for itself by its type.
     """
 
     file: str
@@ -140,6 +141,7 @@ def describe(matches: Iterable[Match], stream: pa.Table, decimals: int = 2) -> l
             continue
         bound = (events if isinstance(events, list) else [events] for events in match.events.values() if events)
         text = " ".join(event["id"] or event["type"] for events in bound for event in events)
+        text += "" if match.complete else f" (reached {match.reached})"
         texts.append(text if match.probability is None else f"{text} ({match.probability:.{decimals}f})")
     return sorted(texts)
 

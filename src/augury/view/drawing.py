@@ -17,6 +17,7 @@ import numpy as np
 from bokeh.core.types import ID
 from bokeh.embed import json_item
 from bokeh.layouts import column
+from bokeh.model import Model
 from bokeh.models import (
     BasicTicker,
     ColumnDataSource,
@@ -59,6 +60,7 @@ AXIS_HEIGHT = 56
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#14b8a6", "#ec4899", "#84cc16", "#64748b", "#a16207")
 """Of event types, in their order; readable on light and on dark ground."""
 
+RESOURCES = Resources(mode="inline", components=["bokeh"], minified=True)
 ACCENT = "#e11d48"
 """Of the match that is looked at."""
 
@@ -66,8 +68,8 @@ DURATION_UNITS = ((1e-6, "µs"), (1e-3, "ms"), (1, "s"), (60, "min"), (3600, "h"
 """Seconds in units that durations are shown in."""
 
 
-def draw(scene: Scene, title: str, query: str, plan: str) -> str:
-    """The page of a scene, complete with scripts, styles and data."""
+def draw(scene: Scene, title: str, query: str, plan: str, automaton: str) -> str:
+    """The page of a scene, complete with scripts, styles and data; `automaton` is a picture in SVG, or nothing."""
     folder = files("augury.view")
     start, end = _extent(scene)
     lanes, over_time = _lane_plot(scene, start, end), _bars("over_time", scene.is_datetime)
@@ -98,14 +100,24 @@ def draw(scene: Scene, title: str, query: str, plan: str) -> str:
     return Template(folder.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(title),
         css=folder.joinpath("page.css").read_text(encoding="utf-8"),
-        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render_js(),
+        # Not `render_js`, which adds the scripts of whatever else has been imported, such as Panel.
+        bokeh="\n".join(f"<script>\n{script}\n</script>" for script in RESOURCES.js_raw),
         script=folder.joinpath("page.js").read_text(encoding="utf-8"),
         query=_highlighted(query),
         plan=html.escape(plan),
+        automaton=automaton,
         facts=_json(facts),
-        main=_json(json_item(column(lanes, over_time, sizing_mode="stretch_width"), ID("main"))),
-        durations=_json(json_item(durations, ID("durations"))),
+        main=_json(_item(column(lanes, over_time, sizing_mode="stretch_width"), "main")),
+        durations=_json(_item(durations, "durations")),
     )
+
+
+def _item(model: Model, name: str) -> Any:
+    """A drawing as the page reads it."""
+    item: Any = json_item(model, ID(name))
+    # The models that other packages have defined in this process; none of them is drawn here.
+    item["doc"].pop("defs", None)
+    return item
 
 
 def _json(value: Any) -> str:
@@ -174,6 +186,11 @@ def _lane_plot(scene: Scene, start: float, end: float) -> figure:
         line_alpha=0.7,
         nonselection_line_alpha=0.7,
         name="links_drawn",
+    )
+    # A match of one event is no line: it is a ring around its event, which is clicked on instead.
+    rings = ColumnDataSource({"x": [], "y": []}, name="rings")
+    plot.scatter(
+        "x", "y", source=rings, size=11, fill_color=None, line_color="#334155", line_width=1.3, name="rings_drawn"
     )
     chosen = ColumnDataSource({"x": [], "y": [], "label": []}, name="chosen")
     plot.line("x", "y", source=chosen, line_color=ACCENT, line_width=2.5)

@@ -70,16 +70,19 @@ window.augury = (() => {
       if (matches.end[m] >= range.start && matches.start[m] <= range.end && (!matchPasses || matchPasses[m])) matchesInView.push(m);
     }
     const every = stride(matchesInView.length, LINKS_DRAWN), xs = [], ys = [], match = [];
+    const rings = {x: [], y: []};
     matchesInView.forEach((m, k) => {
       if (k % every) return;
       const [from, to] = boundOf(m), lineX = [], lineY = [];
       for (let b = from; b < to; b++) { lineX.push(time[bound.event[b]]); lineY.push(placeOf(bound.event[b])); }
       xs.push(lineX); ys.push(lineY); match.push(m);
+      if (to - from === 1) { rings.x.push(lineX[0]); rings.y.push(lineY[0]); }
     });
     refilling = true;
     model.events.selected.indices = []; model.links.selected.indices = [];
     model.events.data = {x, y, colour, event};
     model.links.data = {xs, ys, match};
+    model.rings.data = rings;
     refilling = false;
     model.linksDrawn.glyph.line_alpha = {value: Math.max(0.2, Math.min(0.7, 60 / match.length))};
     fillOverTime();
@@ -263,7 +266,7 @@ window.augury = (() => {
   const paint = (theme) => {
     document.documentElement.dataset.theme = theme;
     const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(name).trim();
-    model.linksDrawn.glyph.line_color = {value: colour("--link")};
+    for (const drawn of [model.linksDrawn, model.ringsDrawn]) drawn.glyph.line_color = {value: colour("--link")};
     model.overTime.title.text_color = colour("--soft");
     for (const plot of [model.lanes, model.overTime, durations]) {
       for (const axis of [...plot.left, ...plot.below]) axis.setv({major_label_text_color: colour("--soft"), axis_label_text_color: colour("--soft")});
@@ -284,7 +287,7 @@ window.augury = (() => {
     const density = named("density"), lanes = named("lanes");
     const image = lanes.renderers.find((renderer) => renderer.data_source === density);
     model = {lanes, overTime: named("over_time"), events: named("events"), links: named("links"), chosen: named("chosen"),
-      linksDrawn: named("links_drawn"), density, densities: named("all_densities"), densityShown: (shown) => { image.visible = shown; }};
+      linksDrawn: named("links_drawn"), rings: named("rings"), ringsDrawn: named("rings_drawn"), density, densities: named("all_densities"), densityShown: (shown) => { image.visible = shown; }};
     facts.types.forEach((type, k) => {
       if (k >= 12) return;
       const entry = document.createElement("span"), dot = document.createElement("i");

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from augury.engine.results.matches import Matches
 from augury.errors import HostError
-from augury.explain.text import explain_text
+from augury.explain.explanation import Explanation, explanation_of_run
+from augury.explain.svg import to_svg
 from augury.view.scene import Scene, scene
 
 FRAME_HEIGHT = 760
@@ -52,9 +53,16 @@ def page(matches: Matches, *, max_events: int = 100_000, max_matches: int = 10_0
         raise HostError("A640", f"pages are drawn with {e.name}", "pip install 'augury[view]'") from e
     shown = scene(matches, max_events, max_matches)
     title = _title(shown)
-    query = "" if matches.compiled is None else matches.compiled.source.text
-    plan = "" if matches.compiled is None else explain_text(matches.compiled, "plan", matches.counters)
-    return Page(draw(shown, title, query, plan), title)
+    if matches.compiled is None:
+        return Page(draw(shown, title, "", "", ""), title)
+    told = explanation_of_run(matches.compiled, "plan", matches.counters)
+    return Page(draw(shown, title, matches.compiled.source.text, str(told), _automaton(told)), title)
+
+
+def _automaton(told: Explanation) -> str:
+    """The automata of the plan as a picture; the pattern where there are none."""
+    pattern, *automata = told.diagrams()
+    return to_svg(automata or [pattern], "how the query is evaluated")
 
 
 def _title(shown: Scene) -> str:

@@ -15,12 +15,12 @@ from augury.engine.arrivals import Arrivals
 from augury.engine.results.matches import Matches
 from augury.engine.results.render import cell
 from augury.engine.results.values import to_python
-from augury.engine.sources.events import is_text
+from augury.engine.sources.column_types import is_text
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import enumerated
+from augury.runtime.shared import SharedMatches, enumerated
 from augury.schema import UNITS, Kind
 
 Floats = npt.NDArray[np.float64]
@@ -136,7 +136,7 @@ def _thinned(matches: Matches, limit: int) -> tuple[Matches, MatchSet]:
     """As many of the matches, evenly spread, as a page can hold; of compressed ones a sample, the same every time."""
     shown = matches
     if len(matches) > limit:
-        enumerable = isinstance(matches.found, MatchSet)
+        enumerable = not isinstance(matches.found, SharedMatches)
         shown = matches[:: math.ceil(len(matches) / limit)] if enumerable else matches.sample(limit, seed=0)
     found = enumerated(shown.found)
     while len(found) > 1 and sum(len(column.flatten()) for column in found.rows) > MAX_BOUND:

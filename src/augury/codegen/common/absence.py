@@ -9,22 +9,51 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from augury.codegen.common.cells import Cell
 from augury.codegen.common.constants import Constants
 from augury.codegen.common.expressions import Code, Leaf, true
+from augury.codegen.common.inventory import KEEP, NUMS, names_of
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
 from augury.codegen.common.runs import Columns
+from augury.ir.pattern import BoundEvent
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
+from augury.ir.terms import Strategy
+from augury.native.cells import Cell
 from augury.plan import Absence, Component
+from augury.runtime.arrays import ArraySpec
 from augury.runtime.identifiers import identifiers
+from augury.runtime.kernel_source import Signature
 
 MAX_NESTED_COMPONENTS = 12
 """Components whose loops stand in one function: CPython nests 20, and tests may loop over the elements of lists."""
 
-MATCH = ("M_branch", "M_offsets", "M_events", "V_offsets", "V_events", "C_start", "C_part", "C_event")
+MATCH = (
+    ArraySpec("M_branch"),
+    ArraySpec("M_offsets"),
+    ArraySpec("M_events"),
+    ArraySpec("V_offsets", rows=1),
+    ArraySpec("V_events"),
+    ArraySpec("C_start"),
+    ArraySpec("C_part"),
+    ArraySpec("C_event"),
+)
 """The matches: all events of each, those of each variable, and the candidates of each negated component."""
+
+
+def fits_signature(stream: Sequence[ArraySpec]) -> Signature:
+    """Of the function that tells which events can be that of a negated component."""
+    return Signature("fits", ("c", "n", KEEP, *stream))
+
+
+def absent_signature(stream: Sequence[ArraySpec]) -> Signature:
+    """Of the function that tells which matches no negated part rejects."""
+    return Signature("absent", ("m0", "n", KEEP, NUMS, *stream, *MATCH))
+
+
+def absence_entries(negated: Sequence[Component], stream: Sequence[ArraySpec]) -> tuple[Signature, ...]:
+    """The functions that `emit_absences` has written, if it has."""
+    return (absent_signature(stream), fits_signature(stream)) if negated else ()
 
 
 def emit_absences(
@@ -33,7 +62,7 @@ def emit_absences(
     branches: Sequence[Sequence[Absence]],
     columns: Columns,
     constants: Constants,
-    arguments: str,
+    stream: Sequence[ArraySpec],
     *,
     counters: bool = False,
 ) -> tuple[Component, ...]:
@@ -44,7 +73,7 @@ def emit_absences(
     if not any(branches):
         return ()
     names = identifiers("v", [v.name for v in query.variables])
-    emitter = _Absences(out, query, columns, constants, arguments, counters, names)
+    emitter = _Absences(out, query, columns, constants, stream, counters, names)
     emitter.functions(branches)
     return tuple(emitter.negated)
 
@@ -55,13 +84,17 @@ class _Absences:
     query: BoundQuery
     columns: Columns
     constants: Constants
-    arguments: str
+    stream: Sequence[ArraySpec]
     counters: bool
     names: Mapping[str, str]
     negated: list[Component] = field(default_factory=list)
     count: int = 0
     rest: Lines = field(default_factory=Lines)
     """Functions that go on with the components of a long part."""
+
+    @property
+    def arguments(self) -> str:
+        return names_of(self.stream)
 
     def functions(self, branches: Sequence[Sequence[Absence]]) -> None:
         calls = [[self._part(part, {}) for part in absent] for absent in branches]
@@ -71,8 +104,7 @@ class _Absences:
         out.add()
         out.add()
         out.add("@kernel")
-        head = f"def absent(m0, n, keep, nums, {self.arguments}, {', '.join(MATCH)}):"
-        with out.block(head), out.block("for m in range(m0, n):"):
+        with out.block(absent_signature(self.stream).head), out.block("for m in range(m0, n):"):
             with out.block("if stopped(nums):"):
                 out.add("return")
             out.add("keep[m] = 1")
@@ -86,12 +118,12 @@ class _Absences:
         out.add()
         out.add()
         out.add("@kernel")
-        with out.block(f"def fits(c, n, keep, {self.arguments}):"):
+        with out.block(fits_signature(self.stream).head):
             for k, c in enumerate(self.negated):
                 with out.block(f"if c == {k}:", remark(c.variable)), out.block("for i in range(n):"):
                     tests = ["part[i] >= 0"]
                     if c.types and self.query.schema.type is not None:
-                        types = " or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types)
+                        types = " or ".join(f"type_[i] == {self.constants.type_code(c.variable, t)}" for t in c.types)
                         tests.append(f"({types})")
                     tests += [self._text(j, {c.variable: "i"}, {}) for j in c.alone]
                     out.add(f"keep[i] = {' and '.join(tests)}")
@@ -111,7 +143,7 @@ class _Absences:
         out.add()
         out.add()
         out.add("@kernel")
-        with out.block(f"def occurs_{number}(m{extra}, nums, {self.arguments}, {', '.join(MATCH)}):"):
+        with out.block(f"def occurs_{number}(m{extra}, nums, {self.arguments}, {names_of(MATCH)}):"):
             out.add("first = M_events[M_offsets[m]]")
             out.add("last = M_events[M_offsets[m + 1] - 1]")
             for e in outer.values():
@@ -119,7 +151,7 @@ class _Absences:
                 out.add(f"last = max(last, {e})")
             self._search(part, number, 0, dict(outer), inner)
             out.add("return False")
-        return f"occurs_{number}(m{extra}, nums, {self.arguments}, {', '.join(MATCH)})"
+        return f"occurs_{number}(m{extra}, nums, {self.arguments}, {names_of(MATCH)})"
 
     def _search(self, part: Absence, number: int, at: int, bound: dict[str, str], inner: Sequence[str]) -> None:
         """A loop over the candidates of component `at` and those after it; inside all of them, the part occurs."""
@@ -137,18 +169,24 @@ class _Absences:
         e = f"e_{v}"
         out.add(f"lo_{v} = 0")
         out.add(f"hi_{v} = rank.shape[0]")
-        for u in sorted(self._earlier(part, variable)):
-            event = bound.get(u) or self._last(u)
+        if part.among is not None:
+            self._among(part.among, v)
+        for u in sorted(self._earlier(part, variable)) if part.among is None else ():
+            event = bound.get(u) or (self._named(part.since) if part.since is not None else self._last(u))
             out.add(f"lo_{v} = max(lo_{v}, upper_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"after {u}"))
-        for u in sorted(self._later(part, variable)):
+        for u in sorted(self._later(part, variable)) if part.among is None else ():
             # A later component of the part itself is not bound yet; its own search will look after this one.
             if u in bound or u in self._positive:
                 event = bound.get(u) or self._first(u)
                 out.add(
                     f"hi_{v} = min(hi_{v}, lower_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"before {u}")
                 )
-        if isinstance(self.query.window, TimeWindow):
-            w = self.query.window.ticks
+        if part.beside is not None:
+            self._beside(part, v)
+        if part.silence is not None:
+            self._silent(part, v)
+        elif isinstance(self.query.window, TimeWindow):
+            w = self.constants.within(self.query.window)
             out.add(f"lo_{v} = max(lo_{v}, lower_bound(time, 0, rank.shape[0], time[last] - {w}))", "WITHIN")
             out.add(f"hi_{v} = min(hi_{v}, upper_bound(time, 0, rank.shape[0], time[first] + {w}))", "WITHIN")
         out.add(f"j_{v} = lower_bound(C_part, C_start[{candidates}], C_start[{candidates + 1}], part[first])")
@@ -161,10 +199,13 @@ class _Absences:
             for other in bound.values():
                 with out.block(f"if {e} == {other}:"):
                     out.add("continue")
-            with out.block(f"if contains(M_events, M_offsets[m], M_offsets[m + 1], {e}):", "an event of the match"):
-                out.add("continue")
+            if part.among is not None:
+                self._not_between(part.among, e)
+            else:
+                with out.block(f"if contains(M_events, M_offsets[m], M_offsets[m + 1], {e}):", "an event of the match"):
+                    out.add("continue")
             window = self._window(e, [*bound.values()])
-            if window:
+            if window and part.silence is None:
                 with out.block(f"if {window}:", "WITHIN"):
                     out.add("continue")
             bound = {**bound, variable: e}
@@ -175,10 +216,57 @@ class _Absences:
             else:
                 self._search(part, number, at + 1, bound, inner)
 
+    def _named(self, event: BoundEvent) -> str:
+        return self._last(event.variable) if event.last else self._first(event.variable)
+
+    def _silent(self, part: Absence, v: str) -> None:
+        """Narrow the search to the time that FOR asks to be silent."""
+        out, ticks = self.out, part.silence
+        if part.after:
+            times = [f"time[{self._last(u)}]" for u in sorted(part.after)]
+            latest = f"max({', '.join(times)})" if len(times) > 1 else times[0]
+            out.add(f"hi_{v} = min(hi_{v}, upper_bound(time, 0, rank.shape[0], {latest} + {ticks}))", "FOR")
+        else:
+            times = [f"time[{self._first(u)}]" for u in sorted(part.before)]
+            earliest = f"min({', '.join(times)})" if len(times) > 1 else times[0]
+            out.add(f"lo_{v} = max(lo_{v}, lower_bound(time, 0, rank.shape[0], {earliest} - {ticks}))", "FOR")
+
+    def _among(self, list_variable: str, v: str) -> None:
+        """Narrow the search to the time from the first element of a list to its last, both included."""
+        out, first, last = self.out, self._first(list_variable), self._last(list_variable)
+        out.add(f"lo_{v} = lower_bound(rank, 0, rank.shape[0], rank[{first}])", remark(f"among {list_variable}"))
+        out.add(f"hi_{v} = upper_bound(rank, 0, rank.shape[0], rank[{last}])")
+
+    def _not_between(self, list_variable: str, e: str) -> None:
+        """Pass over an event that is no element, and not behind the first of them and before the last."""
+        k, first, last = self._number(list_variable), self._first(list_variable), self._last(list_variable)
+        outside = f"(rank[{e}] == rank[{first}] or rank[{e}] == rank[{last}])"
+        element = f"contains(V_events, V_offsets[{k}, m], V_offsets[{k}, m + 1], {e})"
+        with self.out.block(f"if {outside} and not {element}:"):
+            self.out.add("continue")
+
+    def _beside(self, part: Absence, v: str) -> None:
+        """Narrow the search to one event: the next one behind what precedes the part, or before what follows it."""
+        out = self.out
+        if part.after:
+            last = [self._last(u) for u in sorted(part.after)]
+            events = last if part.since is None else [self._named(part.since)]
+            nearest, step, inside = "max", "+", f"at_{v} < rank.shape[0]"
+        else:
+            events = [self._first(u) for u in sorted(part.before)]
+            nearest, step, inside = "min", "-", f"at_{v} >= 0"
+        event = f"{nearest}({', '.join(events)})" if len(events) > 1 else events[0]
+        out.add(f"at_{v} = {event} {step} 1")
+        if part.beside is Strategy.PARTITION_CONTIGUITY:
+            with out.block(f"while {inside} and part[at_{v}] != part[first]:"):
+                out.add(f"at_{v} {step}= 1")
+        out.add(f"lo_{v} = max(lo_{v}, at_{v})")
+        out.add(f"hi_{v} = min(hi_{v}, at_{v} + 1)")
+
     def _search_rest(self, part: Absence, number: int, at: int, bound: dict[str, str], inner: Sequence[str]) -> None:
         """Call a function that goes on with component `at`, and write it."""
         name = f"occurs_{number}_from_{at}"
-        given = ", ".join(["m", "first", "last", *bound.values(), "nums", self.arguments, *MATCH])
+        given = ", ".join(["m", "first", "last", *bound.values(), "nums", self.arguments, names_of(MATCH)])
         with self.out.block(f"if {name}({given}):"):
             self.out.add("return True")
         caller, self.out = self.out, Lines()
@@ -200,16 +288,17 @@ class _Absences:
 
     def _window(self, e: str, others: Sequence[str]) -> str:
         """When `e` is not in one window with the match and the part's other events."""
-        lows, highs = ", ".join(["first", *others, e]), ", ".join(["last", *others, e])
+
+        def spread(clock: str) -> str:
+            least = ", ".join(f"{clock}[{x}]" for x in ("first", *others, e))
+            most = ", ".join(f"{clock}[{x}]" for x in ("last", *others, e))
+            return f"max({most}) - min({least})"
+
         match self.query.window:
-            case TimeWindow(ticks) if others:
-                least = f"min({', '.join(f'time[{x}]' for x in lows.split(', '))})"
-                most = f"max({', '.join(f'time[{x}]' for x in highs.split(', '))})"
-                return f"{most} - {least} > {ticks}"
-            case CountWindow(events):
-                least = f"min({', '.join(f'place[{x}]' for x in lows.split(', '))})"
-                most = f"max({', '.join(f'place[{x}]' for x in highs.split(', '))})"
-                return f"{most} - {least} >= {events}"
+            case TimeWindow() as window if others:
+                return f"{spread('time')} > {self.constants.within(window)}"
+            case CountWindow() as window:
+                return f"{spread('place')} >= {self.constants.within(window)}"
             case _:
                 return ""
 

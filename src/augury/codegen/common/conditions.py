@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from augury.codegen.common.cells import Cell
 from augury.codegen.common.expressions import leaves, true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin
 from augury.codegen.common.runs import ReadSite
 from augury.ir.predicate import Conjunct
+from augury.native.cells import Cell
 from augury.plan import Component
 from augury.runtime.identifiers import identifier
 from augury.source import Source

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from augury.codegen.common.constants import FLOATS, Constants, ValueSet, kind_of, orders_strings
-from augury.codegen.common.naming import constant
 from augury.ir.functions import BUILTINS
 from augury.ir.normal_form import OPPOSITE
 from augury.ir.predicate import (
@@ -34,7 +33,7 @@ from augury.ir.predicate import (
 )
 from augury.schema import FLOAT, ColumnType, Kind
 
-__all__ = ["NEVER", "Code", "Leaf", "Read", "false", "kind_of", "leaves", "read_by", "true", "value"]
+__all__ = ["NEVER", "Code", "Leaf", "Read", "as_float", "false", "kind_of", "leaves", "read_by", "true", "value"]
 
 NEVER = ""
 """The null text of what is never null."""
@@ -107,7 +106,7 @@ def true(e: Expr, read: Read, constants: Constants) -> Code:
         case Not(operand):
             return false(operand, read, constants)
         case Compare(operator, left, right):
-            return _compare(operator, value(left, read, constants), value(right, read, constants))
+            return _compare(operator, *_operands(left, right, read, constants))
         case Member(operand):
             wanted = value(operand, read, constants)
             sets, items = constants.value_sets(e)
@@ -131,7 +130,7 @@ def false(e: Expr, read: Read, constants: Constants) -> Code:
         case Not(operand):
             return true(operand, read, constants)
         case Compare(operator, left, right):
-            return _compare(OPPOSITE[operator], value(left, read, constants), value(right, read, constants))
+            return _compare(OPPOSITE[operator], *_operands(left, right, read, constants))
         case Member(operand):
             wanted = value(operand, read, constants)
             sets, items = constants.value_sets(e)
@@ -150,16 +149,14 @@ def value(e: Expr, read: Read, constants: Constants) -> Code:
     match e:
         case Literal(None, type):
             return Code("0", kind_of(type), "True")
-        case Literal(str(text)):
-            return Code(constant(constants.code(text)), "s")
-        case Literal(bool() | int() | float() as number, type):
-            return Code(constant(number), kind_of(type))
+        case Literal(bool() | int() | float() | str(), type):
+            return _literal(e, kind_of(type), constants)
         case Literal():
             raise AssertionError("a list is computed by the host")
         case Ref() | Aggregate() | ListLength():
             return read(e)
         case Arithmetic(operator, left, right, type):
-            return _arithmetic(operator, value(left, read, constants), value(right, read, constants), type)
+            return _arithmetic(operator, *_operands(left, right, read, constants), type)
         case Negate(operand, type):
             return _arithmetic("-", Code("0", "i"), value(operand, read, constants), type)
         case Call(function, arguments, type):
@@ -170,6 +167,27 @@ def value(e: Expr, read: Read, constants: Constants) -> Code:
             return Code(f"int({yes.value})", "b", f"(not ({yes.value}) and not ({no.value}))", read_by([yes, no]))
         case _:
             assert_never(e)
+
+
+def as_float(e: Expr, read: Read, constants: Constants) -> Code:
+    """The text of a number, which is compared or computed with a float: an integer constant is one from the start."""
+    match e:
+        case Literal(int(number)) if not isinstance(number, bool):
+            return _literal(e, "f", constants)
+        case _:
+            return value(e, read, constants)
+
+
+def _operands(left: Expr, right: Expr, read: Read, constants: Constants) -> tuple[Code, Code]:
+    """The texts of two values that are compared or computed with; `x > 10` and `x > 10.5` are alike for a float x."""
+    kinds = kind_of(left.type), kind_of(right.type)
+    text = as_float if "f" in kinds and kinds[0] != kinds[1] else value
+    return text(left, read, constants), text(right, read, constants)
+
+
+def _literal(e: Literal, kind: str, constants: Constants) -> Code:
+    text = constants.literal(e, kind)
+    return Code(text, kind, reads=constants.reads(kind, text))
 
 
 def _test(text: str, *codes: Code) -> Code:
@@ -198,7 +216,7 @@ def _among(wanted: Code, items: ValueSet) -> Code:
     """A test whether a value that is not null is one of a set."""
     x = wanted.as_float() if items.array == FLOATS else wanted.value
     text = f"in_set({items.array}, {items.first}, {items.end}, {x})"
-    return replace(_test(text, wanted), reads=(items.array, *wanted.reads))
+    return replace(_test(text, wanted), reads=(items.array, *items.reads, *wanted.reads))
 
 
 def _known(wanted: Code, test: Code, *, negated: bool = False) -> Code:

@@ -12,19 +12,30 @@ from augury.codegen.common.constants import Constants
 from augury.codegen.common.runs import Columns
 from augury.ir.predicate import Conjunct, Expr, Ref, walk
 from augury.plan import Absence, Component, Computed
-from augury.runtime.columns import ColumnSpec, Encoding, array_names
+from augury.runtime.arrays import INT32, UINT8, ArraySpec
+from augury.runtime.columns import ColumnSpec, Encoding, array_names, column_arrays
 from augury.runtime.dictionary import ranks
 from augury.runtime.events import EventStore
 from augury.runtime.identifiers import identifiers
 from augury.runtime.kernel_source import KernelSource
 
-STREAM = ("time", "rank", "place", "type_", "part")
-"""Arrays of every event that generated functions take first; the order of strings, sets and columns follow."""
+UNRANKED = np.zeros(1, dtype=np.int64)
+"""Stands for the order of strings in kernels that do not compare any."""
+
+STREAM = (ArraySpec("time"), ArraySpec("rank"), ArraySpec("place"), ArraySpec("type_", INT32), ArraySpec("part"))
+"""Arrays of every event that generated functions take first; the order of strings, values, sets and columns follow."""
+
+NUMS = ArraySpec("nums")
+KEEP = ArraySpec("keep", UINT8)
+"""1 for what stays: events that fit, matches that nothing rejects."""
 
 
 def with_inner(components: Iterable[Component], absent: Iterable[Absence]) -> Iterator[Component]:
-    """The components, and those of negated parts, however deep."""
-    yield from components
+    """The components, what ends their lists, and those of negated parts, however deep."""
+    for c in components:
+        yield c
+        if c.until is not None:
+            yield c.until
     for part in absent:
         yield from with_inner(part.components, part.inner)
 
@@ -56,14 +67,19 @@ def columns_of(
     return tuple(specs), Columns(names)
 
 
-def stream_names(constants: Constants, specs: Sequence[ColumnSpec]) -> str:
-    """The parameters of generated functions for what `stream_arrays` gives."""
-    return ", ".join([*STREAM, *lookup_names(constants, specs)])
+def stream_specs(constants: Constants, specs: Sequence[ColumnSpec]) -> tuple[ArraySpec, ...]:
+    """What `stream_arrays` gives, in its order."""
+    return (*STREAM, *lookup_specs(constants, specs))
 
 
-def lookup_names(constants: Constants, specs: Sequence[ColumnSpec]) -> tuple[str, ...]:
-    """Those of them that conditions may read: the order of strings, sets of values, and columns."""
-    return ("string_rank", *constants.arrays, *emitted_names(specs))
+def lookup_specs(constants: Constants, specs: Sequence[ColumnSpec]) -> tuple[ArraySpec, ...]:
+    """Those of them that conditions may read: the order of strings, values, sets of values, and columns."""
+    return (ArraySpec("string_rank"), *constants.specs, *(array for spec in specs for array in column_arrays(spec)))
+
+
+def names_of(specs: Iterable[ArraySpec]) -> str:
+    """The arrays as arguments, or as parameters."""
+    return ", ".join(spec.name for spec in specs)
 
 
 def emitted_names(specs: Sequence[ColumnSpec]) -> tuple[str, ...]:
@@ -76,10 +92,10 @@ def stream_arrays(
 ) -> list[npt.NDArray[Any]]:
     """The arrays that generated functions take first, in their order."""
     # Ranks are sorted anew whenever a string is new.
-    order = ranks(encoding.dictionary) if source.ranks_strings else np.zeros(1, dtype=np.int64)
+    order = ranks(encoding.dictionary) if source.ranks_strings else UNRANKED
     return [
         *map(events.view, ("time", "rank", "place", "type", "partition")),
         order,
         *source.sets,
-        *map(events.view, emitted_names(specs)),
+        *events.columns(specs),
     ]

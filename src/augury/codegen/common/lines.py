@@ -113,8 +113,17 @@ class Lines:
 
     @property
     def code(self) -> str:
-        """The statements without their comments."""
-        return "\n".join([line.text for line in self.lines])
+        """The statements without their comments.
+
+        >>> out = Lines()
+        >>> with out.block("if x > limit:", why="x > 10"):
+        ...     out.comment("it is greater")
+        ...     out.add("y()")
+        >>> print(out.code)
+        if x > limit:
+            y()
+        """
+        return "\n".join(["    " * line.depth + line.text for line in self.lines if line.text])
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.lines))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augury.codegen.common.cells import Cell
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.runs import ValueVector
+from augury.native.cells import Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,23 @@ class Pools:
 
     def cells(self, value: str = "") -> None:
         """Copy the value vector of run r to run q, or fill it with `value`."""
-        for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats)):
+        for array, cells in (("run_integers", self.vector.integers), ("run_floats", self.vector.floats)):
             for k in range(len(cells)):
                 self.out.add(f"{array}[q, {k}] = {value or f'{array}[r, {k}]'}")
+
+    def duplicate(self, run: str) -> None:
+        """Make a run w that is what `run` is, but for its state and its place in the list."""
+        out = self.out
+        out.add("free -= 1")
+        out.add("w = free_runs[free]")
+        out.add("runs += 1")
+        if self.counters:
+            out.add(f"nums[{Cell.RUNS}] += 1", "runs created")
+        for array, cells in (("run_integers", self.vector.integers), ("run_floats", self.vector.floats)):
+            for k in range(len(cells)):
+                out.add(f"{array}[w, {k}] = {array}[{run}, {k}]")
+        for array in ("run_node", "run_start", "run_rank"):
+            out.add(f"{array}[w] = {array}[{run}]")
 
     def write_node(self, event: str, before: str, code: str, start: str) -> None:
         out = self.out

@@ -51,7 +51,7 @@ class Slot:
 
 @dataclass(slots=True)
 class ValueVector:
-    """The cells of a run in the order they were asked for; integers in RI, floats in RF, plus `suffix`.
+    """The cells of a run in the order they were asked for, in the arrays `run_integers` and `run_floats` plus `suffix`.
 
     `never_null` are variables with columns of theirs, of which it is not asked whether there is a value.
     """
@@ -66,7 +66,7 @@ class ValueVector:
 
     def cell(self, run: str, slot: Slot, reader: int) -> str:
         """The text of a cell, which the conditions of component `reader` read."""
-        cells, array = (self.floats, "RF") if slot.is_float else (self.integers, "RI")
+        cells, array = (self.floats, "run_floats") if slot.is_float else (self.integers, "run_integers")
         if slot not in cells:
             cells.append(slot)
         self.readers.setdefault(slot, set()).add(reader)
@@ -79,7 +79,7 @@ class ValueVector:
                 f"{array}{self.suffix}[:, {k}]",
                 f"{cell.operation.removesuffix('_f').replace('_', ' ')} of {cell.variable} {cell.argument}".rstrip(),
             )
-            for array, cells in (("RI", self.integers), ("RF", self.floats))
+            for array, cells in (("run_integers", self.integers), ("run_floats", self.floats))
             for k, cell in enumerate(cells)
         )
 
@@ -105,6 +105,15 @@ class Columns:
     """The identifiers of the columns a kernel reads."""
 
     names: Mapping[str, str]
+
+    def of(self, event: str) -> Read:
+        """Reads attributes of one event."""
+
+        def read(leaf: Leaf) -> Code:
+            assert isinstance(leaf, Ref)
+            return self.at(leaf.column, leaf.type, event)
+
+        return read
 
     def at(self, column: str, type: ColumnType, event: str) -> Code:
         """A column at an event; if that is a variable of the kernel and no more, it is read as well."""
@@ -252,9 +261,11 @@ def updates(
     """Statements that add `event` to `variable` in a run."""
     out: list[str] = []
     for slot in vector.of(variable):
-        where = f"{'RF' if slot.is_float else 'RI'}{vector.suffix}[{run}, {vector.place(slot)}]"
+        where = f"{'run_floats' if slot.is_float else 'run_integers'}{vector.suffix}[{run}, {vector.place(slot)}]"
         if slot.operation == "length":
             out.append(f"{where} = 1" if begins else f"{where} += 1")
+        elif slot.operation == "ended" and begins:
+            out.append(f"{where} = 0")
         elif slot.element == "last" or (slot.element == "first" and begins):
             out.append(f"{where} = {_current(vector, columns, slot, event)}")
     for v, text in vector.arguments:
@@ -285,7 +296,7 @@ def _accumulate(
 
     def at(operation: str) -> str:
         s = cells[operation]
-        return f"{'RF' if s.is_float else 'RI'}{vector.suffix}[{run}, {vector.place(s)}]"
+        return f"{'run_floats' if s.is_float else 'run_integers'}{vector.suffix}[{run}, {vector.place(s)}]"
 
     n = at("count")
     body = [f"x = {x.value}", f"{n} += 1"]

@@ -5,8 +5,6 @@ Allocation, growth, saving, the checks of a saved state and the table in docs/ke
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from augury.runtime.arrays import FLOAT64, ArraySpec
 
 RUNS, PARTITIONS, NODES, EDGES, MATCHES, TABLE = "runs", "partitions", "nodes", "edges", "matches", "table"
@@ -14,23 +12,6 @@ RUNS, PARTITIONS, NODES, EDGES, MATCHES, TABLE = "runs", "partitions", "nodes", 
 
 GONE = -3
 """The node before is one that was thrown away since its window had passed."""
-
-
-class RunCell(IntEnum):
-    """Cells of `nums` of a kernel with runs: how far its pools are filled, then what it counts."""
-
-    NODES = 0
-    EDGES = 1
-    FREE = 2
-    FOUND = 3
-    LIVE = 4
-    STAMP = 5
-    PREDICATES = 8
-    RUNS = 9
-    PEAK_RUNS = 10
-    BUFFER_WRITES = 11
-    MERGED = 12
-    """Of event sets, the instances looked at."""
 
 
 def run_arrays(integers: int = 1, floats: int = 1, walks: int = 0) -> tuple[ArraySpec, ...]:
@@ -41,9 +22,13 @@ def run_arrays(integers: int = 1, floats: int = 1, walks: int = 0) -> tuple[Arra
         ArraySpec("run_start", owner=RUNS, saved=True, holds="time or place of its first event, the latest if merged"),
         ArraySpec("run_rank", low=0, owner=RUNS, saved=True, holds="rank of its last event"),
         ArraySpec("run_next", refers_to=RUNS, owner=RUNS, holds="the next run of its partition, -1 for none"),
-        ArraySpec("RI", owner=RUNS, width=integers, holds="the integers of its value vector"),
-        ArraySpec("RF", FLOAT64, owner=RUNS, width=floats, holds="the floats of its value vector"),
-        ArraySpec("free_runs", refers_to=RUNS, owner=RUNS, holds="a run that is free; the first `nums[2]` count"),
+        ArraySpec("run_integers", owner=RUNS, width=integers, saved=True, holds="the integers of its value vector"),
+        ArraySpec(
+            "run_floats", FLOAT64, owner=RUNS, width=floats, saved=True, holds="the floats of its value vector"
+        ),
+        ArraySpec(
+            "free_runs", refers_to=RUNS, owner=RUNS, holds="a run that is free; the first `nums[RunCell.FREE]` count"
+        ),
         ArraySpec("first_run", refers_to=RUNS, owner=PARTITIONS, fill=-1, holds="its newest run, -1 for none"),
         ArraySpec("live_runs", owner=PARTITIONS, holds="how many runs it has"),
         ArraySpec("node_event", low=0, refers_to="events", owner=NODES, saved=True, holds="its event"),
@@ -74,8 +59,3 @@ def run_arrays(integers: int = 1, floats: int = 1, walks: int = 0) -> tuple[Arra
 
 ARGUMENTS = tuple(spec.name for spec in run_arrays())
 """The names of the arrays, in the order of the arguments."""
-
-
-def saved(owner: str) -> tuple[ArraySpec, ...]:
-    """The arrays of runs, nodes or edges that a state is saved with."""
-    return tuple(spec for spec in run_arrays() if spec.owner == owner and spec.saved)

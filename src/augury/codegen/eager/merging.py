@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.pools import Pools
 from augury.codegen.common.runs import Slot, ValueVector
-from augury.codegen.eager.arrays import RunCell
+from augury.native.cells import RunCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Merging:
         """The cells of the variables `bound` that components from j on read, but for `current`."""
         return [
             (f"{array}[{{}}, {k}]", slot.is_float)
-            for array, cells in (("RI", self.vector.integers), ("RF", self.vector.floats))
+            for array, cells in (("run_integers", self.vector.integers), ("run_floats", self.vector.floats))
             for k, slot in enumerate(cells)
             if slot.variable in bound and slot not in current and any(r >= j for r in self.vector.readers[slot])
         ]

@@ -7,27 +7,31 @@ predecessors. docs/decisions/0010 says why this is the paper's versioned buffer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import accumulate
+from typing import assert_never
 
-from augury.codegen.common.absence import emit_absences
+from augury.codegen.common.absence import absence_entries, emit_absences
 from augury.codegen.common.conditions import Conditions
-from augury.codegen.common.constants import constants_of, functions_of
-from augury.codegen.common.inventory import columns_of, conjuncts_of, stream_names, with_inner
+from augury.codegen.common.constants import Constants, constants_of, functions_of
+from augury.codegen.common.fitting import fits
+from augury.codegen.common.inventory import NUMS, columns_of, conjuncts_of, stream_specs, with_inner
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
 from augury.codegen.common.pools import Pools
 from augury.codegen.common.runs import ReadSite, Slot, ValueVector, updates
-from augury.codegen.eager.arrays import ARGUMENTS, RunCell
+from augury.codegen.eager.arrays import run_arrays
 from augury.codegen.eager.merging import Merging
 from augury.codegen.eager.present import never_null
+from augury.codegen.eager.until import emit_end, emit_goes_on, emit_until, until_conditions
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
-from augury.plan import Component, EagerNfaPlan
+from augury.native.cells import RunCell
+from augury.plan import Component, EagerNfaPlan, Gap, NfaState, Phase
 from augury.runtime.columns import ColumnSpec
-from augury.runtime.kernel_source import KernelSource, kernel_source
+from augury.runtime.kernel_source import KernelSource, Signature, kernel_source
 
 REGISTERS = {
     "nodes": RunCell.NODES,
@@ -69,6 +73,52 @@ class EagerNfaSource:
     """The cells of integers that hold codes of strings."""
 
 
+def emit_registers(out: Lines) -> None:
+    """Write counters back from the registers that they are in while the events pass."""
+    for name, cell in REGISTERS.items():
+        out.add(f"nums[{cell}] = {name}")
+
+
+def emit_room(out: Lines) -> None:
+    """Go back to the caller if there is no room for the `need` runs that event i may make; its time and rank."""
+    out.add("room -= need")
+    with out.block("if room < 0:"):
+        out.add(f"room = {ROOM} - need")
+        # Room is used up as work is done, so that this is looked at often enough, and seldom.
+        with out.block("if room < 0 or stopped(nums):"):
+            emit_registers(out)
+            out.add("return i", "the caller makes room and comes back")
+    out.add("t = time[i]")
+    out.add("k = rank[i]")
+
+
+def automaton_source(
+    branches: Sequence[Sequence[Component]],
+    out: Lines,
+    entries: Sequence[Signature],
+    specs: tuple[ColumnSpec, ...],
+    constants: Constants,
+    vector: ValueVector,
+    negated: tuple[Component, ...],
+    functions: Mapping[str, tuple[str, ...]],
+) -> EagerNfaSource:
+    """The source of runs, or of instances, once its text is written."""
+    return EagerNfaSource(
+        kernel_source(f"{out}\n", entries, constants.arrays, ranks_strings=constants.ranks_strings, code=out.code),
+        specs,
+        constants.strings,
+        max(1, len(vector.integers)),
+        max(1, len(vector.floats)),
+        tuple(k for k, s in enumerate(vector.integers) if s.holds_event),
+        tuple(c.variable for components in branches for c in components),
+        tuple(b for b, components in enumerate(branches) for _ in components),
+        negated,
+        functions,
+        vector.described(),
+        vector.holding_codes(),
+    )
+
+
 def emit_eager_nfa(plan: EagerNfaPlan, *, counters: bool = False) -> EagerNfaSource:
     """The kernel of a plan; the same plan gives the same text."""
     return _Emitter(plan, counters).emit()
@@ -85,13 +135,8 @@ class _Run(Enum):
     """It is new, and the list has been gone through."""
 
 
-@dataclass(slots=True)
-class _State:
-    """A state of one of the automata: waiting for its component, or looping over further events of it."""
-
-    branch: int
-    component: int
-    looping: bool
+_DOES = {Phase.WAITING: "waiting for", Phase.BEHIND: "behind a list, waiting for", Phase.LOOPING: "looping over"}
+"""What a run does in each phase, in words."""
 
 
 class _Emitter:
@@ -107,16 +152,13 @@ class _Emitter:
         self.tested = conjuncts_of(self.components)
         self.constants = constants_of(self.components, self.tested)
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
-        self.arguments = stream_names(self.constants, self.specs)
-        self.states = [
-            _State(b, j, looping)
-            for b, branch in enumerate(plan.branches)
-            for j, c in enumerate(branch.components)
-            for looping in (False, True)
-            # After a list, the proceed edge leads straight into the next component: nobody waits for it.
-            if (c.iterated if looping else j > 0 and not branch.components[j - 1].iterated)
-        ]
-        self.numbers = {(s.branch, s.component, s.looping): k for k, s in enumerate(self.states)}
+        self.stream = stream_specs(self.constants, self.specs)
+        self.advance = Signature("advance", ("i0", "n", NUMS, *self.stream, *run_arrays()))
+        self.states = plan.states
+        self.numbers = {state: k for k, state in enumerate(self.states)}
+        # Where some step ends a run with the next event of any partition, the runs of all of them are in one list.
+        self.in_one_list = Strategy.STRICT_CONTIGUITY in plan.query.strategies
+        self.mixed = self.in_one_list and bool(plan.query.partition_by)
         self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
         # Conditions are written first: what they read decides what a run must remember.
         self.conditions = {
@@ -124,28 +166,20 @@ class _Emitter:
             for b, branch in enumerate(plan.branches)
             for j in range(len(branch.components))
         }
+        self.until = {place: until_conditions(c.at, c) for place, c in self.conditions.items()}
 
     def emit(self) -> EagerNfaSource:
         self._header()
         self._advance()
         absent = [b.absent for b in self.plan.branches]
         negated = emit_absences(
-            self.out, self.plan.query, absent, self.columns, self.constants, self.arguments, counters=self.counters
+            self.out, self.plan.query, absent, self.columns, self.constants, self.stream, counters=self.counters
         )
-        entries = ("advance", *(("absent", "fits") if negated else ()))
-        return EagerNfaSource(
-            kernel_source(f"{self.out}\n", entries, self.constants.arrays, ranks_strings=self.constants.ranks_strings),
-            self.specs,
-            self.constants.strings,
-            max(1, len(self.vector.integers)),
-            max(1, len(self.vector.floats)),
-            tuple(k for k, s in enumerate(self.vector.integers) if s.holds_event),
-            tuple(c.variable for branch in self.plan.branches for c in branch.components),
-            tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
-            negated,
-            functions_of(self.tested),
-            self.vector.described(),
-            self.vector.holding_codes(),
+        entries = (self.advance, *absence_entries(negated, self.stream))
+        branches = [b.components for b in self.plan.branches]
+        functions = functions_of(self.tested)
+        return automaton_source(
+            branches, self.out, entries, self.specs, self.constants, self.vector, negated, functions
         )
 
     def _conditions(self, b: int, j: int) -> Conditions:
@@ -161,8 +195,8 @@ class _Emitter:
         """The number of a component over all branches."""
         return self.first_codes[b] + j
 
-    def _state(self, b: int, j: int, looping: bool) -> int:
-        return self.numbers[b, j, looping]
+    def _state(self, b: int, j: int, phase: Phase) -> int:
+        return self.numbers[NfaState(b, j, phase)]
 
     # -- text -----------------------------------------------------------------------------------------------------
 
@@ -171,10 +205,13 @@ class _Emitter:
         for line in heading(self.plan.query.source):
             out.comment(line)
         out.comment()
-        out.comment(f"{self.plan.query.strategy}; runs {'merged' if self.plan.merge else 'not merged'}")
+        steps = "".join(
+            f", {step.strategy}({step.variable}{'[]' if step.inside else ''})" for step in self.plan.query.steps
+        )
+        out.comment(remark(f"{self.plan.query.strategy}{steps}; runs {'merged' if self.plan.merge else 'not merged'}"))
         for k, s in enumerate(self.states):
             c = self.plan.branches[s.branch].components[s.component]
-            out.comment(f"state {k}: {'looping over' if s.looping else 'waiting for'} {remark(c.variable)}")
+            out.comment(f"state {k}: {_DOES[s.phase]} {remark(c.variable)}")
         for cell, holds in self.vector.described():
             out.comment(f"{cell}: {remark(holds)}")
         out.add()
@@ -183,7 +220,7 @@ class _Emitter:
     def _advance(self) -> None:
         out = self.out
         out.add("@kernel")
-        with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join(ARGUMENTS)}):"):
+        with out.block(self.advance.head):
             # Counters live in registers while the events pass.
             for name, cell in REGISTERS.items():
                 out.add(f"{name} = nums[{cell}]")
@@ -191,16 +228,12 @@ class _Emitter:
             with out.block("for event in range(i0, n):"):
                 out.add("i = natural(event)")
                 self._event()
-            self._save()
+            emit_registers(out)
             out.add("return n")
 
-    def _save(self) -> None:
-        for name, cell in REGISTERS.items():
-            self.out.add(f"nums[{cell}] = {name}")
-
     def _event(self) -> None:
-        out, strict = self.out, self.plan.query.strategy is Strategy.STRICT_CONTIGUITY
-        if strict:
+        out = self.out
+        if self.in_one_list:
             out.add("g = 0", "the events of any partition end a run")
         else:
             out.add("g = part[i]")
@@ -209,16 +242,9 @@ class _Emitter:
         # Each run may take the event, proceed with it, and be merged with one that ignores it. Of many keys most have
         # no run: how many there are is then not read, which would be one more place far away in memory.
         out.add("r = first_run[g]")
-        out.add(f"need = {len(self.plan.branches)} if r < 0 else 3 * live_runs[g] + {len(self.plan.branches)}")
-        out.add("room -= need")
-        with out.block("if room < 0:"):
-            out.add(f"room = {ROOM} - need")
-            # Room is used up as work is done, so that this is looked at often enough, and seldom.
-            with out.block("if room < 0 or stopped(nums):"):
-                self._save()
-                out.add("return i", "the caller makes room and comes back")
-        out.add("t = time[i]")
-        out.add("k = rank[i]")
+        begun = sum(2 if branch.splits(0) else 1 for branch in self.plan.branches)
+        out.add(f"need = {begun} if r < 0 else 3 * live_runs[g] + {begun}")
+        emit_room(out)
         if self.plan.merge:
             out.add("stamp += 1", "a new event: what the table of merged runs holds is out of date")
             for b in range(len(self.plan.branches)):
@@ -228,6 +254,8 @@ class _Emitter:
         for b, branch in enumerate(self.plan.branches):
             for j, c in enumerate(branch.components):
                 out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", remark(c.variable))
+                if c.until is not None:
+                    out.add(f"ends_{self._code(b, j)} = {self._fits(c.until)}", remark(f"until {c.until.variable}"))
         out.add("link = -1", "the run before r")
         with out.block("while r >= 0:"):
             out.add("after = run_next[r]")
@@ -243,9 +271,9 @@ class _Emitter:
                 others = k + 1 < len(self.states) or word == "if"
                 with out.block(
                     f"{word} run_state[r] == {k}:" if others else "else:",
-                    remark(f"{'looping over' if s.looping else 'waiting for'} {c.variable}"),
+                    remark(f"{_DOES[s.phase]} {c.variable}"),
                 ):
-                    (self._looping if s.looping else self._waiting)(s)
+                    self._consume(s)
                 word = "elif"
             out.add("r = after")
         for b in range(len(self.plan.branches)):
@@ -254,30 +282,110 @@ class _Emitter:
             out.add(f"nums[{PEAK_RUNS}] = max(nums[{PEAK_RUNS}], runs)", "peak of simultaneous runs")
 
     def _expired(self) -> str:
+        each = self.plan.query.each
+        apart = "" if each is None else f"t - time[node_event[run_node[r]]] > {each}"
+        return " or ".join(test for test in (self._outside_window(), apart) if test)
+
+    def _outside_window(self) -> str:
         match self.plan.query.window:
-            case TimeWindow(ticks):
-                return f"t - run_start[r] > {ticks}"
-            case CountWindow(events):
-                return f"place[i] - run_start[r] >= {events}"
+            case TimeWindow() as window:
+                return f"t - run_start[r] > {self.constants.within(window)}"
+            case CountWindow() as window:
+                # Places are counted by partition: those of another one say nothing about this run.
+                mine = f"{self._same_partition} and " if self.mixed else ""
+                return f"{mine}place[i] - run_start[r] >= {self.constants.within(window)}"
             case None:
                 return ""
 
     def _fits(self, c: Component) -> str:
-        tests = []
-        if c.types and self.plan.query.schema.type is not None:
-            codes = [self.constants.code(t) for t in c.types]
-            tests.append(" or ".join(f"type_[i] == {code}" for code in codes))
-        if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY:
-            tests.append("part[i] >= 0")
         at = ReadSite(self.vector, self.columns, self.constants, -1, "r", c.variable, "i", begins=True)
-        tests += [Conditions.text(j, at) for j in c.alone]
-        return " and ".join(f"({t})" for t in tests) or "True"
+        return fits(c, self.plan.query, self.constants, at.read, in_partition=self.in_one_list)
 
-    def _waiting(self, s: _State) -> None:
+    @property
+    def _same_partition(self) -> str:
+        """Whether event i is of the partition of run r, where runs of all partitions are in one list."""
+        return "part[i] == part[node_event[run_node[r]]]"
+
+    def _gap(self, s: NfaState) -> Gap:
+        return self.plan.branches[s.branch].gaps[s.component]
+
+    def _consume(self, s: NfaState) -> None:
+        match s.phase:
+            case Phase.WAITING:
+                self._waiting(s)
+            case Phase.BEHIND:
+                self._behind(s)
+            case Phase.LOOPING:
+                self._looping(s)
+
+    def _waiting(self, s: NfaState) -> None:
         self._taken("took", s.branch, s.component, begins=True)
-        self._move(s, s.component, begins=True)
+        self._move(s, s.component, self._gap(s).before, begins=True)
 
-    def _looping(self, s: _State) -> None:
+    def _behind(self, s: NfaState) -> None:
+        """The run has left a list: what it ignores now is something that the list could not have taken."""
+        out, gaps = self.out, self.plan.branches[s.branch].gaps
+        inside, before = gaps[s.component - 1].inside, gaps[s.component].before
+        self._end_list(s.branch, s.component - 1)
+        self._taken("took", s.branch, s.component, begins=True)
+        self._taken("could", s.branch, s.component - 1, begins=False)
+        if before is Strategy.SKIP_TILL_ANY_MATCH:
+            with out.block("if took:"):
+                self._take(s.branch, s.component, begins=True, copy=True)
+            rest = out.block("if could:", "the list takes all it can")
+        else:
+            with out.block("if took:"):
+                self._take(s.branch, s.component, begins=True, copy=False)
+            rest = out.block("elif could:", "the list takes all it can")
+        with rest:
+            self.pools.remove()
+        with out.block("else:"):
+            if inside is not Strategy.SKIP_TILL_NEXT_MATCH:
+                # A contiguous list could have taken the next event alone, and that has passed.
+                state = self._state(s.branch, s.component, Phase.WAITING)
+                if inside is Strategy.PARTITION_CONTIGUITY and self.mixed:
+                    with out.block(f"if {self._same_partition}:"):
+                        out.add(f"run_state[r] = {state}")
+                else:
+                    out.add(f"run_state[r] = {state}")
+            self.pools.keep()
+
+    def _looping(self, s: NfaState) -> None:
+        out, branch = self.out, self.plan.branches[s.branch]
+        c = branch.components[s.component]
+        self._end_list(s.branch, s.component)
+        if branch.splits(s.component):
+            self._taken("took", s.branch, s.component, begins=False)
+            self._move(s, s.component, self._gap(s).inside, begins=False)
+            return
+        if not self._leaves_when_full(s.branch, s.component):
+            self._growing(s)
+            return
+        with out.block(f"if {self._length(c)} >= {c.high}:", "full: it has left its loop"):
+            self._full(s)
+        with out.block("else:"):
+            self._growing(s)
+
+    def _leaves_when_full(self, b: int, j: int) -> bool:
+        """Whether a run with a full list must not ignore what the next component can take.
+
+        Other strategies end it with such an event, or let it be ignored anyway.
+        """
+        branch = self.plan.branches[b]
+        if branch.components[j].high is None or j + 1 == len(branch.components) or branch.splits(j):
+            return False
+        return branch.gaps[j + 1].before is Strategy.SKIP_TILL_NEXT_MATCH
+
+    def _full(self, s: NfaState) -> None:
+        """A list that can take no more: the run waits for the next component alone."""
+        branch = self.plan.branches[s.branch]
+        self.out.add(f"took = fit_{self._code(s.branch, s.component + 1)}")
+        self.conditions[s.branch, s.component].whole(self.out, "took", "r")
+        self._taken("took", s.branch, s.component + 1, begins=True, first=False)
+        self._move(s, s.component + 1, branch.gaps[s.component + 1].before, begins=True)
+
+    def _growing(self, s: NfaState) -> None:
+        """A list that may take event i, be followed by it, or both."""
         out, branch = self.out, self.plan.branches[s.branch]
         c = branch.components[s.component]
         if s.component + 1 < len(branch.components):
@@ -291,28 +399,51 @@ class _Emitter:
             with out.block("if go:", remark(f"proceed to {branch.components[s.component + 1].variable}")):
                 self._take(s.branch, s.component + 1, begins=True, copy=True)
         self._taken("took", s.branch, s.component, begins=False)
-        self._move(s, s.component, begins=False)
+        self._move(s, s.component, self._gap(s).inside, begins=False)
 
     def _taken(self, name: str, b: int, j: int, *, begins: bool, first: bool = True) -> None:
         """Whether event i can be bound to component j of the run."""
-        out, c = self.out, self.plan.branches[b].components[j]
+        out = self.out
         if first:
             out.add(f"{name} = fit_{self._code(b, j)}")
         tests = ["later"]
-        if self.plan.query.strategy is Strategy.STRICT_CONTIGUITY and self.plan.query.partition_by:
-            tests.append("part[i] == part[node_event[run_node[r]]]")
-        if not begins and c.high is not None:
+        if self.mixed:
+            tests.append(self._same_partition)
+        c = self.plan.branches[b].components[j]
+        if begins and j > 0:
+            before = self.plan.branches[b].components[j - 1].variable
+            for part in self.plan.branches[b].absent:
+                if part.silence is not None and c.variable in part.before and before in part.after:
+                    tests.append(f"t - time[node_event[run_node[r]]] > {part.silence}")
+        if not begins and c.high is not None and not self._leaves_when_full(b, j):
             tests.append(f"{self._length(c)} < {c.high}")
         out.add(f"{name} = {name} and {' and '.join(tests)}")
         self.conditions[b, j].take(out, name, "r", begins=begins)
+        self._goes_on(name, b, j, begins=begins)
 
-    def _length(self, c: Component) -> str:
-        return f"RI[r, {self.vector.place(Slot(c.variable, 'length'))}]"
+    def _end_list(self, b: int, j: int) -> None:
+        """Note that event i ends the list of component j, if it does."""
+        until = self.until[b, j]
+        if until is not None:
+            c = self.plan.branches[b].components[j]
+            emit_end(self.out, self.vector, c, until, self._code(b, j), self._same_partition if self.mixed else "")
 
-    def _move(self, s: _State, j: int, *, begins: bool) -> None:
+    def _goes_on(self, name: str, b: int, j: int, *, begins: bool) -> None:
+        """Whether UNTIL lets event i be an element of component j."""
+        until = self.until[b, j]
+        if until is not None:
+            if begins:
+                emit_until(self.out, until, self._code(b, j))
+            c = self.plan.branches[b].components[j]
+            emit_goes_on(self.out, name, self.vector, c, self._code(b, j), begins=begins)
+
+    def _length(self, c: Component, run: str = "r") -> str:
+        return f"run_integers[{run}, {self.vector.place(Slot(c.variable, 'length'))}]"
+
+    def _move(self, s: NfaState, j: int, strategy: Strategy, *, begins: bool) -> None:
         """What becomes of the run: the edges of the strategy."""
         out = self.out
-        match self.plan.query.strategy:
+        match strategy:
             case Strategy.SKIP_TILL_ANY_MATCH:
                 with out.block("if took:"):
                     self._take(s.branch, j, begins=begins, copy=True)
@@ -325,21 +456,26 @@ class _Emitter:
             case Strategy.PARTITION_CONTIGUITY | Strategy.STRICT_CONTIGUITY:
                 with out.block("if took:"):
                     self._take(s.branch, j, begins=begins, copy=False)
+                if strategy is Strategy.PARTITION_CONTIGUITY and self.mixed:
+                    with out.block(f"elif not ({self._same_partition}):"):
+                        self._ignore(s)
                 with out.block("else:"):
                     self.pools.remove()
+            case _:
+                assert_never(strategy)
 
-    def _ignore(self, s: _State) -> None:
+    def _ignore(self, s: NfaState) -> None:
         """Run r stays as it is; of several that stay with the same values, one goes on for all."""
         if not self.plan.merge:
             self.pools.keep()
             return
-        state = self._state(s.branch, s.component, s.looping)
-        self.merging.idle(state, self._keys(s.branch, s.component if s.looping else s.component - 1))
+        self.merging.idle(self.numbers[s], self._keys(s.branch, s.bound))
 
     def _begin(self, b: int) -> None:
         out, c = self.out, self.plan.branches[b].components[0]
         out.add(f"go = fit_{self._code(b, 0)}", remark(f"begin with {c.variable}"))
         self.conditions[b, 0].take(out, "go", "r", begins=True)
+        self._goes_on("go", b, 0, begins=True)
         start = "place[i]" if isinstance(self.plan.query.window, CountWindow) else "t"
         with out.block("if go:"):
             if len(self.plan.branches[b].components) == 1 and not c.iterated:
@@ -374,7 +510,12 @@ class _Emitter:
         c = branch.components[j]
         for line in updates(self.vector, self.columns, self.constants, c.variable, begins):
             out.add(line)
-        state = self._state(b, j, True) if c.iterated else self._state(b, j + 1, False)
+        if branch.splits(j):
+            out.add("run_rank[q] = k")
+            self._node(b, j, "run_node[q]", "run_start[q]")
+            self._split(b, j, run)
+            return
+        state = self._state(b, j, Phase.LOOPING) if c.iterated else self._state(b, j + 1, Phase.WAITING)
         if run is not _Run.SAME or begins:
             out.add(f"run_state[q] = {state}")
         out.add("run_rank[q] = k")
@@ -398,22 +539,57 @@ class _Emitter:
             self._node(b, j, "run_node[q]", "run_start[q]")
             self._settle(b, j, run)
 
+    def _split(self, b: int, j: int, run: _Run) -> None:
+        """Run q goes on with its list unless that is full; if the list may end here, another run leaves it."""
+        out, c = self.out, self.plan.branches[b].components[j]
+        out.add("run_node[q] = node")
+        out.add(f"done = {self._length(c, 'q')} >= {c.low}" if c.low > 1 else "done = True")
+        self.conditions[b, j].whole(out, "done", "q")
+        if c.high is not None:
+            with out.block(f"if {self._length(c, 'q')} < {c.high}:"):
+                self._go_on(b, j, run)
+            with out.block("elif done:", "full"):
+                out.add(f"run_state[q] = {self._state(b, j + 1, Phase.WAITING)}")
+                self._place(run)
+            with out.block("else:"):
+                if run is _Run.SAME:
+                    self.pools.remove()
+                else:
+                    self.pools.free("q")
+        else:
+            self._go_on(b, j, run)
+
+    def _go_on(self, b: int, j: int, run: _Run) -> None:
+        """Run q loops on, and beside it run w leaves the list if that may end."""
+        out, branch = self.out, self.plan.branches[b]
+        out.add(f"run_state[q] = {self._state(b, j, Phase.LOOPING)}")
+        self._place(run)
+        with out.block("if done:", remark(f"leave {branch.components[j].variable}")):
+            self.pools.duplicate("q")
+            left = Phase.BEHIND if branch.lingers(j + 1) else Phase.WAITING
+            out.add(f"run_state[w] = {self._state(b, j + 1, left)}")
+            self.pools.insert("w", walking=run is not _Run.BEGUN)
+
+    def _place(self, run: _Run) -> None:
+        """Run q is in its list of runs."""
+        if run is _Run.SAME:
+            self.pools.keep()
+        else:
+            self.pools.insert("q", walking=run is _Run.SPLIT)
+
     def _settle(self, b: int, j: int, run: _Run) -> None:
         """Run q holds its new node: report it if that completes a match, and keep it."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
         out.add("run_node[q] = node")
         if c.iterated and j + 1 == len(branch.components):
-            low = f"{self._length(c).replace('[r,', '[q,')} >= {c.low}" if c.low > 1 else "True"
+            low = f"{self._length(c, 'q')} >= {c.low}" if c.low > 1 else "True"
             out.add(f"done = {low}")
             self.conditions[b, j].whole(out, "done", "q")
             with out.block("if done:", "a match"):
                 out.add("final_node[natural(found)] = node")
                 out.add("found += 1")
-        if run is _Run.SAME:
-            self.pools.keep()
-        else:
-            self.pools.insert("q", walking=run is _Run.SPLIT)
+        self._place(run)
 
     def _final(self, b: int, before: str, start: str) -> None:
         """A match ends with event i."""

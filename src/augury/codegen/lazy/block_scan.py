@@ -5,8 +5,7 @@ Those that are near a list of the first event are noted once for each of these, 
 
 from __future__ import annotations
 
-from augury.codegen.common.naming import constant, remark
-from augury.codegen.lazy.arrays import Extent
+from augury.codegen.common.naming import remark
 from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import condition
 from augury.codegen.lazy.context import Context, Scope
@@ -38,7 +37,7 @@ def scan_blocks(ctx: Context, out: Body, node: Node, near: Near, *, noted: bool)
             _note(ctx, out, node, near)
             if ctx.counters:
                 out.add(f"{compared} += top{n}_{v} - base{n}_{v}")
-        bits = f"int(N{n}[base_{v} >> {BLOCK_SHIFT}]) & places(base_{v}, lo_{v}, hi_{v})"
+        bits = f"int(near{n}[base_{v} >> {BLOCK_SHIFT}]) & places(base_{v}, lo_{v}, hi_{v})"
     else:
         _set_limit(ctx, out, node, near)
         bits = _near(ctx, out, node, near, f"base_{v}", f"lo_{v}", f"hi_{v}")
@@ -74,9 +73,9 @@ def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
             with out.block(f"if not {condition(ctx, out, near.conjunct)}:", ctx.origin(near.conjunct)):
                 out.add(f"near_{v} ^= bits_{v} ^ rest_{v}")
             out.add(f"bits_{v} = rest_{v}")
-        out.add(f"N{n}[at_{v}] = near_{v}")
+        out.add(f"near{n}[at_{v}] = near_{v}")
     out.add(f"noted{n}_{v} = True")
-    ctx.candidates(node, f"N{n}", extent=Extent.BITS)
+    ctx.candidate_blocks(node, f"near{n}")
 
 
 def _set_limit(ctx: Context, out: Body, node: Node, near: Near) -> None:
@@ -86,12 +85,13 @@ def _set_limit(ctx: Context, out: Body, node: Node, near: Near) -> None:
     other = f"{x}_offsets, {x}_values, {x}_null, {e}"
     size = f"{x}_offsets[{e} + 1] - {x}_offsets[{e}]"
     out.add(f"squares_{v} = dot({other}, {other})")
-    out.add(f"limit_{v} = least_near({constant(near.least)}, squares_{v}, {size}, WIDTH[{d}, 0])")
+    least = ctx.layout.constants.number((node.number, "near"), near.least)
+    out.add(f"limit_{v} = least_near({least}, squares_{v}, {size}, block_width[{d}, 0])")
     if near.led:
-        row = f"{x}_values, {x}_offsets[{e}], WIDTH[{d}, 0], C{d}, {float(near.sign)}, LED, {_led(node)}"
+        row = f"{x}_values, {x}_offsets[{e}], block_width[{d}, 0], cosine{d}, {float(near.sign)}, lead, {_led(node)}"
         with out.block(f"if abs(limit_{v}) < inf:", "what leads it"):
-            led = f"LED[{_led(node) + LEADING}]"
-            out.add(f"{led} = rest_of(squares_{v}, coefficients({row}), WIDTH[{d}, 0])")
+            led = f"lead[{_led(node) + LEADING}]"
+            out.add(f"{led} = rest_of(squares_{v}, coefficients({row}), block_width[{d}, 0])")
 
 
 def _near(ctx: Context, out: Body, node: Node, near: Near, base: str, lo: str, hi: str) -> str:
@@ -99,9 +99,9 @@ def _near(ctx: Context, out: Body, node: Node, near: Near, base: str, lo: str, h
     v, d = ctx.names[node.variable], _blocks(ctx, node, near)
     x, e = ctx.columns.names[near.other.column], out.local(f"e_{ctx.names[near.other.variable]}")
     if near.led:
-        return f"near(D{d}, {LEADING + 1}, {base}, {lo}, {hi}, LED, {_led(node)}, 1.0, limit_{v})"
+        return f"near(block{d}, {LEADING + 1}, {base}, {lo}, {hi}, lead, {_led(node)}, 1.0, limit_{v})"
     row = f"{x}_values, {x}_offsets[{e}], {float(near.sign)}, limit_{v}"
-    return f"near(D{d}, WIDTH[{d}, 0], {base}, {lo}, {hi}, {row})"
+    return f"near(block{d}, block_width[{d}, 0], {base}, {lo}, {hi}, {row})"
 
 
 def _blocks(ctx: Context, node: Node, near: Near) -> int:
@@ -110,5 +110,5 @@ def _blocks(ctx: Context, node: Node, near: Near) -> int:
 
 
 def _led(node: Node) -> int:
-    """Where in `LED` the coefficients of the list are that candidates are compared with; the first place is taken."""
+    """Where in `lead` the coefficients of the list are that candidates are compared with; the first place is taken."""
     return (node.number + 1) * (LEADING + 1)

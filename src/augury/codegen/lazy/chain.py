@@ -11,33 +11,37 @@ So loops nest to a bounded depth, and what has to be compiled grows with the len
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
-from augury.codegen.common.absence import emit_absences
+from augury.codegen.common.absence import absence_entries, emit_absences
 from augury.codegen.common.constants import functions_of
-from augury.codegen.common.inventory import stream_names
+from augury.codegen.common.inventory import NUMS, stream_specs
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
-from augury.codegen.lazy.arrays import Extent, LazyArray, table
+from augury.codegen.lazy.arrays import (
+    COUNT,
+    FOUND,
+    buffer_owner,
+    counted,
+    listed,
+    pool_owner,
+    stage_owner,
+    state_owner,
+)
 from augury.codegen.lazy.body import Body, Deferred, GiveUp
 from augury.codegen.lazy.conditions import earliest, latest, loads, same_partition, test_all, within
-from augury.codegen.lazy.context import Context, Row, Scope, context_of
+from augury.codegen.lazy.context import WITHIN, Context, Row, Scope, context_of
 from augury.codegen.lazy.lists import search_lists
 from augury.codegen.lazy.negation import give_up_if_present, negated_states
 from augury.codegen.lazy.nest import Node, cuts_of, nest
 from augury.codegen.lazy.report import NO_ROOM_COMMENT, report
 from augury.codegen.lazy.search import search_for
 from augury.codegen.lazy.source import (
-    ENTRIES,
-    FULL,
-    MATCH_ARRAYS,
-    MATCHES,
     NO_ROOM_IN_POOL,
     NO_ROOM_IN_STAGE,
-    SO_FAR,
     STOPPED,
     Entry,
     EntryKind,
@@ -45,8 +49,10 @@ from augury.codegen.lazy.source import (
     Pool,
     Stage,
 )
+from augury.native.cells import ChainCell
 from augury.plan import LazyChainPlan
-from augury.runtime.kernel_source import kernel_source
+from augury.runtime.arrays import FLOAT64, ArraySpec
+from augury.runtime.kernel_source import Signature, kernel_source
 
 MAX_INLINE_STATES = 8
 """States whose loops stand in one function, each inside the one before; a longer chain is divided."""
@@ -75,33 +81,41 @@ def emit_lazy_chain(
     functions = [function for node in states.nodes if (function := _function_of(ctx, node)) is not None]
     functions += [_go_on(ctx, node) for node in states.nodes if node.number in cuts]
     # The functions have asked for everything that the arguments are made of.
-    stream = stream_names(ctx.constants, ctx.specs)
+    stream = stream_specs(ctx.constants, ctx.specs)
     layout = ctx.layout.arrays(len(states.nodes) + len(negated))
-    arrays = (*layout, *_arrays(ctx, pools, stages))
-    store_arrays = tuple(a.name for a in layout)
+    head_keys = {n.number: key.column for n in states.nodes if (key := ctx.key(n)) is not None}
+    arrays = (*layout, *_arrays(ctx, pools, stages, head_keys))
+    store, tally = ctx.layout.store_signature(stream, layout), ctx.layout.tally_signature(stream)
     out = Lines()
     _header(ctx, out)
-    ctx.layout.store(out, f"nums, {stream}, {', '.join(store_arrays)}", _frequent(ctx))
-    ctx.layout.tally(out, stream)
-    entries = []
+    ctx.layout.store(out, store, _frequent(ctx))
+    ctx.layout.tally(out, tally)
+    entries, signatures = [], [store, tally]
     for function in functions:
         taken = _arrays_of(ctx, function, arrays)
-        _write_function(ctx, out, function, f"nums, {stream}, {', '.join(taken)}")
-        entries.append(replace(function.entry, arrays=taken, stages=tuple(sorted(function.body.stages))))
+        given = ("r0", "r1", "i0", "now", "quiet")
+        signatures.append(Signature(function.entry.name, (*given, NUMS, *stream, *taken)))
+        _write_function(ctx, out, function, signatures[-1])
+        names = tuple(array.name for array in taken)
+        entries.append(replace(function.entry, arrays=names, stages=tuple(sorted(function.body.stages))))
     for selector in ctx.selectors.values():
         out.lines += selector.lines
-    absent = emit_absences(out, ctx.query, states.after, ctx.columns, ctx.constants, stream, counters=counters)
-    names = ("store", "tally", *(e.name for e in entries), *(("absent", "fits") if absent else ()))
+    absent = emit_absences(out, ctx.query, states.after, ctx.columns, ctx.layout.constants, stream, counters=counters)
+    signatures += absence_entries(absent, stream)
     variables = [c.variable for b in plan.branches for c in b.components]
     return LazyChainSource(
         source=kernel_source(
-            f"{out}\n".lstrip("\n"), names, ctx.constants.arrays, ranks_strings=ctx.constants.ranks_strings
+            f"{out}\n".lstrip("\n"),
+            signatures,
+            ctx.constants.arrays,
+            ranks_strings=ctx.constants.ranks_strings,
+            code=out.code,
         ),
         specs=ctx.specs,
         strings=ctx.constants.strings,
         layout=ctx.layout,
         arrays=arrays,
-        store_arrays=store_arrays,
+        store_arrays=tuple(array.name for array in layout),
         pools=pools,
         stages=stages,
         entries=tuple(e for e in entries if e.kind is not EntryKind.GO_ON),
@@ -112,9 +126,10 @@ def emit_lazy_chain(
         negated=len(absent),
         functions=functions_of(ctx.tested),
         fixed=ctx.match_size,
+        in_time=all(branch.sequential for branch in plan.branches) or not ctx.match_size,
         nodes=tuple(_counted_steps(plan, node) for node in states.nodes),
         buffer_of={v: ctx.buffer(v).number for v in variables},
-        head_keys={n.number: key.column for n in states.nodes if (key := ctx.key(n)) is not None},
+        head_keys=head_keys,
     )
 
 
@@ -131,35 +146,33 @@ def _pools(ctx: Context) -> tuple[Pool, ...]:
     )
 
 
-def _arrays(ctx: Context, pools: Sequence[Pool], stages: Sequence[Stage]) -> list[LazyArray]:
+def _arrays(
+    ctx: Context, pools: Sequence[Pool], stages: Sequence[Stage], head_keys: Mapping[int, str]
+) -> list[ArraySpec]:
     """The arrays of the kernel beside those of its layout."""
     found = list(ctx.found.values())
     for variable, vector in ctx.vectors.items():
         v, b = ctx.names[variable], ctx.buffer(variable).number
-        found += [LazyArray(f"{x}_{v}", Extent.LIST, b) for x in ("S", "E")]
-        found.append(LazyArray(f"RI_{v}", Extent.LIST, b, width=max(1, len(vector.integers))))
-        found.append(LazyArray(f"RF_{v}", Extent.LIST, b, width=max(1, len(vector.floats)), dtype="float64"))
-    found += [table("PF"), table("COUNT"), table("SEEN")]
-    found += [array for pool in pools for array in pool.arrays]
+        found += [listed(f"{x}_{v}", b) for x in ("places", "events")]
+        found.append(listed(f"run_integers_{v}", b, max(1, len(vector.integers))))
+        found.append(listed(f"run_floats_{v}", b, max(1, len(vector.floats)), FLOAT64))
+    states = len(ctx.nest.nodes)
+    found += [counted("pool_fill", states, 2), COUNT, counted("state_seen", states)]
+    found += [array for pool in pools for array in pool.arrays(head_keys)]
     if stages:
-        found += [table("QF"), *(stage.array for stage in stages)]
-    return [*found, *(LazyArray(name, Extent.MATCHES) for name in MATCH_ARRAYS)]
+        found += [counted("stage_fill", states), *(stage.array for stage in stages)]
+    return [*found, *FOUND]
 
 
-def _arrays_of(ctx: Context, function: _Function, arrays: Sequence[LazyArray]) -> tuple[str, ...]:
+def _arrays_of(ctx: Context, function: _Function, arrays: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
     """The arrays that a function may touch: those of its states, buffers, pools and stages, and those of all."""
     body, entry = function.body, function.entry
-    buffers = body.buffers | {ctx.buffer(v).number for v in ctx.vectors}
-    pools = body.pools | ({entry.pool} if entry.kind in (EntryKind.RESUME, EntryKind.MORE) else set())
-    stages = body.stages | ({entry.pool} if entry.kind is EntryKind.GO_ON else set())
-    return tuple(
-        a.name
-        for a in arrays
-        if (a.buffer is None or a.buffer in buffers)
-        and (a.state is None or a.state in body.states)
-        and (a.pool is None or a.pool in pools)
-        and (a.stage is None or a.stage in stages)
-    )
+    touched = {buffer_owner(n) for n in body.buffers | {ctx.buffer(v).number for v in ctx.vectors}}
+    touched |= {state_owner(n) for n in body.states}
+    touched |= {pool_owner(n) for n in body.pools} | {stage_owner(n) for n in body.stages}
+    if entry.pool is not None:
+        touched.add(stage_owner(entry.pool) if entry.kind is EntryKind.GO_ON else pool_owner(entry.pool))
+    return tuple(array for array in arrays if touched.issuperset(array.scope))
 
 
 def _frequent(ctx: Context) -> list[str]:
@@ -227,7 +240,7 @@ def _start(ctx: Context, node: Node) -> _Function:
 def _resume(ctx: Context, node: Node, parent: Node) -> _Function:
     """Take new events of a later state, for the partial matches that wait for them."""
     v, b = ctx.names[node.variable], ctx.buffer(node.variable)
-    p, waiting = f"P{parent.number}", f"PF[{parent.number}, 1]"
+    p, waiting = f"pool{parent.number}", f"pool_fill[{parent.number}, 1]"
     inside = Body(depth=3)
     after = node.step.after
     if after:
@@ -270,9 +283,9 @@ def _more(ctx: Context, node: Node) -> _Function:
     body = Body(depth=2)
     if parent is not None:
         if ctx.span >= 0 and not ctx.counts_by_partition:
-            with body.block(f"if {ctx.layout.clock}[i0] - P{parent.number}__t[q] > {ctx.span}:", "WITHIN"):
+            with body.block(f"if {ctx.layout.clock}[i0] - pool{parent.number}_t[q] > {WITHIN}:", "WITHIN"):
                 body.add("continue")
-        _load_row(ctx, body, parent, f"P{parent.number}_at", inside)
+        _load_row(ctx, body, parent, f"pool{parent.number}_at", inside)
     body.include(inside)
     lists = tuple(ctx.buffer(n.variable).number for n in node.branching)
     pool = parent.number if parent is not None else None
@@ -283,7 +296,7 @@ def _more(ctx: Context, node: Node) -> _Function:
 def _go_on(ctx: Context, node: Node) -> _Function:
     """Look for the states after a cut, for the partial matches of its stage."""
     inside = Body(depth=2)
-    stage = f"Q{node.number}"
+    stage = f"stage{node.number}"
     for child in node.children:
         _search_child(ctx, inside, child, Scope(row=Row(stage, "q", len(node.path))), root=False)
     body = Body(depth=2)
@@ -332,7 +345,7 @@ def _reached(ctx: Context, out: Body, node: Node, scope: Scope, *, root: bool = 
 
 def _hand_over(ctx: Context, out: Body, node: Node, scope: Scope) -> None:
     """Put the partial match into the stage from which another function goes on with it."""
-    n, stage = node.number, f"Q{node.number}"
+    n, stage = node.number, f"stage{node.number}"
     out.stages.add(n)
     idle = not scope.reporting and not any(below.stores for child in node.children for below in child.branching)
     with out.block("if quiet == 0:") if idle else nullcontext():
@@ -376,21 +389,21 @@ def _write_row(ctx: Context, out: Body, node: Node, rows: str, at: str, scope: S
 
 def _keep(ctx: Context, out: Body, node: Node, scope: Scope) -> None:
     """Put the partial match into its pool, if an event to come may still be in its window."""
-    n, p, first = node.number, f"P{node.number}", ctx.names[node.path[0]]
+    n, p, first = node.number, f"pool{node.number}", ctx.names[node.path[0]]
     start = earliest(ctx, out, node, node.path, "t")
     test = "now < INT_MAX"
     if ctx.span >= 0:
-        now = f"COUNT[{out.local(f'p_{first}')}]" if ctx.counts_by_partition else "now"
-        test = f"now < INT_MAX and {now} - {start} <= {ctx.span}"
+        now = f"partition_events[{out.local(f'p_{first}')}]" if ctx.counts_by_partition else "now"
+        test = f"now < INT_MAX and {now} - {start} <= {WITHIN}"
     out.pools.add(n)
     with out.block(f"if {test}:", "it may wait for the stream"):
-        with out.block(f"if f{n} >= {p}__t.shape[0]:"):
+        with out.block(f"if f{n} >= {p}_t.shape[0]:"):
             out.comment(NO_ROOM_COMMENT)
             out.give_up(NO_ROOM_IN_POOL + n)
         _write_row(ctx, out, node, f"{p}_at", f"f{n}", scope)
-        out.add(f"{p}__t[f{n}] = {start}")
+        out.add(f"{p}_t[f{n}] = {start}")
         if ctx.query.partition_by:
-            out.add(f"{p}__p[f{n}] = {out.local(f'p_{first}')}")
+            out.add(f"{p}_p[f{n}] = {out.local(f'p_{first}')}")
         for child in node.children:
             key = ctx.key(child)
             if key is not None and ctx.waits_by_key(child):
@@ -410,7 +423,7 @@ def _keep(ctx: Context, out: Body, node: Node, scope: Scope) -> None:
 # -- the text of functions ---------------------------------------------------------------------------------------------
 
 
-def _write_function(ctx: Context, out: Lines, function: _Function, arguments: str) -> None:
+def _write_function(ctx: Context, out: Lines, function: _Function, signature: Signature) -> None:
     """Write a function with its body, when all that the kernel holds is known.
 
     What it counts is in local variables, which are written back at the end. Where something is full, it puts them back
@@ -421,9 +434,9 @@ def _write_function(ctx: Context, out: Lines, function: _Function, arguments: st
     out.add()
     out.add()
     out.add("@kernel")
-    with out.block(f"def {function.entry.name}(r0, r1, i0, now, quiet, {arguments}):", function.why):
-        for register, cell in registers:
-            out.add(f"{register} = {cell}")
+    with out.block(signature.head, function.why):
+        for name, cell in (*ctx.loads(body.reads), *registers):
+            out.add(f"{name} = {cell}")
         for cursor in body.cursors:
             out.add(f"{cursor} = 0")
         with out.block(f"for {item} in range(r0, r1):"):
@@ -447,7 +460,12 @@ def _write_body(out: Lines, body: Body, give_up: list[str]) -> None:
         out.depth = line.depth
         match line:
             case GiveUp(_, reason):
-                for text in (f"nums[{SO_FAR}] = m", *give_up[:-1], f"nums[{FULL}] = {reason}", give_up[-1]):
+                for text in (
+                    f"nums[{ChainCell.SO_FAR}] = m",
+                    *give_up[:-1],
+                    f"nums[{ChainCell.FULL}] = {reason}",
+                    give_up[-1],
+                ):
                     out.add(text)
             case Deferred(_, write):
                 write(out)
@@ -458,10 +476,15 @@ def _write_body(out: Lines, body: Body, give_up: list[str]) -> None:
 
 def _registers(ctx: Context, body: Body) -> list[tuple[str, str]]:
     """What a function counts in local variables while it runs, and the cells that these are kept in."""
-    found = [("m", f"nums[{MATCHES}]"), ("w", f"nums[{ENTRIES}]")]
-    found += [(f"f{n}", f"PF[{n}, 0]") for n in sorted(body.pools)]
-    found += [(f"s{n}", f"QF[{n}]") for n in sorted(body.stages)]
+    found = [("m", f"nums[{ChainCell.MATCHES}]"), ("w", f"nums[{ChainCell.EVENTS}]")]
+    found += [(f"f{n}", f"pool_fill[{n}, 0]") for n in sorted(body.pools)]
+    found += [(f"s{n}", f"stage_fill[{n}]") for n in sorted(body.stages)]
     if ctx.counters:
-        found += [("predicates", "nums[8]"), ("bounds", "nums[12]"), ("stored", "nums[11]")]
-        found += [(f"seen{n}", f"SEEN[{n}]") for n in sorted(body.counted)]
+        cells = {
+            "predicates": ChainCell.PREDICATES,
+            "bounds": ChainCell.BOUNDS,
+            "stored": ChainCell.BUFFER_WRITES,
+        }
+        found += [(register, f"nums[{cell}]") for register, cell in cells.items()]
+        found += [(f"seen{n}", f"state_seen[{n}]") for n in sorted(body.counted)]
     return found

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from augury.codegen.common.expressions import Code, Leaf, true, value
+from augury.codegen.common.expressions import Code, Leaf, as_float, true
 from augury.codegen.common.naming import remark
 from augury.codegen.common.runs import ReadSite, ValueVector
 from augury.codegen.lazy.body import Body
-from augury.codegen.lazy.context import Context
+from augury.codegen.lazy.context import WITHIN, Context
 from augury.codegen.lazy.nest import Node
 from augury.ir.predicate import Call, Compare, Conjunct, Expr, Ref, walk
 
@@ -38,7 +38,7 @@ def _end(ctx: Context, out: Body, variable: str, what: str, *, last: bool) -> st
     if not ctx.iterated(variable):
         return out.local(f"{what}_{v}")
     array = "rank" if what == "r" else ctx.layout.clock
-    return f"{array}[E_{v}[{f'd_{v} - 1' if last else '0'}]]"
+    return f"{array}[events_{v}[{f'd_{v} - 1' if last else '0'}]]"
 
 
 def extreme(function: str, texts: Sequence[str]) -> str:
@@ -54,8 +54,8 @@ def within(ctx: Context, out: Body, node: Node, clock: str, *, low: bool, high: 
     """Pass over an event whose `clock` is not in one window with the events bound before."""
     if ctx.span < 0 or not node.bound or not (low or high):
         return
-    tests = [f"{clock} - {earliest(ctx, out, node, node.bound, 't')} > {ctx.span}"] if high else []
-    tests += [f"{latest(ctx, out, node, node.bound, 't')} - {clock} > {ctx.span}"] if low else []
+    tests = [f"{clock} - {earliest(ctx, out, node, node.bound, 't')} > {WITHIN}"] if high else []
+    tests += [f"{latest(ctx, out, node, node.bound, 't')} - {clock} > {WITHIN}"] if low else []
     with out.block(f"if {' or '.join(tests)}:", "WITHIN"):
         out.add("continue")
 
@@ -67,7 +67,7 @@ def partition_of(ctx: Context, out: Body, node: Node) -> str:
     """The number of the partition of what is bound."""
     first = node.path[0]
     v = ctx.names[first]
-    return f"part[E_{v}[0]]" if ctx.iterated(first) else out.local(f"p_{v}")
+    return f"part[events_{v}[0]]" if ctx.iterated(first) else out.local(f"p_{v}")
 
 
 def same_partition(ctx: Context, out: Body, node: Node) -> None:
@@ -87,7 +87,8 @@ def not_bound_before(ctx: Context, out: Body, node: Node) -> None:
         if apart or (mine.types and c.types and not set(mine.types) & set(c.types)):
             continue
         name, event = ctx.names[u], out.local(f"e_{ctx.names[node.variable]}")
-        test = f"contains(E_{name}, 0, d_{name}, {event})" if c.iterated else f"{event} == {out.local(f'e_{name}')}"
+        in_list = f"contains(events_{name}, 0, d_{name}, {event})"
+        test = in_list if c.iterated else f"{event} == {out.local(f'e_{name}')}"
         with out.block(f"if {test}:", remark(f"bound to {u}")):
             out.add("continue")
 
@@ -125,7 +126,7 @@ def condition_code(ctx: Context, j: Conjunct) -> Code:
 
 def number(ctx: Context, out: Body, e: Expr) -> str:
     """The value of a number over single events, as a float."""
-    code = value(e, partial(_leaf, ctx), ctx.constants)
+    code = as_float(e, partial(_leaf, ctx), ctx.constants)
     out.code(code)
     return code.as_float()
 

@@ -2,28 +2,32 @@
 
 `j_v0_a` is the position in its buffer of the event bound to a, `e_v0_a`, `t_v0_a`, `p_v0_a` are its number, clock and
 partition, `r_v0_a` is its rank where the clock does not tell the order, `v0_a__c0_price` is a column of it. Of an
-iterated variable, `E_v1_b[:d_v1_b]` are the events bound so far.
+iterated variable, `events_v1_b[:d_v1_b]` are the events bound so far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from augury.codegen.common.constants import Constants, constants_of
 from augury.codegen.common.inventory import columns_of, conjuncts_of, with_inner
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin, remark
 from augury.codegen.common.runs import Columns, ValueVector
-from augury.codegen.lazy.arrays import Extent, LazyArray
+from augury.codegen.lazy.arrays import buffered, marked_blocks
 from augury.codegen.lazy.keys import key_columns, search_key
 from augury.codegen.lazy.layout import Buffer, Layout
 from augury.codegen.lazy.nest import Nest, Node
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, CountWindow, span_of
 from augury.plan import Absence, Component, Key, LazyChainPlan
-from augury.runtime.columns import ColumnSpec
+from augury.runtime.arrays import INT64, ArraySpec
+from augury.runtime.columns import ColumnSpec, column_arrays
 from augury.runtime.identifiers import identifiers
+
+WITHIN = "within"
+"""The local variable that holds the length of the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Context:
     components: Mapping[str, Component]
     tested: tuple[Conjunct, ...]
     constants: Constants
+    """Of conditions; functions load their values into local variables, so that loops need not."""
     specs: tuple[ColumnSpec, ...]
     columns: Columns
     layout: Layout
@@ -76,7 +81,7 @@ class Context:
     """States where a function ends: what follows is looked for by another one."""
     selectors: dict[str, Lines] = field(default_factory=dict)
     """Functions that test a range of candidates at once, by name: a state may be searched from several functions."""
-    found: dict[str, LazyArray] = field(default_factory=dict)
+    found: dict[str, ArraySpec] = field(default_factory=dict)
     """Arrays that searches write the candidates of a state to, by name."""
     number_alone: set[int] = field(default_factory=set)
     """States of which only the number of the event is read once it has been taken."""
@@ -104,6 +109,15 @@ class Context:
         b.keys[column] = None
         return b
 
+    def loads(self, names: Collection[str]) -> Iterator[tuple[str, str]]:
+        """The local variables among `names` that hold values, and that of the window; each with its cell."""
+        values = self.layout.constants
+        if self.span >= 0:
+            yield WITHIN, values.integer("span", self.span)
+        for name, cell in (self.constants.loaded or {}).items():
+            if name in names:
+                yield name, cell
+
     def iterated(self, variable: str) -> bool:
         return self.components[variable].iterated
 
@@ -114,11 +128,16 @@ class Context:
         """Whether new events find the partial matches that wait for them by key."""
         return node.may_come and not node.iterated and self.key(node) is not None
 
-    def candidates(self, node: Node, *names: str, extent: Extent = Extent.BUFFER, column: str = "") -> None:
-        """Ask for arrays that searches write candidates of a state to."""
-        b = self.buffer(node.variable).number
+    def candidates(self, node: Node, *names: str, column: str = "") -> None:
+        """Ask for arrays that searches write candidates of a state to, or values of a column of theirs."""
+        types = {array.name: array.dtype for spec in self.specs for array in column_arrays(spec)}
+        dtype = types[column] if column else INT64
         for name in names:
-            self.found[name] = LazyArray(name, extent, b, node.number, column=column)
+            self.found[name] = buffered(name, self.buffer(node.variable).number, node.number, dtype=dtype)
+
+    def candidate_blocks(self, node: Node, name: str) -> None:
+        """Ask for an array of bits of which blocks of a buffer hold candidates of a state."""
+        self.found[name] = marked_blocks(name, self.buffer(node.variable).number, node.number)
 
     def label(self, node: Node) -> str:
         c = node.step.component
@@ -138,12 +157,11 @@ def context_of(
 ) -> Context:
     """The context of a kernel of which nothing has been emitted."""
     components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
-    tested = (*conjuncts_of(components), *plan.conjuncts)
+    tested = (*conjuncts_of(components), *plan.conjuncts, *(j for b in plan.branches for j in b.spacing))
     constants = constants_of(components, tested)
     specs, columns = columns_of(components, tested, plan.computed)
     names = identifiers("v", [v.name for v in plan.query.variables])
     lists = [c.variable for b in plan.branches for c in b.components if c.iterated]
-    alike = len(plan.branches) == 1 and plan.branches[0].sequential and not lists
     return Context(
         plan=plan,
         counters=counters,
@@ -152,12 +170,23 @@ def context_of(
         names=names,
         components={c.variable: c for c in components},
         tested=tested,
-        constants=constants,
+        constants=replace(constants, loaded={}),
         specs=specs,
         columns=columns,
         layout=Layout(plan.query, columns, specs, constants, key_columns(plan, (*states.nodes, *negated.values()))),
         vectors={v: ValueVector(suffix=f"_{names[v]}") for v in lists},
         span=span_of(plan.query.window),
         cuts=cuts,
-        match_size=len(plan.branches[0].components) if alike else 0,
+        match_size=len(plan.branches[0].components) if not lists and _alike(plan) else 0,
     )
+
+
+def _alike(plan: LazyChainPlan) -> bool:
+    """Whether matches of single events are told by their events alone, in the order of the components.
+
+    Where that is not the order of time, nobody may ask which event is the last before matches are written out.
+    """
+    if len(plan.branches) > 1:
+        return False
+    (branch,) = plan.branches
+    return branch.sequential or (plan.query.reports_all and not branch.absent)

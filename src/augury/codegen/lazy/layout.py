@@ -12,20 +12,33 @@ dot product, their lists are also held in blocks of 64, turned on their side.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from augury.codegen.common.constants import Constants
-from augury.codegen.common.expressions import Code, Leaf, kind_of, true
+from augury.codegen.common.expressions import Code, kind_of
+from augury.codegen.common.fitting import fits
+from augury.codegen.common.inventory import NUMS
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
 from augury.codegen.common.runs import Columns
-from augury.codegen.lazy.arrays import Extent, LazyArray, table
+from augury.codegen.lazy.arrays import (
+    MASK,
+    buffer_owner,
+    buffered,
+    counted,
+    indexed,
+    keyed,
+    leading_cosines,
+    turned_blocks,
+)
 from augury.ir.predicate import Ref
 from augury.ir.query import BoundQuery, CountWindow
 from augury.plan import Component
-from augury.runtime.columns import ColumnSpec
+from augury.runtime.arrays import FLOAT64, ArraySpec
+from augury.runtime.columns import ColumnSpec, column_arrays
 from augury.runtime.cosines import LEADING
+from augury.runtime.kernel_source import Signature
 from augury.schema import Kind
 
 STORE_PIECE_EVENTS = 1 << 12
@@ -37,13 +50,14 @@ PARTITION = ""
 
 @dataclass(slots=True)
 class Buffer:
-    """An input buffer; `fits` is the test an event passes, `columns` are the arrays copied into it."""
+    """An input buffer; `columns` are the arrays copied into it."""
 
     number: int
     variables: list[str]
-    types: frozenset[str]
-    """Empty for any."""
-    fits: str
+    component: Component
+    """One of those whose events it holds: an event that fits it fits all of them."""
+    alike: str
+    """What an event has to be for that, as a text for comparing."""
     by_type: bool
     """Whether its type alone decides if an event fits."""
     columns: dict[str, None] = field(default_factory=dict)
@@ -51,7 +65,7 @@ class Buffer:
 
     @property
     def name(self) -> str:
-        return f"B{self.number}"
+        return f"buffer{self.number}"
 
 
 @dataclass(slots=True)
@@ -74,14 +88,14 @@ class Layout:
 
     def buffer(self, c: Component) -> Buffer:
         """The buffer of a component."""
-        fits = self._fits(c)
+        alike = fits(c, self.query, replace(self.constants, written=True), self.columns.of("i"))
         for b in self.buffers:
-            if b.fits == fits:
+            if b.alike == alike:
                 if c.variable not in b.variables:
                     b.variables.append(c.variable)
                 return b
         by_type = bool(c.types) and self.query.schema.type is not None and not c.alone
-        self.buffers.append(Buffer(len(self.buffers), [c.variable], frozenset(c.types), fits, by_type))
+        self.buffers.append(Buffer(len(self.buffers), [c.variable], c, alike, by_type))
         return self.buffers[-1]
 
     def index(self, b: Buffer, key: str) -> int:
@@ -132,27 +146,28 @@ class Layout:
         """What every buffer holds of an event: its number, its clock, and its rank unless that says no more."""
         return ("e", "t") if self.rank == "t" else ("e", "r", "t")
 
-    def arrays(self, states: int) -> list[LazyArray]:
+    def arrays(self, states: int) -> list[ArraySpec]:
         """Every array of the layout of a kernel with so many states, in the order generated functions take them."""
-        found = [table("FILL"), table("MASK")]
+        types = {array.name: array.dtype for spec in self.specs for array in column_arrays(spec)}
+        found = [counted("buffer_fill", len(self.buffers)), MASK]
         for b in self.buffers:
             places = [*self.places, *(["p"] if self.query.partition_by else [])]
             keys = [f"k{self.key_columns.index(key)}" for key in b.keys if key != PARTITION]
-            found += [LazyArray(f"{b.name}_{x}", Extent.BUFFER, b.number) for x in places]
-            found += [LazyArray(f"{b.name}__{x}", Extent.BUFFER, b.number, column=x) for x in b.columns]
-            found += [LazyArray(f"{b.name}_{x}", Extent.BUFFER, b.number) for x in keys]
-        for (owner, _), q in self.indexes.items():
-            found += [LazyArray(f"X{q}_{x}", Extent.INDEX, owner) for x in ("id", "next", "prev")]
-            found += [LazyArray(f"X{q}_{x}", Extent.KEYS, owner) for x in ("first", "last")]
-        found += [LazyArray(f"L{k}", Extent.INDEX, owner) for (owner, _, _), k in self.links.items()]
-        found += [LazyArray(f"Z{z}_order", Extent.INDEX, owner) for (owner, _), z in self.sorted.items()]
-        found += [LazyArray(f"D{d}", Extent.BLOCKS, owner, dtype="float32") for (owner, _, _), d in self.turned.items()]
+            found += [buffered(f"{b.name}_{x}", b.number) for x in places]
+            found += [buffered(f"{b.name}__{x}", b.number, dtype=types[x]) for x in b.columns]
+            found += [buffered(f"{b.name}_{x}", b.number) for x in keys]
+        for (owner, key), q in self.indexes.items():
+            found += [indexed(f"chain{q}_{x}", owner) for x in ("id", "next", "prev")]
+            found += [keyed(f"chain{q}_{x}", key, buffer_owner(owner)) for x in ("first", "last")]
+        found += [indexed(f"link{k}", owner) for (owner, _, _), k in self.links.items()]
+        found += [indexed(f"sorted{z}_order", owner) for (owner, _), z in self.sorted.items()]
+        found += [turned_blocks(d, owner) for (owner, _, _), d in self.turned.items()]
         led = [(owner, d) for (owner, _, led), d in self.turned.items() if led]
-        found += [LazyArray(f"C{d}", Extent.FIXED, owner, width=LEADING, dtype="float64") for owner, d in led]
+        found += [leading_cosines(d, owner) for owner, d in led]
         if led:
             # Of one list that is stored, and of one for each state.
-            found.append(LazyArray("LED", Extent.FIXED, width=(LEADING + 1) * (states + 1), dtype="float64"))
-        return [*found, table("SORTED"), table("WIDTH")]
+            found.append(ArraySpec("lead", FLOAT64, more=(LEADING + 1) * (states + 1), fill=None))
+        return [*found, counted("sorted_fill", len(self.sorted)), counted("block_width", len(self.turned), 2)]
 
     def key_of(self, b: Buffer, key: str, position: str) -> str:
         """The number of an event's key."""
@@ -161,39 +176,39 @@ class Layout:
 
     def key_arguments(self) -> list[str]:
         """The arrays with the key numbers of new events; those of the partition are with the events."""
-        return [f"K{n}" for n, key in enumerate(self.key_columns) if key != PARTITION]
+        return [f"key{n}" for n, key in enumerate(self.key_columns) if key != PARTITION]
 
-    def _fits(self, c: Component) -> str:
-        def read(leaf: Leaf) -> Code:
-            assert isinstance(leaf, Ref)
-            return self.columns.at(leaf.column, leaf.type, "i")
-
-        tests = []
-        if c.types and self.query.schema.type is not None:
-            tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
-        tests += [true(j.expr, read, self.constants).value for j in c.alone]
-        return " and ".join(f"({t})" for t in tests) or "True"
+    def _fits(self, b: Buffer) -> str:
+        """The test that an event passes."""
+        return fits(b.component, self.query, self.constants, self.columns.of("i"))
 
     # -- the function that fills the buffers ------------------------------------------------------------------------
 
-    def store(self, out: Lines, arguments: str, frequent: Sequence[str]) -> None:
+    def store_signature(self, stream: Sequence[ArraySpec], arrays: Sequence[ArraySpec]) -> Signature:
+        keys = (ArraySpec(name) for name in self.key_arguments())
+        return Signature("store", ("i0", "n", "k0", *keys, NUMS, *stream, *arrays))
+
+    def tally_signature(self, stream: Sequence[ArraySpec]) -> Signature:
+        return Signature("tally", ("i0", "n", "piece", ArraySpec("counts", width=len(self.buffers)), *stream))
+
+    def store(self, out: Lines, signature: Signature, frequent: Sequence[str]) -> None:
         """Write `store`, which sorts new events into the buffers and their indexes.
 
         Where no event can go into two buffers, those of the most `frequent` variables are tried first.
         """
         buffers = self.buffers
         apart = self.query.schema.type is not None and all(
-            a.types and b.types and not a.types & b.types for a, b in combinations(buffers, 2)
+            a.types and b.types and not set(a.types) & set(b.types)
+            for a, b in combinations([b.component for b in buffers], 2)
         )
         if apart:
             buffers = sorted(buffers, key=lambda b: min(map(frequent.index, b.variables)))
         out.add()
         out.add()
         out.add("@kernel")
-        keys = "".join(f"{name}, " for name in self.key_arguments())
-        with out.block(f"def store(i0, n, k0, {keys}{arguments}):"):
+        with out.block(signature.head):
             for b in self.buffers:
-                out.add(f"n{b.number} = FILL[{b.number}]", remark(f"of {', '.join(b.variables)}"))
+                out.add(f"n{b.number} = buffer_fill[{b.number}]", remark(f"of {', '.join(b.variables)}"))
             if self.indexes or self.links:
                 self._store_in_turn(out, buffers, apart=apart)
             else:
@@ -202,13 +217,13 @@ class Layout:
                     for b in buffers:
                         self._store_piece(out, b)
             for (owner, x, led), d in self.turned.items():
-                new = f"WIDTH[{d}, 1], n{owner}, B{owner}_e, D{d}, WIDTH[{d}, 0]"
+                new = f"block_width[{d}, 1], n{owner}, buffer{owner}_e, block{d}, block_width[{d}, 0]"
                 lists = f"{x}_offsets, {x}_values, {x}_null"
-                turn = f"turn_leads({new}, C{d}, LED, {lists})" if led else f"turn({new}, {lists})"
+                turn = f"turn_leads({new}, cosine{d}, lead, {lists})" if led else f"turn({new}, {lists})"
                 out.add(turn, "what leads lists, in blocks" if led else "lists in blocks")
-                out.add(f"WIDTH[{d}, 1] = n{owner}")
+                out.add(f"block_width[{d}, 1] = n{owner}")
             for b in self.buffers:
-                out.add(f"FILL[{b.number}] = n{b.number}")
+                out.add(f"buffer_fill[{b.number}] = n{b.number}")
 
     def _store_in_turn(self, out: Lines, buffers: Sequence[Buffer], *, apart: bool) -> None:
         """Event by event: what an index holds when an event comes is looked up for others."""
@@ -218,25 +233,25 @@ class Layout:
                     out.add("continue", "it agrees with no other event")
             for k, b in enumerate(buffers):
                 test = "elif" if apart and k else "if"
-                with out.block(f"{test} {b.fits}:", remark(f"store it for {', '.join(b.variables)}")):
+                with out.block(f"{test} {self._fits(b)}:", remark(f"store it for {', '.join(b.variables)}")):
                     self._append(out, b)
 
     def _store_piece(self, out: Lines, b: Buffer) -> None:
         """Buffer by buffer, as a selector does it: without a jump for each event that nobody can foretell."""
         n, at = f"n{b.number}", f"{b.name}_e"
-        self._for_each_fitting(out, b, "MASK[k] = {}")
-        out.add(f"{n}_0, {n} = {n}, {n} + marked(MASK, size, i1, {at}[{n}:])")
+        self._for_each_fitting(out, b, "mask[k] = {}")
+        out.add(f"{n}_0, {n} = {n}, {n} + marked(mask, size, i1, {at}[{n}:])")
         with out.block(f"for at in range(natural({n}_0), {n}):"):
             out.add(f"i = natural({at}[at])")
             self._copy(out, b)
 
-    def tally(self, out: Lines, arguments: str) -> None:
+    def tally(self, out: Lines, signature: Signature) -> None:
         """Write `tally`, which counts the events of each buffer in pieces of the stream."""
         out.add()
         out.add()
         out.add("@kernel")
         with (
-            out.block(f"def tally(i0, n, piece, counts, {arguments}):"),
+            out.block(signature.head),
             out.block("for i1 in range(natural(i0), n, piece):"),
         ):
             out.add("size = min(n - i1, piece)")
@@ -249,11 +264,18 @@ class Layout:
         """A loop over `size` events from `i1` on that does something with whether each fits; by type alone, vectors."""
         if b.by_type and not self.query.partition_by:
             out.add("types = type_[i1 : i1 + size]", remark(f"of {', '.join(b.variables)}"))
+            c = b.component
+            for k, type in enumerate(c.types):
+                out.add(f"type{k} = {self.constants.type_code(c.variable, type)}", remark(type))
             with out.block("for k in range(size):"):
-                tests = [f"types[k] == {n}" for n in sorted(map(self.constants.code, b.types))]
+                tests = [f"types[k] == type{k}" for k in range(len(c.types))]
                 out.add(what.format(tests[0] if len(tests) == 1 else " | ".join(f"({test})" for test in tests)))
             return
-        tests = [f"({b.fits})"] + (["part[i] >= 0"] if self.query.partition_by else [])
+        loaded: dict[str, str] = {}
+        test = fits(b.component, self.query, replace(self.constants, loaded=loaded), self.columns.of("i"))
+        tests = [f"({test})"] + (["part[i] >= 0"] if self.query.partition_by else [])
+        for name, cell in loaded.items():
+            out.add(f"{name} = {cell}")
         with out.block("for k in range(size):", remark(f"of {', '.join(b.variables)}")):
             out.add("i = natural(i1 + k)")
             out.add(what.format(" and ".join(tests)))
@@ -275,15 +297,16 @@ class Layout:
         for key in b.keys:
             if key != PARTITION:
                 n = self.key_columns.index(key)
-                out.add(f"{b.name}_k{n}[at] = K{n}[i - k0]")
+                out.add(f"{b.name}_k{n}[at] = key{n}[i - k0]")
         for (owner, key, q), link in self.links.items():
             if owner == b.number:
                 out.add(f"g = {self._new_key(key)}")
-                out.add(f"L{link}[at] = X{q}_last[g] if g >= 0 else -1")
+                out.add(f"link{link}[at] = chain{q}_last[g] if g >= 0 else -1")
         for (owner, key), q in self.indexes.items():
             if owner == b.number:
-                out.add(f"chain(at, {self._new_key(key)}, X{q}_id, X{q}_next, X{q}_prev, X{q}_first, X{q}_last)")
+                index = ", ".join(f"chain{q}_{x}" for x in ("id", "next", "prev", "first", "last"))
+                out.add(f"chain(at, {self._new_key(key)}, {index})")
         out.add(f"n{b.number} += 1")
 
     def _new_key(self, key: str) -> str:
-        return "part[i]" if key == PARTITION else f"K{self.key_columns.index(key)}[i - k0]"
+        return "part[i]" if key == PARTITION else f"key{self.key_columns.index(key)}[i - k0]"

@@ -11,14 +11,15 @@ from augury.codegen.common.naming import remark
 from augury.codegen.common.runs import ReadSite, updates
 from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import at_list, earliest, latest, not_bound_before, partition_of, within
-from augury.codegen.lazy.context import Context, Scope
+from augury.codegen.lazy.context import WITHIN, Context, Scope
 from augury.codegen.lazy.key_walk import start_walk
 from augury.codegen.lazy.keys import list_key
 from augury.codegen.lazy.nest import Node, one_way
 from augury.codegen.lazy.range_scan import set_range
 from augury.codegen.lazy.report import report
-from augury.codegen.lazy.source import LIMIT, TOO_MANY_LISTS
+from augury.codegen.lazy.source import TOO_MANY_LISTS
 from augury.ir.predicate import Conjunct
+from augury.native.cells import ChainCell
 from augury.plan import Component, Key
 
 
@@ -44,16 +45,16 @@ def search_lists(ctx: Context, out: Body, node: Node, scope: Scope, *, fresh: bo
         following, over = f"at_{v} + 1", f"at_{v} >= hi_{v}"
         q = ctx.layout.index(b, group) if group is not None else -1
         if group is not None:
-            following = f"X{q}_next[at_{v}] if d_{v} > 0 else at_{v} + 1"
+            following = f"chain{q}_next[at_{v}] if d_{v} > 0 else at_{v} + 1"
             over = f"at_{v} < 0 or at_{v} >= hi_{v}"
     else:
         q = start_walk(ctx, out, node, key, backward=False, lists=True)
-        following = f"X{q}_next[at_{v}]"
+        following = f"chain{q}_next[at_{v}]"
         over = f"at_{v} < 0"
         if node.step.before:
             over += f" or {b.name}_{ctx.rank}[at_{v}] >= {earliest(ctx, out, node, node.step.before)}"
         elif ctx.span >= 0:
-            over += f" or {b.name}_t[at_{v}] - {earliest(ctx, out, node, bound, 't')} > {ctx.span}"
+            over += f" or {b.name}_t[at_{v}] - {earliest(ctx, out, node, bound, 't')} > {WITHIN}"
     if c.high is not None:
         over += f" or d_{v} >= {c.high}"
     if only_list:
@@ -65,7 +66,7 @@ def search_lists(ctx: Context, out: Body, node: Node, scope: Scope, *, fresh: bo
             with out.block(f"if d_{v} == 0:"):
                 out.add("break")
             out.add(f"d_{v} -= 1")
-            out.add(f"at_{v} = S_{v}[d_{v}]")
+            out.add(f"at_{v} = places_{v}[d_{v}]")
             out.add(f"at_{v} = {following}")
             out.add("continue")
         out.add(f"j_{v} = at_{v}")
@@ -74,12 +75,12 @@ def search_lists(ctx: Context, out: Body, node: Node, scope: Scope, *, fresh: bo
         _test_element(ctx, out, node, key, group)
         _append_element(ctx, out, c)
         out.add("lists += 1")
-        with out.block(f"if lists > nums[{LIMIT}]:"):
+        with out.block(f"if lists > nums[{ChainCell.LIMIT}]:"):
             out.give_up(TOO_MANY_LISTS)
         _stop_extending(ctx, out, c)
         if key is None and group is not None:
             with out.block(f"if d_{v} == 1:"):
-                out.add(f"at_{v} = X{q}_next[j_{v}]")
+                out.add(f"at_{v} = chain{q}_next[j_{v}]")
         out.add(f"ok = d_{v} >= {c.low}" if c.low > 1 else "ok = True")
         for j in c.whole:
             _test(ctx, out, j, at_list(ctx, f"d_{v}"), sorted(j.each))
@@ -99,7 +100,7 @@ def _report(ctx: Context, out: Body, node: Node, branch: int, scope: Scope, *, f
         report(ctx, out, branch, scope)
         return
     lists = [ctx.names[u] for u in node.path if ctx.iterated(u)]
-    ends = [f"E_{u}[d_{u} - 1] >= i0" for u in lists]
+    ends = [f"events_{u}[d_{u} - 1] >= i0" for u in lists]
     with out.block(f"if {' or '.join(ends)}:", "not found before"):
         report(ctx, out, branch, scope)
 
@@ -120,7 +121,7 @@ def _test_element(ctx: Context, out: Body, node: Node, key: Key | None, group: s
     c, step, bound = node.step.component, node.step, node.bound
     v, b = ctx.names[c.variable], ctx.buffer(c.variable)
     clock = f"{b.name}_t[j_{v}]"
-    with out.block(f"if d_{v} > 0 and rank[e_{v}] <= rank[E_{v}[d_{v} - 1]]:", "concurrent with the last one"):
+    with out.block(f"if d_{v} > 0 and rank[e_{v}] <= rank[events_{v}[d_{v} - 1]]:", "concurrent with the last one"):
         out.add("continue")
     if key is not None:
         if step.after:
@@ -128,18 +129,18 @@ def _test_element(ctx: Context, out: Body, node: Node, key: Key | None, group: s
             with out.block(f"if {b.name}_{ctx.rank}[j_{v}] <= {limit}:", why):
                 out.add("continue")
         elif ctx.span >= 0 and bound:
-            with out.block(f"if {latest(ctx, out, node, bound, 't')} - {clock} > {ctx.span}:", "WITHIN"):
+            with out.block(f"if {latest(ctx, out, node, bound, 't')} - {clock} > {WITHIN}:", "WITHIN"):
                 out.add("continue")
     elif ctx.query.partition_by and bound:
         with out.block(f"if {b.name}_p[j_{v}] != {partition_of(ctx, out, node)}:", "another partition"):
             out.add("continue")
     if ctx.query.partition_by and key is None and not bound and group is None:
-        with out.block(f"if d_{v} > 0 and {b.name}_p[j_{v}] != part[E_{v}[0]]:", "another partition"):
+        with out.block(f"if d_{v} > 0 and {b.name}_p[j_{v}] != part[events_{v}[0]]:", "another partition"):
             out.add("continue")
     if ctx.counts_by_partition and key is None and bound:
         within(ctx, out, node, clock, low=not step.after, high=not step.before)
     if ctx.span >= 0 and not step.after and not step.before:
-        test = f"d_{v} > 0 and {clock} - {ctx.layout.clock}[E_{v}[0]] > {ctx.span}"
+        test = f"d_{v} > 0 and {clock} - {ctx.layout.clock}[events_{v}[0]] > {WITHIN}"
         with out.block(f"if {test}:", "WITHIN"):
             out.add("continue")
     not_bound_before(ctx, out, node)
@@ -154,7 +155,7 @@ def _begin_vector(ctx: Context, out: Body, c: Component) -> None:
     v, vector = ctx.names[c.variable], ctx.vectors[c.variable]
 
     def write(lines: Lines) -> None:
-        for array, cells, zero in (("RI", vector.integers, "0"), ("RF", vector.floats, "0.0")):
+        for array, cells, zero in (("run_integers", vector.integers, "0"), ("run_floats", vector.floats, "0.0")):
             for k in range(len(cells)):
                 lines.add(f"{array}_{v}[0, {k}] = {zero}")
 
@@ -165,15 +166,15 @@ def _begin_vector(ctx: Context, out: Body, c: Component) -> None:
 def _append_element(ctx: Context, out: Body, c: Component) -> None:
     """Put the event at the end of the list, and into the value vector of the longer list."""
     v, vector = ctx.names[c.variable], ctx.vectors[c.variable]
-    out.add(f"S_{v}[d_{v}] = j_{v}")
-    out.add(f"E_{v}[d_{v}] = e_{v}")
+    out.add(f"places_{v}[d_{v}] = j_{v}")
+    out.add(f"events_{v}[d_{v}] = e_{v}")
 
     def write(lines: Lines) -> None:
-        for array, cells in (("RI", vector.integers), ("RF", vector.floats)):
+        for array, cells in (("run_integers", vector.integers), ("run_floats", vector.floats)):
             for k in range(len(cells)):
                 lines.add(f"{array}_{v}[d_{v} + 1, {k}] = {array}_{v}[d_{v}, {k}]")
-        first = updates(vector, ctx.columns, ctx.constants, c.variable, True, f"d_{v} + 1", f"e_{v}")
-        later = updates(vector, ctx.columns, ctx.constants, c.variable, False, f"d_{v} + 1", f"e_{v}")
+        first = updates(vector, ctx.columns, ctx.layout.constants, c.variable, True, f"d_{v} + 1", f"e_{v}")
+        later = updates(vector, ctx.columns, ctx.layout.constants, c.variable, False, f"d_{v} + 1", f"e_{v}")
         if first == later:
             for line in first:
                 lines.add(line)
@@ -211,7 +212,7 @@ def _test(ctx: Context, out: Body, j: Conjunct, at: ReadSite, walked: Sequence[s
         name = ctx.names[u]
         out.add(f"for k_{name} in range({1 if u in j.from_second else 0}, d_{name}):")
         out.depth += 1
-        events[u] = (f"E_{name}[k_{name}]", f"E_{name}[k_{name} - 1]")
+        events[u] = (f"events_{name}[k_{name}]", f"events_{name}[k_{name} - 1]")
     text = out.code(true(j.expr, replace(at, walked=events).read, ctx.constants))
     out.add(f"ok = ok and {text}", ctx.origin(j))
     out.depth = depth

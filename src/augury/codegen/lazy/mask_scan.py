@@ -1,8 +1,8 @@
 """Candidates tested many at a time: comparisons over a range of a buffer, written as loops that vectorise.
 
 A selector fills a mask for the whole range, then writes down where it is set. Conditions of a later state that read
-only the first event are tested once for each of those, and what passes is copied aside: to `H3_t`, `H3__c0_price`, ...
-for state 3, in order, with the positions in its buffer in `F3`.
+only the first event are tested once for each of those, and what passes is copied aside: to `passed3_t`,
+`passed3__c0_price`, ... for state 3, in order, with the positions in its buffer in `passed3`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def first_event_conjuncts(ctx: Context, node: Node) -> tuple[Conjunct, ...]:
 
 
 def mask_range(ctx: Context, out: Body, node: Node, conjuncts: Sequence[Conjunct], *, kept: bool) -> None:
-    """Set `found` to the number of candidates between `lo` and `hi` that pass; their positions are in `G`.
+    """Set `found` to the number of candidates between `lo` and `hi` that pass; their positions are in `found`.
 
     If candidates were `kept` for the first event, these are positions among them.
     """
     v, n = ctx.names[node.variable], node.number
-    prefix = f"H{n}" if kept else ctx.buffer(node.variable).name
+    prefix = f"passed{n}" if kept else ctx.buffer(node.variable).name
     name = f"{'choose' if kept else 'select'}_{n}"
-    arguments = _selector(ctx, out, name, node, conjuncts, prefix, f"G{n}", ())
+    arguments = _selector(ctx, out, name, node, conjuncts, prefix, f"found{n}", ())
     out.add(f"found_{v} = {name}(lo_{v}, hi_{v}, {arguments})", _origins(ctx, conjuncts))
     if ctx.counters:
         out.add(f"predicates += {len(conjuncts)} * (hi_{v} - lo_{v})")
@@ -67,7 +67,7 @@ def keep_for_first(ctx: Context, out: Body, node: Node) -> None:
         *((f"__{x}", x) for x in b.columns if f"{v}__{x}" in read),
     ]
     name = f"keep_{n}"
-    arguments = _selector(ctx, out, name, node, conjuncts, b.name, f"F{n}", copies)
+    arguments = _selector(ctx, out, name, node, conjuncts, b.name, f"passed{n}", copies)
     base, top = out.cursor(f"base{n}_{v}"), out.cursor(f"top{n}_{v}")
     out.add(f"kept{n}_{v} = {name}({base}, {top}, {arguments})", _origins(ctx, conjuncts))
     if ctx.counters:
@@ -94,10 +94,10 @@ def _selector(
     columns = [x for x in b.columns if f"{v}__{x}" in read]
     own = {f"{v}__{x}" for x in columns}
     outer = [out.local(x) for x in read if x not in own]
-    sources, kept = [f"{b.name}{x}" for x, _ in copies], [f"H{n}{x}" for x, _ in copies]
+    sources, kept = [f"{b.name}{x}" for x, _ in copies], [f"passed{n}{x}" for x, _ in copies]
     arrays = [f"{prefix}__{x}" for x in columns]
     more = [x for x in sources if x not in arrays]
-    arguments = ", ".join([*outer, *arrays, "MASK", found, *more, *kept])
+    arguments = ", ".join([*outer, *arrays, "mask", found, *more, *kept])
     text = Lines()
     text.add()
     text.add()
@@ -110,8 +110,8 @@ def _selector(
         with text.block("for k in range(width):"):
             for x in columns:
                 text.add(f"{v}__{x} = s__{x}[k]")
-            text.add(f"MASK[k] = {' & '.join(test.value for test in tests)}")
-        text.add(f"n = marked(MASK, size, lo, {found})")
+            text.add(f"mask[k] = {' & '.join(test.value for test in tests)}")
+        text.add(f"n = marked(mask, size, lo, {found})")
         for source, copy in zip(sources, kept, strict=True):
             with text.block("for k in range(n):"):
                 text.add(f"{copy}[k] = {source}[{found}[k]]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from augury.codegen.common.naming import remark
 from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import earliest, latest, nearest
-from augury.codegen.lazy.context import Context, Scope
+from augury.codegen.lazy.context import WITHIN, Context, Scope
 from augury.codegen.lazy.nest import Node
 
 
@@ -15,7 +15,7 @@ def narrow_range(ctx: Context, out: Body, node: Node) -> None:
     First events ascend, and the range with them.
     """
     v, b, first = ctx.names[node.variable], ctx.buffer(node.variable), node.path[0]
-    fill, r = f"FILL[{b.number}]", ctx.names[first]
+    fill, r = f"buffer_fill[{b.number}]", ctx.names[first]
     windowed = ctx.span >= 0 and not ctx.counts_by_partition
     base, top = f"base{node.number}_{v}", f"top{node.number}_{v}"
     if first in node.step.after:
@@ -24,7 +24,7 @@ def narrow_range(ctx: Context, out: Body, node: Node) -> None:
         out.add(f"{out.cursor(base)} = {search}", remark(f"after {first}"))
     elif windowed:
         clock = out.local(f"t_{r}")
-        out.add(f"{out.cursor(base)} = next_lower({b.name}_t, {base}, {fill}, {clock} - {ctx.span})", "WITHIN")
+        out.add(f"{out.cursor(base)} = next_lower({b.name}_t, {base}, {fill}, {clock} - {WITHIN})", "WITHIN")
     out.cursor(top)
     if first in node.step.before:
         rank = out.local(f"{ctx.rank}_{r}")
@@ -32,7 +32,7 @@ def narrow_range(ctx: Context, out: Body, node: Node) -> None:
         out.add(f"{top} = {search}", remark(f"before {first}"))
     elif windowed:
         clock = out.local(f"t_{r}")
-        out.add(f"{top} = next_upper({b.name}_t, {top}, {fill}, {clock} + {ctx.span})", "WITHIN")
+        out.add(f"{top} = next_upper({b.name}_t, {top}, {fill}, {clock} + {WITHIN})", "WITHIN")
     else:
         out.add(f"{top} = {fill}")
 
@@ -44,7 +44,7 @@ def set_range(ctx: Context, out: Body, node: Node, scope: Scope, *, ascending: b
     """
     v, b, step, bound = ctx.names[node.variable], ctx.buffer(node.variable), node.step, node.bound
     windowed = ctx.span >= 0 and not ctx.counts_by_partition
-    base, top, arrays = "0", f"FILL[{b.number}]", b.name
+    base, top, arrays = "0", f"buffer_fill[{b.number}]", b.name
     lower, upper = "within_lower", "within_upper"
     start = f"lo_{v}"
     narrowed = node.number in scope.narrowed
@@ -52,7 +52,7 @@ def set_range(ctx: Context, out: Body, node: Node, scope: Scope, *, ascending: b
         base, start = out.cursor(f"from{node.number}_{v}"), out.cursor(f"to{node.number}_{v}")
         lower, upper = "next_lower", "next_upper"
     elif node.number in scope.kept:
-        top, arrays = out.local(f"kept{node.number}_{v}"), f"H{node.number}"
+        top, arrays = out.local(f"kept{node.number}_{v}"), f"passed{node.number}"
     elif narrowed:
         base, top = out.cursor(f"base{node.number}_{v}"), out.cursor(f"top{node.number}_{v}")
     keep = f"{base} = " if ascending else ""
@@ -67,11 +67,11 @@ def set_range(ctx: Context, out: Body, node: Node, scope: Scope, *, ascending: b
         if narrowed and nearest(node, bound, last=True) == [bound[0]]:
             text = base
         else:
-            limit = f"{latest(ctx, out, node, bound, 't')} - {ctx.span}"
+            limit = f"{latest(ctx, out, node, bound, 't')} - {WITHIN}"
             text = f"{keep}{lower}({arrays}_t, {base}, {top}, {limit})"
     elif windowed:
         why = "WITHIN"
-        text = f"{keep}{lower}({arrays}_t, {base}, {top}, {ctx.layout.clock}[i0] - {ctx.span})"
+        text = f"{keep}{lower}({arrays}_t, {base}, {top}, {ctx.layout.clock}[i0] - {WITHIN})"
     else:
         why, text = "", f"{keep}{base}"
     out.add(f"lo_{v} = {text}", why)
@@ -87,7 +87,7 @@ def set_range(ctx: Context, out: Body, node: Node, scope: Scope, *, ascending: b
         if narrowed and nearest(node, bound, last=False) == [bound[0]]:
             text = top
         else:
-            limit = f"{earliest(ctx, out, node, bound, 't')} + {ctx.span}"
+            limit = f"{earliest(ctx, out, node, bound, 't')} + {WITHIN}"
             text = f"{keep}{upper}({arrays}_t, {start}, {top}, {limit})"
     else:
         why, text = "", f"{keep}{top}"

@@ -1,6 +1,6 @@
-"""Matches as generated code writes them down: `O_events` one after the other, `m` of them in `w` entries.
+"""Matches as generated code writes them down: `match_event` one after the other, `m` of them in `w` entries.
 
-`O_offsets` and `O_codes` say where each begins and what its events are bound to, unless every match is alike.
+`match_offset` and `match_component` say where each begins and what its events are bound to, unless all are alike.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def report(ctx: Context, out: Body, branch_number: int, scope: Scope) -> None:
         for c in branch.in_sequence:
             v, code = ctx.names[c.variable], first_code + branch.components.index(c)
             with out.block(f"for k in range(d_{v}):") if c.iterated else nullcontext():
-                out.add(f"O_events[w] = {f'E_{v}[k]' if c.iterated else out.local(f'e_{v}')}")
-                out.add(f"O_codes[w] = {code}")
+                out.add(f"match_event[w] = {f'events_{v}[k]' if c.iterated else out.local(f'e_{v}')}")
+                out.add(f"match_component[w] = {code}")
                 out.add("w += 1")
         if not branch.sequential:
-            out.add("sort_match(O_events, O_codes, O_offsets[m], w)")
+            out.add("sort_match(match_event, match_component, match_offset[m], w)")
         out.add("m += 1")
-        out.add("O_offsets[m] = w")
+        out.add("match_offset[m] = w")
 
 
 def reports_only(ctx: Context, node: Node, scope: Scope) -> bool:
@@ -61,13 +61,13 @@ def report_each(ctx: Context, out: Body, node: Node, span: str, count: str, even
 
 def _write_events(ctx: Context, out: Body) -> None:
     (branch,) = ctx.plan.branches
-    for k, c in enumerate(branch.in_sequence):
-        out.add(f"O_events[natural(w + {k})] = {out.local(f'e_{ctx.names[c.variable]}')}")
+    for k, c in enumerate(branch.in_sequence if branch.sequential else branch.components):
+        out.add(f"match_event[natural(w + {k})] = {out.local(f'e_{ctx.names[c.variable]}')}")
     out.add(f"w += {ctx.match_size}")
 
 
 def _make_sure_of_room(out: Body, size: str, *, offsets: bool = False) -> None:
-    more = "m + 1 >= O_offsets.shape[0] or " if offsets else ""
-    with out.block(f"if {more}w + {size} > O_events.shape[0]:"):
+    more = "m + 1 >= match_offset.shape[0] or " if offsets else ""
+    with out.block(f"if {more}w + {size} > match_event.shape[0]:"):
         out.comment(NO_ROOM_COMMENT)
         out.give_up(NO_ROOM_FOR_MATCHES)

@@ -111,7 +111,8 @@ def search_for(ctx: Context, out: Body, node: Node, then: Then, scope: Scope, *,
     _narrow(ctx, out, narrowed, inside)
     places = _places(ctx, node, search)
     if not tested and places is not None and reports_only(ctx, node, scope):
-        source = f"H{node.number}" if isinstance(search, MaskScan) and search.kept else ctx.buffer(node.variable).name
+        kept = isinstance(search, MaskScan) and search.kept
+        source = f"passed{node.number}" if kept else ctx.buffer(node.variable).name
         report_each(ctx, out, node, places.span, places.count, f"{source}_e[{places.at}]")
     else:
         _take(ctx, out, node, search, inside)
@@ -193,11 +194,11 @@ def _places(ctx: Context, node: Node, search: Search) -> _Places | None:
     v, n = ctx.names[node.variable], node.number
     match search:
         case SortedSearch():
-            return _Places(f"found_{v}", f"found_{v}", f"Y{n}[at_{v}]")
+            return _Places(f"found_{v}", f"found_{v}", f"found{n}[at_{v}]")
         case MaskScan(_, ()):
             return _Places(f"lo_{v}, hi_{v}", f"(hi_{v} - lo_{v})", f"at_{v}")
         case MaskScan():
-            return _Places(f"found_{v}", f"found_{v}", f"G{n}[at_{v}]")
+            return _Places(f"found_{v}", f"found_{v}", f"found{n}[at_{v}]")
         case RangeScan() | KeyWalk() | BlockScan():
             return None
         case _:
@@ -220,9 +221,9 @@ def _take(ctx: Context, out: Body, node: Node, search: Search, inside: Body) -> 
             assert places is not None
             out.add(f"for at_{v} in range({places.span}):", f"take {ctx.label(node)}")
             kept = isinstance(search, MaskScan) and search.kept
-            position = f"j_{v} = {f'F{n}[{places.at}]' if kept else places.at}"
+            position = f"j_{v} = {f'passed{n}[{places.at}]' if kept else places.at}"
             if n in ctx.number_alone and kept:
-                position, loaded = f"e_{v} = H{n}_e[{places.at}]", []
+                position, loaded = f"e_{v} = passed{n}_e[{places.at}]", []
             out.items.append(Line(out.depth + 1, position, ""))
         case _:
             assert_never(search)

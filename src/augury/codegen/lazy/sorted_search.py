@@ -18,11 +18,11 @@ def search_sorted(ctx: Context, out: Body, node: Node, bounds: Sequence[Bound]) 
     z, x = ctx.layout.sorting(b, column), ctx.columns.names[column]
     low = extreme("max", [_limit(ctx, out, bound) for bound in bounds if ">" in bound.operator]) or "-inf"
     high = extreme("min", [_limit(ctx, out, bound) for bound in bounds if "<" in bound.operator]) or "inf"
-    arrays = f"{b.name}__{x}, Z{z}_order, SORTED[{z}], lo_{v}, hi_{v}, {low}, {high}, Y{node.number}"
+    arrays = f"{b.name}__{x}, sorted{z}_order, sorted_fill[{z}], lo_{v}, hi_{v}, {low}, {high}, found{node.number}"
     out.add(f"found_{v} = sorted_between({arrays})", remark("; ".join(f"{column} {b.operator} ..." for b in bounds)))
     if ctx.counters:
-        out.add(f"predicates += looked_at(SORTED[{z}], lo_{v}, hi_{v})")
-    ctx.candidates(node, f"Y{node.number}")
+        out.add(f"predicates += looked_at(sorted_fill[{z}], lo_{v}, hi_{v})")
+    ctx.candidates(node, f"found{node.number}")
 
 
 def _limit(ctx: Context, out: Body, bound: Bound) -> str:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 
-from augury.codegen.lazy.arrays import Extent, LazyArray
+from augury.codegen.lazy.arrays import keyed, pool_owner, stage_owner, waiting
 from augury.codegen.lazy.layout import Layout
 from augury.plan import Absence
+from augury.runtime.arrays import ArraySpec
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.kernel_source import KernelSource
 
-MATCHES, ENTRIES, FULL, LIMIT, SO_FAR = range(5)
-"""Cells of `nums`: how many matches and events of matches there are, what had no room left, how many lists may be, how
-many matches there were when there was no room, those of the outermost event included."""
-
+# What `nums[ChainCell.FULL]` says had no room left.
 TOO_MANY_LISTS = -1
 STOPPED = -2
 
@@ -29,13 +26,10 @@ NO_ROOM_IN_STAGE = 1 << 20
 COUNTERS = ("predicates", "partial_matches", "peak_partial_matches", "buffer_writes")
 """The measures of paper 000."""
 
-MATCH_ARRAYS = ("O_offsets", "O_events", "O_codes")
-"""Matches as they are found."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The partial matches of a node that wait: `P<node>_at` are their positions in buffers, `t` their earliest clock.
+    """The partial matches that wait at a node: `pool<node>_at` are their positions in buffers, `_t` the earliest clock.
 
     `heads` are the waiting children that find theirs by key.
     """
@@ -47,21 +41,25 @@ class Pool:
     @property
     def rows(self) -> tuple[str, ...]:
         """The arrays with what a partial match is."""
-        p = f"P{self.node}"
-        return (f"{p}_at", f"{p}__t", f"{p}__p", *(f"{p}_id{child}" for child in self.heads))
+        p = f"pool{self.node}"
+        return (f"{p}_at", f"{p}_t", f"{p}_p", *(f"{p}_id{child}" for child in self.heads))
 
     @property
     def links(self) -> tuple[str, ...]:
         """The arrays that lead from a partial match to the next one with its key."""
-        return tuple(f"P{self.node}_next{child}" for child in self.heads)
+        return tuple(f"pool{self.node}_next{child}" for child in self.heads)
 
     @property
-    def arrays(self) -> tuple[LazyArray, ...]:
+    def owner(self) -> str:
+        return pool_owner(self.node)
+
+    def arrays(self, head_keys: Mapping[int, str]) -> tuple[ArraySpec, ...]:
+        """Its arrays; `head_keys` are the columns by which the children find theirs."""
         at, *others = self.rows
         return (
-            LazyArray(at, Extent.ROWS, pool=self.node, width=len(self.buffers)),
-            *(LazyArray(name, Extent.ROWS, pool=self.node) for name in (*others, *self.links)),
-            *(LazyArray(f"P{self.node}_head{child}", Extent.KEYS, pool=self.node) for child in self.heads),
+            waiting(at, self.owner, len(self.buffers)),
+            *(waiting(name, self.owner) for name in (*others, *self.links)),
+            *(keyed(f"pool{self.node}_head{child}", head_keys[child], self.owner) for child in self.heads),
         )
 
 
@@ -74,11 +72,15 @@ class Stage:
 
     @property
     def name(self) -> str:
-        return f"Q{self.node}"
+        return f"stage{self.node}"
 
     @property
-    def array(self) -> LazyArray:
-        return LazyArray(self.name, Extent.ROWS, stage=self.node, width=self.width)
+    def owner(self) -> str:
+        return stage_owner(self.node)
+
+    @property
+    def array(self) -> ArraySpec:
+        return waiting(self.name, self.owner, self.width)
 
 
 class EntryKind(StrEnum):
@@ -106,7 +108,7 @@ class Entry:
     """The states whose partial matches it hands over, which are to be taken up when it has returned."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LazyChainSource:
     """The generated kernel and what its caller must know to feed it."""
 
@@ -114,7 +116,7 @@ class LazyChainSource:
     specs: tuple[ColumnSpec, ...]
     strings: tuple[str, ...]
     layout: Layout
-    arrays: tuple[LazyArray, ...]
+    arrays: tuple[ArraySpec, ...]
     """The arrays of the kernel's own."""
     store_arrays: tuple[str, ...]
     """Those that `store` takes."""
@@ -130,22 +132,11 @@ class LazyChainSource:
     negated: int
     functions: Mapping[str, tuple[str, ...]]
     fixed: int
-    """The number of events of every match, where all have as many and are bound in order; else 0."""
+    """The number of events of every match, where all bind one to each component, in that order; else 0."""
+    in_time: bool
+    """Whether the events of a match are written in the order of time."""
     nodes: tuple[tuple[tuple[int, int], ...], ...]
     """For each counter of partial matches the (branch, step) pairs it counts."""
     buffer_of: Mapping[str, int]
     head_keys: Mapping[int, str]
     """The key columns by which the waiting partial matches of a node's parent are found."""
-
-    @cached_property
-    def by_name(self) -> Mapping[str, LazyArray]:
-        return {array.name: array for array in self.arrays}
-
-    @cached_property
-    def buffer_arrays(self) -> tuple[tuple[str, ...], ...]:
-        """For each buffer the arrays that are as long as it is."""
-        grow = (Extent.BUFFER, Extent.INDEX, Extent.BITS, Extent.LIST)
-        return tuple(
-            tuple(a.name for a in self.arrays if a.buffer == b and a.extent in grow)
-            for b in range(len(self.layout.buffers))
-        )

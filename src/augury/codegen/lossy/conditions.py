@@ -1,6 +1,7 @@
 """Conjuncts over a path with missing components, as statements; and what may refute such a path.
 
-A path is the array B: the event of each positive component, -1 for one that is missing, and one for each negated one.
+A path is the array `path_event`: the event of each positive component, -1 for one that is missing, and one for each
+negated one.
 """
 
 from __future__ import annotations
@@ -8,19 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
+from augury.codegen.common.calls import call
 from augury.codegen.common.constants import constants_of, functions_of
 from augury.codegen.common.expressions import Code, Leaf, true
-from augury.codegen.common.inventory import columns_of, conjuncts_of, lookup_names, stream_names
+from augury.codegen.common.fitting import fits
+from augury.codegen.common.inventory import columns_of, conjuncts_of, lookup_specs, names_of, stream_specs
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin, remark
+from augury.codegen.lossy.arrays import path_arrays, queue_arrays, table_arrays
 from augury.ir.lossy import with_defaults
 from augury.ir.predicate import Conjunct, Expr, Ref, variables, walk
 from augury.ir.query import TimeWindow
 from augury.loss import PRECISION
+from augury.native.cells import QueueCell
+from augury.native.queues import earlier_rank, later_event, latest, observed
 from augury.plan import Component, LossyPlan
 
-COUNTERS = ("bounds", "arrivals", "peak_entries", "extensions", "predicates", "matches")
-"""What the kernel counts, in cells 8 and following of `nums`."""
+SEARCHED = (
+    "time", "rank", "entry_event", "entry_older", "entry_watched", "queue_youngest", "path_event", "path_entry"
+)  # fmt: skip
+"""What a search for an observed event takes beside the columns that conditions read."""
 
 
 class LossyConditions:
@@ -30,21 +38,30 @@ class LossyConditions:
         assert isinstance(plan.query.window, TimeWindow)
         assert plan.query.threshold is not None
         self.plan, self.counters, self.out = plan, counters, Lines()
-        self.window, self.least = plan.query.window.ticks, plan.query.threshold - PRECISION
-        # A bound is a product of rounded factors: what it must reach lies a little lower.
-        self.hopeful = self.least - PRECISION
+        self.window = plan.query.window.ticks
         components = (*plan.positive, *plan.negated)
         tested = [*conjuncts_of(components), *plan.conjuncts]
         self.constants = constants_of(components, tested)
+        self.within = self.constants.within(plan.query.window)
+        least = plan.query.threshold - PRECISION
+        self.least = self.constants.number("least", least)
+        # A bound is a product of rounded factors: what it must reach lies a little lower.
+        self.hopeful = self.constants.number("hopeful", least - PRECISION)
         self.specs, self.columns = columns_of(components, tested, plan.computed)
         self.functions = functions_of(tested)
-        self.columns_text = stream_names(self.constants, self.specs)
+        self.stream = stream_specs(self.constants, self.specs)
         self.n = len(plan.positive)
         self.slot = {c.variable: k for k, c in enumerate((*plan.positive, *plan.negated))}
         self.watch = (*(c.variable for c in plan.negated), *plan.watched)
         self.queues = self.n + len(self.watch)
         self.tabulated = tuple(e for e in plan.edges if e.table is not None)
         self.missable = {v for e in plan.edges for v in e.missing}
+        coefficients = max((e.table.coefficients.shape[1] for e in plan.edges if e.table is not None), default=1)
+        self.arrays = (
+            *queue_arrays(len(self.watch)),
+            *table_arrays(self.n, coefficients),
+            *path_arrays(self.n, len(plan.negated)),
+        )
 
     def _function(self, head: str, why: str = "") -> None:
         self.out.add()
@@ -56,20 +73,15 @@ class LossyConditions:
     def _end(self) -> None:
         self.out.depth -= 1
 
-    def _count(self, counter: str) -> None:
+    def _count(self, counter: QueueCell) -> None:
         if self.counters:
-            self.out.add(f"nums[{8 + COUNTERS.index(counter)}] += 1", counter)
+            self.out.add(f"nums[{counter}] += 1", counter.name.lower())
 
-    def _fits(self, c: Component, event: str = "i") -> str:
-        tests = []
-        if c.types and self.plan.query.schema.type is not None:
-            codes = [self.constants.code(t) for t in c.types]
-            tests.append(" or ".join(f"type_[{event}] == {code}" for code in codes))
-        tests += [self._text(j.expr, event) for j in c.alone]
-        return " and ".join(f"({t})" for t in tests) or "True"
+    def _fits(self, c: Component) -> str:
+        return fits(c, self.plan.query, self.constants, self.columns.of("i"))
 
     def _test(self, k: int, known: Mapping[str, bool], name: str = "ok") -> None:
-        """Statements that set `name` to false if conjunct k applies to the path B and does not hold.
+        """Statements that set `name` to false if conjunct k applies to the path path_event and does not hold.
 
         `known` says of some components that they are observed, or missing.
         """
@@ -77,7 +89,7 @@ class LossyConditions:
         where = origin(c, self.plan.query.source)
         for tests, text in self._variants(c, known):
             with self.out.block(f"if {' and '.join([name, *tests])}:", where):
-                self._count("predicates")
+                self._count(QueueCell.PREDICATES)
                 self.out.add(f"{name} = {text}")
 
     def _variants(self, c: Conjunct, known: Mapping[str, bool]) -> Iterator[tuple[list[str], str]]:
@@ -95,7 +107,7 @@ class LossyConditions:
             if any(v not in known for v in absent):
                 continue
             tests = [
-                f"B[{self.slot[v]}] {'<' if v in missing else '>='} 0"
+                f"path_event[{self.slot[v]}] {'<' if v in missing else '>='} 0"
                 for v in positive
                 if v in self.missable and v not in known
             ]
@@ -104,7 +116,7 @@ class LossyConditions:
     def _text(self, expr: Expr, event: str = "") -> str:
         def read(leaf: Leaf) -> Code:
             assert isinstance(leaf, Ref)
-            return self.columns.at(leaf.column, leaf.type, event or f"B[{self.slot[leaf.variable]}]")
+            return self.columns.at(leaf.column, leaf.type, event or f"path_event[{self.slot[leaf.variable]}]")
 
         return true(expr, read, self.constants).value
 
@@ -132,33 +144,33 @@ class LossyConditions:
 
     def _was_seen(self, w: str) -> str:
         """Text that is true if an event of `w` was observed where the path has none."""
-        queues = "time, rank, QE, QO, QN, HEAD, B, QB"
         if self._about(w):
-            columns = ", ".join(lookup_names(self.constants, self.specs))
-            return f"seen_{self.slot[w]}(i, base, nums, {queues}, {columns})"
-        k = self.watch.index(w)
-        return f"observed({k}, {self._before(w)}, {self._after(w)}, {self.n}, {self.window}, i, base, {queues})"
+            names = f"{', '.join(SEARCHED)}, {names_of(lookup_specs(self.constants, self.specs))}"
+            return f"seen_{self.slot[w]}(i, base, nums, {names})"
+        places = (self.watch.index(w), self._before(w), self._after(w), self.n, self.within)
+        return call(observed, *map(str, places))
 
     def _seen(self, w: str) -> None:
         """The search for an event of `w` that satisfies the conditions on it."""
         out, slot, k = self.out, self.slot[w], self.watch.index(w)
         self._function(f"def {self._was_seen(w)}:", remark(f"was {w} observed where the path has none?"))
-        out.add(f"q = latest({k}, {self._after(w)}, {self.n}, base, QN, HEAD, B, QB)")
-        out.add(f"event = later_event(i, {self._after(w)}, {self.n}, B)")
-        out.add(f"above = earlier_rank({self._before(w)}, rank, B)")
+        after, n = str(self._after(w)), str(self.n)
+        out.add(f"q = {call(latest, str(k), after, n)}")
+        out.add(f"event = {call(later_event, 'i', after, n)}")
+        out.add(f"above = {call(earlier_rank, str(self._before(w)))}")
         with out.block("while q >= 0:"):
-            out.add("e = QE[q]")
-            with out.block(f"if e >= event or rank[e] <= above or time[e] < time[i] - {self.window}:"):
+            out.add("e = entry_event[q]")
+            with out.block(f"if e >= event or rank[e] <= above or time[e] < time[i] - {self.within}:"):
                 out.add("return False", "before the gap, or an entry that has expired and been used again")
             with out.block("if rank[e] < rank[event]:"):
-                out.add(f"B[{slot}] = e")
+                out.add(f"path_event[{slot}] = e")
                 out.add("ok = True")
                 for c in self._about(w):
                     self._test(c, {w: True})
-                out.add(f"B[{slot}] = -1")
+                out.add(f"path_event[{slot}] = -1")
                 with out.block("if ok:"):
                     out.add("return True")
-            out.add("q = QO[q]")
+            out.add("q = entry_older[q]")
         out.add("return False")
         self._end()
 

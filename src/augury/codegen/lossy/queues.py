@@ -11,20 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from inspect import signature
 
+from augury.codegen.common.absence import fits_signature
+from augury.codegen.common.calls import call
+from augury.codegen.common.inventory import KEEP, NUMS
 from augury.codegen.common.naming import heading, remark
-from augury.codegen.lossy.conditions import COUNTERS, LossyConditions
+from augury.codegen.lossy.conditions import LossyConditions
+from augury.native import queues
+from augury.native.cells import QueueCell
 from augury.plan import Component, LossyEdge, LossyPlan
 from augury.plan.lossy import BUCKETS
+from augury.runtime.arrays import ArraySpec
 from augury.runtime.columns import ColumnSpec
-from augury.runtime.kernel_source import KernelSource, functions_as_kernels, kernel_source
-
-QUEUES = ("QE", "QU", "QO", "QY", "QN", "MO", "MY", "FREE", "HEAD", "TAIL", "MF", "MB")
-TABLES = ("S_first", "S_start", "S_coef", "S_most", "S_edge", "S_lead", "S_tail", "S_end")
-PATH = ("B", "QB", "U", "PC", "PA", "PX", "PS", "OUT", "OUT_score")
-
-FOUND, FREED, LIMIT = 0, 1, 2
-"""Cells of `nums`: matches written, free entries, and how many matches end the work."""
+from augury.runtime.kernel_source import KernelSource, Signature, functions_as_kernels, kernel_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class LossySource:
     """The generated kernel and what its caller must know to feed it."""
 
     source: KernelSource
+    arrays: tuple[ArraySpec, ...]
+    """What `advance` takes after the arrays of the stream."""
     specs: tuple[ColumnSpec, ...]
     strings: tuple[str, ...]
     functions: Mapping[str, tuple[str, ...]]
@@ -62,16 +64,19 @@ class _Emitter(LossyConditions):
         for w in self.watch:
             if self._about(w):
                 self._seen(w)
-        self._advance()
+        entries = [self._advance(), self._sweep()]
         awaited = self._awaited()
+        entries += (fits_signature(self.stream), self._settled) if awaited else ()
         text = f"{self.out}\n\n\n{queue_functions()}"
         return LossySource(
             kernel_source(
                 text,
-                ("advance", "sweep", *(("fits", "settled") if awaited else ())),
+                entries,
                 self.constants.arrays,
                 ranks_strings=self.constants.ranks_strings,
+                code=f"{self.out.code}\n{queue_functions()}",
             ),
+            self.arrays,
             self.specs,
             self.constants.strings,
             self.functions,
@@ -102,8 +107,8 @@ class _Emitter(LossyConditions):
     def _search(self) -> None:
         """Every match that ends with event i at component l, by depth-first search from its end to its start.
 
-        The stack holds, for each observed component from the last on, which one it is (PC), the score so far (PS), the
-        component before it that is being tried (PA) and the next entry of that one's queue (PX).
+        The stack holds, for each observed component from the last on, which one it is, the score so far, the component
+        before it that is being tried and the next entry of that one's queue.
         """
         out = self.out
         out.add("depth = -1")
@@ -113,37 +118,37 @@ class _Emitter(LossyConditions):
         out.add("q = -1")
         out.add("s = 1.0")
         out.add("binds = True")
-        with out.block(f"while nums[{FOUND}] <= nums[{LIMIT}] and not stopped(nums):"):
+        with out.block(f"while nums[{QueueCell.FOUND}] <= nums[{QueueCell.LIMIT}] and not stopped(nums):"):
             with out.block("if binds:"):
                 self._bind()
             with out.block("if depth < 0:"):
                 out.add("break")
-            out.add("j = PC[depth]")
-            out.add("a = PA[depth]")
+            out.add("j = stack_component[depth]")
+            out.add("a = stack_before[depth]")
             with out.block("if a < 0:", "no component is left to try before it"):
                 self._complete()
                 out.add("depth -= 1")
                 out.add("continue")
-            out.add("q = PX[depth]")
-            with out.block(f"if q < 0 or time[QE[q]] < t - {self.window}:", "no event is left: it is missing"):
+            out.add("q = stack_entry[depth]")
+            with out.block(f"if q < 0 or time[entry_event[q]] < t - {self.within}:", "no event is left: it is missing"):
                 self._skip()
                 out.add("continue")
-            out.add("PX[depth] = QO[q]")
-            out.add("e = QE[q]")
-            with out.block("if rank[e] < rank[B[j]]:"):
-                self._count("extensions")
-                out.add("s = PS[depth]")
+            out.add("stack_entry[depth] = entry_older[q]")
+            out.add("e = entry_event[q]")
+            with out.block("if rank[e] < rank[path_event[j]]:"):
+                self._count(QueueCell.EXTENSIONS)
+                out.add("s = stack_score[depth]")
                 if self.tabulated:
-                    with out.block("if S_edge[a, j] >= 0:"):
-                        out.add("s *= score_of(S_edge[a, j], time[B[j]] - time[e], S_first, S_start, S_coef)")
-                out.add(f"binds = s * QU[q] * S_end[l] >= {self.hopeful!r}")
+                    with out.block("if edge_table[a, j] >= 0:"):
+                        out.add(f"s *= {call(queues.score_of, 'edge_table[a, j]', 'time[path_event[j]] - time[e]')}")
+                out.add(f"binds = s * entry_bound[q] * tail_score[l] >= {self.hopeful}")
 
     def _bind(self) -> None:
         """Component a gets event e: go on from there if the conditions that are known now allow it."""
         out = self.out
         out.add("binds = False")
-        out.add("B[a] = e")
-        out.add("QB[a] = q")
+        out.add("path_event[a] = e")
+        out.add("path_entry[a] = q")
         out.add("ok = True")
         word = "if"
         for a, c in enumerate(self.plan.positive):
@@ -162,15 +167,15 @@ class _Emitter(LossyConditions):
                 word = "elif"
         with out.block("if ok:"):
             out.add("depth += 1")
-            out.add("PC[depth] = a")
-            out.add("PS[depth] = s")
-            out.add("PA[depth] = a - 1")
-            out.add("PX[depth] = HEAD[base + a - 1] if a > 0 and S_edge[a - 1, a] > -2 else -1")
+            out.add("stack_component[depth] = a")
+            out.add("stack_score[depth] = s")
+            out.add("stack_before[depth] = a - 1")
+            out.add("stack_entry[depth] = queue_youngest[base + a - 1] if a > 0 and edge_table[a - 1, a] > -2 else -1")
 
     def _skip(self) -> None:
         """Component a is missing before component j: try the one before it if the conditions allow it."""
         out = self.out
-        out.add("B[a] = -1")
+        out.add("path_event[a] = -1")
         out.add("ok = True")
         word = "if"
         for a, c in enumerate(self.plan.positive):
@@ -187,43 +192,44 @@ class _Emitter(LossyConditions):
             else:
                 word = "elif"
         with out.block("if ok:"):
-            out.add("PA[depth] = a - 1")
-            out.add("PX[depth] = HEAD[base + a - 1] if a > 0 and S_edge[a - 1, j] > -2 else -1")
+            out.add("stack_before[depth] = a - 1")
+            out.add("stack_entry[depth] = queue_youngest[base + a - 1] if a > 0 and edge_table[a - 1, j] > -2 else -1")
         with out.block("else:"):
             out.add("depth -= 1")
 
     def _complete(self) -> None:
         """Nothing before component j was observed: a match, if its score and what else was observed allow it."""
         out = self.out
-        with out.block("if S_lead[j] > -2:"):
-            out.add("s = PS[depth]")
+        with out.block("if lead_table[j] > -2:"):
+            out.add("s = stack_score[depth]")
             if any(e.source < 0 or e.target == self.n for e in self.tabulated):
-                out.add(f"room = {self.window} - (t - time[B[j]])")
-                with out.block("if S_lead[j] >= 0:"):
-                    out.add("s *= score_of(S_lead[j], room, S_first, S_start, S_coef)")
-                with out.block("if S_tail[l] >= 0:"):
-                    out.add("s *= score_of(S_tail[l], room, S_first, S_start, S_coef)")
-            out.add(f"ok = s >= {self.least!r}")
+                out.add(f"room = {self.within} - (t - time[path_event[j]])")
+                with out.block("if lead_table[j] >= 0:"):
+                    out.add(f"s *= {call(queues.score_of, 'lead_table[j]', 'room')}")
+                with out.block("if tail_table[l] >= 0:"):
+                    out.add(f"s *= {call(queues.score_of, 'tail_table[l]', 'room')}")
+            out.add(f"ok = s >= {self.least}")
             for w in self.watch:
                 # Before the first event, or where it could not be decided until all components were known.
                 waits = self._known_from(w) < self._before(w) - 1
-                there = f"B[{self.slot[w]}] < 0" if self.slot[w] < self.n else ""
+                there = f"path_event[{self.slot[w]}] < 0" if self.slot[w] < self.n else ""
                 where = there if waits else f"j >= {self._after(w)}"
                 with out.block(f"if {' and '.join(['ok', *filter(None, [where])])}:", remark(f"{w} in a gap")):
                     out.add(f"ok = not {self._was_seen(w)}")
             with out.block("if ok:"):
-                self._count("matches")
-                with out.block(f"if nums[{FOUND}] < OUT.shape[0]:"):
+                self._count(QueueCell.MATCHES)
+                with out.block(f"if nums[{QueueCell.FOUND}] < match_events.shape[0]:"):
                     for k in range(self.n):
-                        out.add(f"OUT[nums[{FOUND}], {k}] = B[{k}]")
-                    out.add(f"OUT_score[nums[{FOUND}]] = min(1.0, s)")
-                out.add(f"nums[{FOUND}] += 1")
+                        out.add(f"match_events[nums[{QueueCell.FOUND}], {k}] = path_event[{k}]")
+                    out.add(f"match_score[nums[{QueueCell.FOUND}]] = min(1.0, s)")
+                out.add(f"nums[{QueueCell.FOUND}] += 1")
 
     # -- forwards -------------------------------------------------------------------------------------------------
 
-    def _advance(self) -> None:
+    def _advance(self) -> Signature:
         out, plan = self.out, self.plan
-        self._function(f"def advance(i0, n, nums, {self.columns_text}, {', '.join((*QUEUES, *TABLES, *PATH))}):")
+        advance = Signature("advance", ("i0", "n", NUMS, *self.stream, *self.arrays))
+        self._function(advance.head)
         with out.block("for i in range(i0, n):"):
             out.add("g = part[i]")
             with out.block("if g < 0:"):
@@ -233,37 +239,49 @@ class _Emitter(LossyConditions):
                 out.add(f"fit_{k} = {self._fits(c)}", remark(c.variable))
             with out.block(f"if not ({' or '.join(f'fit_{k}' for k in range(len(components)))}):"):
                 out.add("continue")
-            with out.block(f"if nums[{FREED}] < {self.queues}:"):
+            with out.block(f"if nums[{QueueCell.FREE}] < {self.queues}:"):
                 out.add("return i", "the caller makes room and comes back")
             out.add("t = time[i]")
             out.add(f"base = g * {self.queues}")
-            with out.block(f"for k in range(base, base + {self.queues}):", "WITHIN"):
-                arrays = "nums, time, QE, QO, QY, MO, MY, FREE, HEAD, TAIL, MF, MB"
-                with out.block(f"if TAIL[k] >= 0 and time[QE[TAIL[k]]] < t - {self.window}:"):
-                    out.add(f"expire(k, t - {self.window}, {arrays})")
+            expired = f"queue_oldest[k] >= 0 and time[entry_event[queue_oldest[k]]] < t - {self.within}"
+            with out.block(f"for k in range(base, base + {self.queues}):", "WITHIN"), out.block(f"if {expired}:"):
+                out.add(call(queues.expire, "k", f"t - {self.within}"))
             for j in range(self.n):
                 self._arrive(j)
-            out.add(f"before = nums[{FOUND}]")
+            out.add(f"before = nums[{QueueCell.FOUND}]")
             with out.block(f"for l in range({self.n}):"):
-                with out.block(f"if U[l] * S_end[l] < {self.hopeful!r}:"):
+                with out.block(f"if arrival_bound[l] * tail_score[l] < {self.hopeful}:"):
                     out.add("continue")
                 with out.block(f"for k in range({self.n + len(plan.negated)}):", "a match may end here"):
-                    out.add("B[k] = -1")
+                    out.add("path_event[k] = -1")
                 self._search()
-            with out.block(f"if nums[{FOUND}] > OUT.shape[0]:"):
-                out.add(f"nums[{LIMIT} + 1] = nums[{FOUND}]", "how many there is no place for")
-                out.add(f"nums[{FOUND}] = before")
+            with out.block(f"if nums[{QueueCell.FOUND}] > match_events.shape[0]:"):
+                out.add(f"nums[{QueueCell.NO_ROOM}] = nums[{QueueCell.FOUND}]", "how many there is no place for")
+                out.add(f"nums[{QueueCell.FOUND}] = before")
                 out.add("return i")
             for j in range(self.n):
                 self._enqueue(j)
             for k, w in enumerate(self.watch):
                 with out.block(f"if fit_{self.slot[w]}:", remark(f"{w} observed")):
-                    out.add(f"push(base + {self.n + k}, i, nums, QE, QO, QY, FREE, HEAD, TAIL)")
+                    out.add(call(queues.push, f"base + {self.n + k}", "i"))
             if self.counters:
-                peak = 8 + COUNTERS.index("peak_entries")
-                out.add(f"nums[{peak}] = max(nums[{peak}], FREE.shape[0] - nums[{FREED}])")
+                peak = QueueCell.PEAK_ENTRIES
+                out.add(f"nums[{peak}] = max(nums[{peak}], free_entries.shape[0] - nums[{QueueCell.FREE}])")
         out.add("return n")
         self._end()
+        return advance
+
+    def _sweep(self) -> Signature:
+        """What the function of the library takes that is an entry of each kernel."""
+        known = {spec.name: spec for spec in (NUMS, *self.stream, *self.arrays)}
+        return Signature("sweep", tuple(known.get(name, name) for name in signature(queues.sweep).parameters))
+
+    @property
+    def _settled(self) -> Signature:
+        matches = ArraySpec("found_events", width=self.n)
+        candidates = (ArraySpec(f"candidate_{part}") for part in ("start", "part", "event"))
+        path = next(spec for spec in self.arrays if spec.name == "path_event")
+        return Signature("settled", ("m0", "m1", KEEP, matches, *candidates, NUMS, *self.stream, path))
 
     def _arrive(self, j: int) -> None:
         """The greatest score with which event i can stand for component j."""
@@ -271,32 +289,35 @@ class _Emitter(LossyConditions):
         start = plan.edge(-1, j)
         out.add("u = 0.0")
         with out.block(f"if fit_{j}:", remark(plan.positive[j].variable)):
-            out.add(f"u = {_bound(start.peak) if start is not None else '0.0'}", "nothing before it was observed")
+            best = self.constants.number(("start", j), _bound(start.peak)) if start is not None else "0.0"
+            out.add(f"u = {best}", "nothing before it was observed")
             for a in range(j):
                 edge = plan.edge(a, j)
                 if edge is None:
                     continue
-                self._count("bounds")
-                with out.block(f"if MF[base + {a}] >= 0:", remark(f"from {plan.positive[a].variable}")):
+                self._count(QueueCell.BOUNDS)
+                with out.block(f"if queue_best[base + {a}] >= 0:", remark(f"from {plan.positive[a].variable}")):
                     most = ""
                     if edge.table is not None:
                         number = self.tabulated.index(edge)
                         scale = BUCKETS / (self.window + 1)
-                        most = f" * most_of({number}, t - time[QE[TAIL[base + {a}]]], {scale!r}, S_most)"
-                    out.add(f"u = max(u, QU[MF[base + {a}]]{most})")
-        out.add(f"U[{j}] = u")
+                        gap = f"t - time[entry_event[queue_oldest[base + {a}]]]"
+                        most = f" * {call(queues.most_of, str(number), gap, self.constants.number('scale', scale))}"
+                    out.add(f"u = max(u, entry_bound[queue_best[base + {a}]]{most})")
+        out.add(f"arrival_bound[{j}] = u")
 
     def _enqueue(self, j: int) -> None:
         out, plan = self.out, self.plan
         best = max((e.peak * plan.best[e.target] for e in plan.edges if e.source == j and e.target < self.n), default=0)
         if best == 0:
             return
-        with out.block(f"if U[{j}] * {_bound(best)} >= {self.hopeful!r}:"):
-            self._count("arrivals")
-            out.add(f"q = push(base + {j}, i, nums, QE, QO, QY, FREE, HEAD, TAIL)")
-            out.add(f"rank_bound(base + {j}, q, U[{j}], QU, MO, MY, MF, MB)")
+        bound = self.constants.number(("best", j), _bound(best))
+        with out.block(f"if arrival_bound[{j}] * {bound} >= {self.hopeful}:"):
+            self._count(QueueCell.ARRIVALS)
+            out.add(f"q = {call(queues.push, f'base + {j}', 'i')}")
+            out.add(call(queues.rank_bound, f"base + {j}", "q", f"arrival_bound[{j}]"))
             for k in range(len(self.watch)):
-                out.add(f"QN[q, {k}] = HEAD[base + {self.n + k}]")
+                out.add(f"entry_watched[q, {k}] = queue_youngest[base + {self.n + k}]")
 
     # -- after the last event -------------------------------------------------------------------------------------
 
@@ -308,38 +329,39 @@ class _Emitter(LossyConditions):
         if not awaited:
             return []
         components = {c.variable: c for c in (*plan.positive, *plan.negated)}
-        self._function(f"def fits(c, n, keep, {self.columns_text}):")
+        self._function(fits_signature(self.stream).head)
         for k, w in enumerate(awaited):
             with out.block(f"if c == {k}:", w), out.block("for i in range(n):"):
                 out.add(f"keep[i] = part[i] >= 0 and {self._fits(components[w])}")
         self._end()
-        head = f"def settled(m0, m1, keep, MATCH, C_start, C_part, C_event, nums, {self.columns_text}, B):"
-        self._function(head)
+        self._function(self._settled.head)
         with out.block("for m in range(m0, m1):"):
             out.add("first = -1")
             with out.block(f"for k in range({self.n}):"):
-                out.add("B[k] = MATCH[m, k]")
-                with out.block("if B[k] >= 0:"):
-                    out.add("last = B[k]")
+                out.add("path_event[k] = found_events[m, k]")
+                with out.block("if path_event[k] >= 0:"):
+                    out.add("last = path_event[k]")
                     out.add("end = k")
                     with out.block("if first < 0:"):
-                        out.add("first = B[k]")
+                        out.add("first = path_event[k]")
             for k in range(self.n, self.n + len(plan.negated)):
-                out.add(f"B[{k}] = -1")
+                out.add(f"path_event[{k}] = -1")
             out.add("keep[m] = 1")
             for k, w in enumerate(awaited):
                 slot = self.slot[w]
                 with out.block(f"if keep[m] == 1 and end < {self._before(w)}:", remark(f"{w} after the last event")):
-                    out.add(f"j = lower_bound(C_part, C_start[{k}], C_start[{k + 1}], part[first])")
-                    out.add(f"z = upper_bound(C_part, j, C_start[{k + 1}], part[first])")
-                    out.add("j = lower_bound(C_event, j, z, last)")
-                    with out.block(f"while j < z and time[C_event[j]] <= time[first] + {self.window}:"):
-                        with out.block("if rank[C_event[j]] > rank[last]:"):
-                            out.add(f"B[{slot}] = C_event[j]")
+                    out.add(
+                        f"j = lower_bound(candidate_part, candidate_start[{k}], candidate_start[{k + 1}], part[first])"
+                    )
+                    out.add(f"z = upper_bound(candidate_part, j, candidate_start[{k + 1}], part[first])")
+                    out.add("j = lower_bound(candidate_event, j, z, last)")
+                    with out.block(f"while j < z and time[candidate_event[j]] <= time[first] + {self.within}:"):
+                        with out.block("if rank[candidate_event[j]] > rank[last]:"):
+                            out.add(f"path_event[{slot}] = candidate_event[j]")
                             out.add("ok = True")
                             for c in self._about(w):
                                 self._test(c, {w: True})
-                            out.add(f"B[{slot}] = -1")
+                            out.add(f"path_event[{slot}] = -1")
                             with out.block("if ok:"):
                                 out.add("keep[m] = 0")
                                 out.add("break")
@@ -348,10 +370,10 @@ class _Emitter(LossyConditions):
         return awaited
 
 
-def _bound(peak: float) -> str:
-    """A little more than a best score, so that the text does not hang on the last digit of an integral.
+def _bound(peak: float) -> float:
+    """A little more than a best score, so that nothing hangs on the last digit of an integral.
 
     >>> _bound(0.25), _bound(1.0)
-    ('0.250001', '1.0')
+    (0.250001, 1.0)
     """
-    return repr(peak) if peak == 1.0 else f"{peak + 1e-6:.6f}"
+    return peak if peak == 1.0 else round(peak + 1e-6, 6)

@@ -10,22 +10,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from augury.codegen.common.absence import emit_absences
+from augury.codegen.common.absence import absence_entries, emit_absences
 from augury.codegen.common.conditions import NODE_CHAIN, Conditions
 from augury.codegen.common.constants import constants_of, functions_of
-from augury.codegen.common.inventory import columns_of, conjuncts_of, stream_names, with_inner
+from augury.codegen.common.fitting import fits
+from augury.codegen.common.inventory import NUMS, columns_of, conjuncts_of, stream_specs, with_inner
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import heading, remark
 from augury.codegen.common.pools import Pools
 from augury.codegen.common.runs import ReadSite, Slot, ValueVector, updates
-from augury.codegen.eager.arrays import ARGUMENTS, RunCell
-from augury.codegen.eager.nfa import PEAK_RUNS, REGISTERS, ROOM, EagerNfaSource
+from augury.codegen.eager.arrays import run_arrays
+from augury.codegen.eager.nfa import (
+    PEAK_RUNS,
+    REGISTERS,
+    ROOM,
+    EagerNfaSource,
+    automaton_source,
+    emit_registers,
+    emit_room,
+)
 from augury.ir.predicate import Conjunct
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
+from augury.native.cells import RunCell
 from augury.plan import Component, EventSetsPlan
 from augury.plan.event_sets import MOST_VARIABLES
-from augury.runtime.kernel_source import kernel_source
+from augury.runtime.arrays import ArraySpec
+from augury.runtime.kernel_source import Signature
 
 
 def emit_event_sets(plan: EventSetsPlan, *, counters: bool = False) -> EagerNfaSource:
@@ -58,7 +69,10 @@ class _Emitter:
         self.tested = [*conjuncts_of(self.components), *(j for b in plan.branches for j in b.conjuncts)]
         self.constants = constants_of(self.components, self.tested)
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
-        self.arguments = stream_names(self.constants, self.specs)
+        self.stream = stream_specs(self.constants, self.specs)
+        self.advance = Signature("advance", ("i0", "n", NUMS, *self.stream, *run_arrays()))
+        given = ("now", "every", "listing", ArraySpec("counts"))
+        self.flush = Signature("flush", (*given, NUMS, *self.stream, *run_arrays()))
         self.first_codes = [0, *accumulate(len(branch.components) for branch in plan.branches)]
         self.at = ReadSite(self.vector, self.columns, self.constants, 0, "r")
         self.out = Lines()
@@ -70,22 +84,13 @@ class _Emitter:
         self.out.settle()
         absent = [b.absent for b in self.plan.branches]
         negated = emit_absences(
-            self.out, self.query, absent, self.columns, self.constants, self.arguments, counters=self.counters
+            self.out, self.query, absent, self.columns, self.constants, self.stream, counters=self.counters
         )
-        entries = ("advance", "flush", *(("absent", "fits") if negated else ()))
-        return EagerNfaSource(
-            kernel_source(f"{self.out}\n", entries, self.constants.arrays, ranks_strings=self.constants.ranks_strings),
-            self.specs,
-            self.constants.strings,
-            max(1, len(self.vector.integers)),
-            max(1, len(self.vector.floats)),
-            tuple(k for k, s in enumerate(self.vector.integers) if s.holds_event),
-            tuple(c.variable for branch in self.plan.branches for c in branch.components),
-            tuple(b for b, branch in enumerate(self.plan.branches) for _ in branch.components),
-            negated,
-            functions_of(self.tested),
-            self.vector.described(),
-            self.vector.holding_codes(),
+        entries = (self.advance, self.flush, *absence_entries(negated, self.stream))
+        branches = [b.components for b in self.plan.branches]
+        functions = functions_of(self.tested)
+        return automaton_source(
+            branches, self.out, entries, self.specs, self.constants, self.vector, negated, functions
         )
 
     # -- masks ------------------------------------------------------------------------------------------------------
@@ -153,19 +158,15 @@ class _Emitter:
     def _advance(self) -> None:
         out = self.out
         out.add("@kernel")
-        with out.block(f"def advance(i0, n, nums, {self.arguments}, {', '.join(ARGUMENTS)}):"):
+        with out.block(self.advance.head):
             # Counters live in registers while the events pass.
             for name, cell in REGISTERS.items():
                 out.add(f"{name} = nums[{cell}]")
             out.add(f"room = {ROOM}")
             with out.block("for i in range(i0, n):"):
                 self._event()
-            self._save()
+            emit_registers(out)
             out.add("return n")
-
-    def _save(self) -> None:
-        for name, cell in REGISTERS.items():
-            self.out.add(f"nums[{cell}] = {name}")
 
     def _event(self) -> None:
         out = self.out
@@ -184,15 +185,7 @@ class _Emitter:
             with out.block(f"if not ({' or '.join(fits)}):", "it fits nothing"):
                 out.add("continue")
         out.add(f"need = {width(self.plan)} * live_runs[g] + {len(fits)}")
-        out.add("room -= need")
-        with out.block("if room < 0:"):
-            out.add(f"room = {ROOM} - need")
-            # Room is used up as work is done, so that this is looked at often enough, and seldom.
-            with out.block("if room < 0 or stopped(nums):"):
-                self._save()
-                out.add("return i", "the caller makes room and comes back")
-        out.add("t = time[i]")
-        out.add("k = rank[i]")
+        emit_room(out)
         out.add("live = 0")
         out.add("r = first_run[g]")
         out.add("first_run[g] = -1")
@@ -220,22 +213,16 @@ class _Emitter:
 
     def _expired(self) -> str:
         match self.query.window:
-            case TimeWindow(ticks):
-                return f"t - run_start[r] > {ticks}"
-            case CountWindow(events):
-                return f"place[i] - run_start[r] >= {events}"
+            case TimeWindow() as window:
+                return f"t - run_start[r] > {self.constants.within(window)}"
+            case CountWindow() as window:
+                return f"place[i] - run_start[r] >= {self.constants.within(window)}"
             case None:
                 return ""
 
     def _fits(self, c: Component) -> str:
-        tests = []
-        if c.types and self.query.schema.type is not None:
-            tests.append(" or ".join(f"type_[i] == {self.constants.code(t)}" for t in c.types))
-        if self.strict:
-            tests.append("part[i] >= 0")
         at = replace(self.at, variable=c.variable, event="i", begins=True)
-        tests += [Conditions.text(j, at) for j in c.alone]
-        return " and ".join(f"({t})" for t in tests) or "True"
+        return fits(c, self.query, self.constants, at.read, in_partition=self.strict)
 
     def _consume(self, b: int) -> None:
         """ConsumeEvent: every transition that fires makes an instance; if none does the event is ignored."""
@@ -425,7 +412,7 @@ class _Emitter:
         out.add()
         out.add()
         out.add("@kernel")
-        with out.block(f"def flush(now, every, listing, COUNT, nums, {self.arguments}, {', '.join(ARGUMENTS)}):"):
+        with out.block(self.flush.head):
             for name, cell in REGISTERS.items():
                 out.add(f"{name} = nums[{cell}]")
             with out.block("for g in range(first_run.shape[0]):"):
@@ -445,13 +432,14 @@ class _Emitter:
                         self._keep("r")
                     out.add("r = after")
                 out.add("live_runs[g] = live")
-            self._save()
+            emit_registers(out)
 
     def _over(self) -> str:
         match self.query.window:
-            case TimeWindow(ticks):
-                return f"now - run_start[r] > {ticks}"
-            case CountWindow(events):
-                return f"COUNT[{'part[node_event[run_node[r]]]' if self.strict else 'g'}] - run_start[r] >= {events}"
+            case TimeWindow() as window:
+                return f"now - run_start[r] > {self.constants.within(window)}"
+            case CountWindow() as window:
+                part = "part[node_event[run_node[r]]]" if self.strict else "g"
+                return f"counts[{part}] - run_start[r] >= {self.constants.within(window)}"
             case None:
                 return ""

@@ -57,13 +57,28 @@ def key_shares(events: pa.Table, key: Sequence[str], shares: int, *, nested: boo
         column = one_array(events[key[0]])
         each = key_shares(pa.table({key[0]: column.dictionary}), key, shares, nested=nested)
         return np.append(each, np.int32(0)).take(codes_of(column), mode="wrap")
-    mixed = np.zeros(events.num_rows, dtype=np.uint64)
-    for name in key:
-        mixed = (mixed ^ _words(one_array(events[name]))) * MIX
-        mixed ^= mixed >> HALF
+    hashes = key_hashes(events, key)
     if nested:
-        mixed = (mixed * MIX) >> HALF
-    return (mixed % np.uint64(shares)).astype(np.int32)
+        hashes = (hashes * MIX) >> HALF
+    return (hashes % np.uint64(shares)).astype(np.int32)
+
+
+def key_hashes(events: pa.Table, key: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """A 64-bit hash for each event, equal for equal keys."""
+    hashes = np.zeros(events.num_rows, dtype=np.uint64)
+    for name in key:
+        hashes = _mixed(hashes, _words(one_array(events[name])))
+    return hashes
+
+
+def mixed(hashes: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Hashes of keys that have a number more."""
+    return _mixed(hashes.view(np.uint64), numbers.view(np.uint64)).view(np.int64)
+
+
+def _mixed(hashes: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    together = (hashes ^ words) * MIX
+    return together ^ (together >> HALF)
 
 
 def _words(column: pa.Array) -> npt.NDArray[np.uint64]:

@@ -156,8 +156,11 @@ def why_not_by_time(program: CompiledProgram) -> str | None:
     if len(program.queries) > 1:
         return "a later query of a program sees events that an earlier one derives"
     query = program.last.bound
-    if query.output in (OutputMode.NONOVERLAP, OutputMode.COVER):
-        return f"with OUTPUT {query.output} a match depends on those before it"
+    if not query.one_by_one:
+        paced = " EVERY" if query.every is not None else " ONCE" if query.once else ""
+        return f"with OUTPUT {query.output}{paced} a match depends on others"
+    if query.longest_silence is not None:
+        return "NOT ... FOR may look beyond the window"
     if query.threshold is not None:
         return "the score of a match in a lossy stream depends on what is missing"
     if query.window is None:

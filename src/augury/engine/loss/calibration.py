@@ -1,4 +1,4 @@
-"""How far the probabilities of a lossy query can be trusted: events are dropped from a complete stream, and counted."""
+"""Measures how well the probabilities of a lossy query are calibrated, by dropping events from a complete stream."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SVG = "http://www.w3.org/2000/svg"
 
 @dataclass(frozen=True, slots=True)
 class Decile:
-    """Matches whose probability lies between `low` and `high`: how many, what they said on average, and how it was."""
+    """Matches of probability `low` to `high`: how many, their mean probability, and the share that was real."""
 
     low: float
     high: float
@@ -45,7 +45,7 @@ class Decile:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What became of a complete stream when events were dropped from it.
+    """How well a lossy query does on a complete stream from which events were dropped.
 
     `real` matches are those of the complete stream; a match found is right if one of them agrees with it on every
     component that was observed. `recall` is the share of the real ones that was found, `precision` the share of those
@@ -144,7 +144,7 @@ def calibration(
 def event_rates(
     compiled: CompiledQuery, events: Arrivals, model: LossModel, options: Options
 ) -> npt.NDArray[np.float64]:
-    """How probably each event is lost: the rate of the first component that it can stand for, 0 if it fits none."""
+    """The loss rate of each event: that of the first component it can stand for, 0 if it fits none."""
     rates = np.zeros(len(events))
     query: BoundQuery = compiled.bound
     for step in reversed(sequence(query.pattern)):
@@ -156,7 +156,7 @@ def event_rates(
 def _lossy(
     compiled: CompiledQuery, events: Arrivals, kept: npt.NDArray[np.bool_], options: Options
 ) -> tuple[Integers, npt.NDArray[np.float64]]:
-    """The matches over what was kept: positions in the complete stream, -1 for what is missing, and probabilities."""
+    """Match the events that were kept: positions in the complete stream, -1 for a missing one, and probabilities."""
     kernel = load(compiled, options)
     left = replace(events, rows=np.arange(len(events))).where(kept)
     _, found = kernel.step(kernel.start(), left.batch(compiled.bound.schema), FOREVER)
@@ -200,7 +200,7 @@ def _compare(
 
 
 def _deciles(scores: npt.NDArray[np.float64], right: npt.NDArray[np.bool_]) -> tuple[tuple[Decile, ...], float]:
-    """The matches by what they said, and the mean distance from how it was."""
+    """Group matches by probability, and average the distance between the probability and the share that was real."""
     deciles = []
     distance = 0.0
     for k in range(DECILES):

@@ -1,4 +1,4 @@
-"""A loss model from history."""
+"""Fits a loss model to a history of events or matches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fit_loss(
     scoring: str = "paper",
     **given: Unpack[MatchOptions],
 ) -> LossModel:
-    """Histograms of the delays, and the loss rate of each component, for the last query of a text.
+    """Fit histograms of the delays and the loss rate of each component, for the last query of a text.
 
     Without `rate`, the history is taken to be lossy, and the components to happen whenever all others do: how often
     one is missing beside the others is its loss rate. With `rate`, the history is taken to be complete, and events to
@@ -55,7 +55,7 @@ def fit_loss(
 
 
 class _Observed:
-    """What history shows of a query: delays in seconds, and how often each component was there."""
+    """Counts from a history: the delays in seconds, and how often each component was observed."""
 
     def __init__(self, query: BoundQuery) -> None:
         if query.threshold is None or not isinstance(query.window, TimeWindow):
@@ -67,7 +67,7 @@ class _Observed:
         self.window = query.window.ticks * self.tick
         self.delays: dict[str, Floats] = {}
         self.there: dict[str, tuple[float, float]] = {}
-        """For each component, in how many cases it was there and in how many it was not."""
+        """For each component, in how many cases it was observed and in how many it was not."""
 
     @property
     def positive(self) -> list[str]:
@@ -127,7 +127,7 @@ def _first_after(
 
 
 def _from_matches(history: Matches) -> _Observed:
-    """Delays between neighbours that were both observed; a match that another one contains says nothing new."""
+    """Collect delays between neighbours that were both observed, leaving out matches that are part of another one."""
     if history.query is None:
         raise _nothing_of("its components")
     seen = _Observed(history.query)

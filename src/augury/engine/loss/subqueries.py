@@ -1,4 +1,4 @@
-"""Queries made of some components of a lossy query, matched exactly: as if the other components were not asked for."""
+"""Subqueries of a lossy query: some of its components, matched exactly and without regard to the others."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, EventLog
-from augury.engine.sources.events import engine_table
+from augury.engine.sources.column_types import engine_table
 from augury.ir.evaluate import evaluate
 from augury.ir.predicate import Aggregate, Element, Expr, Ref, map_children, variables, walk
 from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
@@ -33,10 +33,21 @@ def match_columns(
         columns |= return_columns(found, log, query, functions)
     else:
         columns |= {column_name(v): variable_column(found, log, query, v) for v in found.variables}
+    if query.output.has_timeouts:
+        columns["reached"] = reached_column(found)
+    if query.output in (OutputMode.ALL_WITH_TIMEOUTS, OutputMode.FIRST_WITH_TIMEOUTS):
+        columns["complete"] = pa.array(found.count > 0)
     if query.threshold is not None:
         columns["probability"] = pa.array(found.probability if found.probability is not None else [], pa.float64())
         columns["missing"] = missing_column(found)
     return columns
+
+
+def reached_column(found: MatchSet) -> pa.Array:
+    """For each match, or partial match, the name of the last component that is bound."""
+    there = np.stack([np.asarray(column.value_lengths()) for column in found.rows], axis=1) > 0
+    last = there.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+    return pa.array(np.array(found.variables, dtype=object)[last], pa.string())
 
 
 def missing_column(found: MatchSet) -> pa.Array:
@@ -57,7 +68,7 @@ def column_name(variable: str) -> str:
 
 
 def times(ticks: Integers, log: EventLog, query: BoundQuery) -> pa.Array:
-    """Ticks as values of the time column."""
+    """Convert ticks to values of the time column."""
     arrow = log.arrow.field(query.schema.time).type
     if query.schema[query.schema.time].kind is Kind.FLOAT:
         # Ticks are rounded to the nanosecond: the value itself is that of an event of the same tick.
@@ -88,7 +99,7 @@ def variable_column(found: MatchSet, log: EventLog, query: BoundQuery, variable:
 def return_columns(
     found: MatchSet, log: EventLog, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
 ) -> dict[str, pa.Array]:
-    """The items of RETURN."""
+    """The columns of RETURN, one for each item."""
     if query.output is OutputMode.COUNT:
         return _counted_columns(found, log, query, functions)
     computed = [item for item in query.returns if not _is_attribute(item.expr)]
@@ -116,7 +127,7 @@ def return_columns(
 def _counted_columns(
     found: MatchSet, log: EventLog, query: BoundQuery, functions: Mapping[str, Callable[..., Any]]
 ) -> dict[str, pa.Array]:
-    """The items of RETURN for OUTPUT COUNT: of the event that completes the matches, and of what is known of all."""
+    """The columns of RETURN for OUTPUT COUNT: attributes of the completing event, and aggregates over the matches."""
     names = sorted({e.column for item in query.returns for e in walk(item.expr) if isinstance(e, Ref)})
     completing = _events(log, query, found.completed_by, names)
     totals = {a: str(k) for k, a in enumerate(query.totals)}
@@ -159,7 +170,7 @@ def returned_type(item: Returned, arrow: pa.Schema) -> pa.DataType:
 
 
 def _zoned(values: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Times of the evaluator, which knows no zones, as what they are: UTC shown in a zone."""
+    """Give times of the evaluator, which are UTC without a zone, the zone of the column's type."""
     return values if values.type == arrow else values.cast(pa.int64()).cast(arrow)
 
 
@@ -198,7 +209,7 @@ def _attribute_column(found: MatchSet, log: EventLog, query: BoundQuery, expr: E
 
 
 def _shaped(values: pa.Array, offsets: Integers, iterated: bool) -> pa.Array:
-    """One value a match, the first of its own, or a list of them; null for none."""
+    """Cut `values` at `offsets` into one value a match, or a list if it is iterated; null where a match has none."""
     unbound = np.diff(offsets) == 0
     if not iterated:
         return values.take(pa.array(offsets[:-1], mask=unbound))
@@ -208,7 +219,7 @@ def _shaped(values: pa.Array, offsets: Integers, iterated: bool) -> pa.Array:
 
 
 def _rows(found: MatchSet, variable: str) -> tuple[Integers, Integers]:
-    """All rows bound to a variable, and where those of each match begin."""
+    """The rows bound to a variable in all matches, and the offset where those of each match begin."""
     column = found.rows[found.variables.index(variable)]
     flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
     lengths = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)

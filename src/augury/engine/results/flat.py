@@ -34,5 +34,5 @@ def _attributes(field: pa.Field, column: pa.Array) -> list[tuple[str, pa.Array]]
 
 
 def _listed(lists: pa.ListArray, values: pa.Array) -> pa.ListArray:
-    """Lists as long as `lists`, null where they are, of other values."""
+    """Lists of `values` with the lengths and nulls of `lists`."""
     return pa.ListArray.from_arrays(lists.offsets, values, mask=lists.is_null())

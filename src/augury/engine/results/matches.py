@@ -1,8 +1,9 @@
-"""What a query found."""
+"""The result of a query: `Matches`, and `Match` for one of them."""
 
 from __future__ import annotations
 
 import operator
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from augury.budget import enough_memory
 from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.results.columns import match_columns, return_columns, times, variable_column
+from augury.engine.results.files import write_parquet
 from augury.engine.results.flat import flattened
 from augury.engine.results.render import cell, html_table, text_table
 from augury.engine.results.values import to_python, to_shown
@@ -26,7 +28,7 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches, SharedMatches, enumerated, matches_in
+from augury.runtime.shared import QueryMatches, SharedMatches, enumerated, matches_in
 from augury.schema import INT_MAX
 
 if TYPE_CHECKING:
@@ -46,13 +48,14 @@ DEFAULT_WIDTH = 120  # columns of a `repr` that is not shown on a terminal
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One match.
+    """One match: its events by variable, when it starts and ends, and what RETURN makes of it.
 
     `rows` maps each positive variable, in pattern order, to the position of its event in the input: a list for an
     iterated variable, None for one that is not bound. Events derived from matches of an earlier query of the program
     are numbered after all events of the input. `start` and `end` are values of the time column; `events` the events
     themselves; `values` the items of RETURN, or None without one. `count` and `completed_by` are set by OUTPUT COUNT
     only, where a match stands for the `count` ones that the event at row `completed_by` completes, and binds nothing.
+    It is not `complete` if it is a partial match that OUTPUT TIMEOUTS reports.
     """
 
     rows: dict[str, int | list[int] | None]
@@ -63,6 +66,16 @@ class Match:
     events: dict[str, Any] = field(default_factory=dict, repr=False)
     values: dict[str, Any] | None = None
     completed_by: int | None = None
+    complete: bool = True
+
+    @property
+    def reached(self) -> str:
+        """The last component that is bound, in pattern order: how far a partial match got (OUTPUT TIMEOUTS).
+
+        >>> Match({"view": 0, "cart": 2, "pay": None}, 0, 5, complete=False).reached
+        'cart'
+        """
+        return [v for v, rows in self.rows.items() if rows is not None][-1]
 
     @property
     def missing(self) -> list[str]:
@@ -78,6 +91,7 @@ class Match:
         parts += [f"start={cell(self.start)}", f"end={cell(self.end)}"]
         parts += [f"probability={self.probability:.4g}"] if self.probability is not None else []
         parts += [f"count={self.count}", f"completed_by={self.completed_by}"] if self.count is not None else []
+        parts += [] if self.complete else [f"reached={self.reached}"]
         parts += [f"values={self.values}"] if self.values is not None else []
         return f"Match({', '.join(parts)})"
 
@@ -96,7 +110,7 @@ class Matches:
     of the events until it is asked for.
     """
 
-    found: FoundMatches = field(repr=False)
+    found: QueryMatches = field(repr=False)
     log: EventLog = field(repr=False)
     query: BoundQuery | None = field(repr=False)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, repr=False)
@@ -107,7 +121,7 @@ class Matches:
 
     @classmethod
     def nothing(cls) -> Matches:
-        """No matches in a stream of which not even the columns are known."""
+        """An empty result, for a stream whose columns are not known."""
         return cls(MatchSet.of((), []), Arrivals.none(pa.schema([])), None)
 
     def __len__(self) -> int:
@@ -142,7 +156,7 @@ class Matches:
         return any(match == value for match in self)
 
     def _parts(self) -> Iterator[MatchSet]:
-        """The matches as they are written out: at once, or a batch at a time if they are compressed."""
+        """The matches as they are written out: at once, or a batch at a time if they are compressed or many."""
         if isinstance(self.found, MatchSet):
             yield self.found
         else:
@@ -191,7 +205,7 @@ class Matches:
         size = arguments.count("size", size)
         if seed is not None and not isinstance(seed, int):
             raise arguments.unusable("seed", "an integer or None", seed)
-        if isinstance(self.found, MatchSet):
+        if not isinstance(self.found, SharedMatches):
             chosen = sorted(Random(seed).sample(range(len(self)), min(size, len(self))))
             return self._take(np.array(chosen, dtype=np.int64))
         return replace(self, found=self.found.sample(size, seed))
@@ -228,6 +242,10 @@ class Matches:
     def _columns(self, found: MatchSet) -> pa.Table:
         assert self.query is not None
         return pa.table(match_columns(found, self.log, self.query, self.functions))
+
+    def sink_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_arrow` to a Parquet file, a piece at a time; the file is there when all of it is written."""
+        write_parquet(self.to_reader(), path)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """`to_arrow` as a stream of batches: compressed matches are written out as it is read."""
@@ -304,7 +322,7 @@ class Matches:
 
 
 def _positions(chosen: range) -> Integers:
-    """The numbers of a slice of the matches."""
+    """The positions of the matches in a slice."""
     some = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
     if some > MAX_CHOSEN_MATCHES or (some and max(chosen[0], chosen[-1]) > INT_MAX):
         raise HostError(
@@ -346,6 +364,7 @@ def _objects(matches: Matches, found: MatchSet) -> list[Match]:
             None,
             {v: column[k] for v, column in events.items()},
             values[k],
+            complete=bool(found.count[k]),
         )
         for k in range(len(found))
     ]

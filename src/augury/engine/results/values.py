@@ -43,7 +43,7 @@ def to_python(array: pa.Array) -> list[Any]:
 
 
 def to_shown(array: pa.Array) -> list[Any]:
-    """The values as Python objects to show to people: what has none is its number of ticks, as text.
+    """The values as Python objects for display; a time that Python cannot hold is shown as its number of ticks.
 
     >>> to_shown(pa.array([2**62], pa.timestamp("s")))
     ['4611686018427387904 s since 1970']
@@ -72,7 +72,7 @@ def _showable(array: pa.Array) -> pa.Array:
 
 
 def _in_ticks(array: pa.Array) -> pa.Array:
-    """Times that are out of Python's range as their numbers of ticks."""
+    """Replace times that are out of Python's range by their number of ticks."""
     if pa.types.is_nested(array.type):
         return map_leaves(_showable, array.cast(_as_lists(array.type)))
     unit = getattr(array.type, "unit", "days" if pa.types.is_date32(array.type) else "ms")
@@ -93,7 +93,7 @@ def _microseconds(array: pa.Array) -> pa.Array:
 
 
 def _as_lists(arrow: pa.DataType) -> pa.DataType:
-    """The type of plain lists that holds what one of fixed lists, or of maps, does."""
+    """The plain list type for the values of a fixed-size list or map type."""
     if pa.types.is_map(arrow):
         return pa.list_(pa.struct([("key", arrow.key_type), ("value", arrow.item_type)]))
     return pa.list_(arrow.value_type)

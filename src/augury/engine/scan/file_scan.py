@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
+from augury.engine.host import Totals
 from augury.engine.scan.narrow import Wanted, narrowed, wanted_by
+from augury.engine.scan.needed import relevant_rows
+from augury.engine.scan.row_groups import all_have_times, can_matter, ranges
 from augury.engine.sources.files import unreadable, validated
 from augury.engine.sources.readable import readable_schema
+from augury.engine.threads import side_by_side
 from augury.engine.warnings import types_of
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers
 from augury.schema import EventSchema
+
+ROWS_AT_ONCE = 1 << 23
+"""Rows up to which files are read as a whole; of more there is never more in memory than what is being matched."""
+
+SAMPLED_ROW_GROUPS = 16
+"""Row groups that the planner looks at, evenly spread, where not all are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,21 @@ class ParquetFiles:
                 yield NumberedRows(file, number, first_row, rows)
                 first_row += rows
 
+    @property
+    def rows(self) -> int:
+        return sum(footer.num_rows for footer in self.footers)
+
+    def size(self, columns: Sequence[str]) -> int:
+        """The bytes of these columns, not compressed."""
+        names = set(columns)
+        return sum(
+            column.total_uncompressed_size
+            for footer in self.footers
+            for number in range(footer.num_row_groups)
+            for column in (footer.row_group(number).column(k) for k in range(footer.num_columns))
+            if column.path_in_schema.split(".")[0] in names
+        )
+
     def read(self, group: NumberedRows, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Some columns of a row group, strings of those named `coded` as the codes that the file has."""
         path = self.paths[group.file]
@@ -74,18 +99,23 @@ class ParquetFiles:
             )
 
 
-def parquet_files(path: Path) -> ParquetFiles | None:
-    """A Parquet file, or the files of a folder; None if they cannot be read column by column as they are.
+def parquet_files(*given: Path) -> ParquetFiles | None:
+    """Parquet files, and those of folders; None if they cannot be read column by column as they are.
 
     Folders whose names are values of columns, and files that differ in their columns, are for Arrow to put together.
     """
-    paths = [path]
-    if path.is_dir():
-        # Not at the top: it imports pandas.
-        from pyarrow.dataset import dataset
+    paths: list[Path] = []
+    for path in given:
+        found = [path]
+        if path.is_dir():
+            # Not at the top: it imports pandas.
+            from pyarrow.dataset import dataset
 
-        paths = [Path(file) for file in dataset(path, format="parquet").files]
-    if not paths or any("=" in part for file in paths for part in file.relative_to(path).parts[:-1]):
+            found = [Path(file) for file in dataset(path, format="parquet").files]
+        if any("=" in part for file in found for part in file.relative_to(path).parts[:-1]):
+            return None
+        paths += found
+    if not paths:
         return None
     seen = tuple(_identity(file) for file in paths)
     footers = tuple(pq.read_metadata(file) for file in paths)
@@ -99,14 +129,21 @@ def parquet_files(path: Path) -> ParquetFiles | None:
     return ParquetFiles(tuple(paths), footers, seen, arrow)
 
 
+def dataset_files(dataset: Any) -> ParquetFiles | None:
+    """The files of a data set, if it is all of some Parquet files here and nothing else; a filter is one thing else."""
+    if type(dataset).__name__ != "FileSystemDataset" or not isinstance(dataset.filesystem, LocalFileSystem):
+        return None
+    if type(dataset.format).__name__ != "ParquetFileFormat" or not dataset.files:
+        return None
+    files = parquet_files(*map(Path, dataset.files))
+    if files is None or files.arrow != dataset.schema.remove_metadata() or files.rows != dataset.count_rows():
+        return None
+    return files
+
+
 def _identity(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_size, found.st_mtime_ns
-
-
-def cores() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ParquetScan:
@@ -115,6 +152,8 @@ class ParquetScan:
     def __init__(self, files: ParquetFiles, schema: EventSchema, threads: int) -> None:
         self.files, self._schema, self.threads = files, schema, threads
         self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
+        self.row_groups_read, self.columns_read = 0, set[str]()
+        """How many row groups queries have read, and which columns of them."""
 
     @property
     def arrow(self) -> pa.Schema:
@@ -126,29 +165,70 @@ class ParquetScan:
 
     @property
     def rows(self) -> int:
-        return sum(footer.num_rows for footer in self.files.footers)
+        return self.files.rows
+
+    @property
+    def identity(self) -> Hashable:
+        return self.files.paths, self.files.seen
 
     def events(self, query: BoundQuery) -> Arrivals:
         """The events that a rewritten query reads, in order."""
         known = self._found.get(id(query))
         if known is None:
-            known = self._found[id(query)] = (query, self._read(wanted_by(query, self.arrow.names)))
+            groups = self._that_can_matter(query)
+            known = self._found[id(query)] = (query, self._read(wanted_by(query, self.arrow.names), groups))
         return known[1]
 
-    def _read(self, wanted: Wanted) -> Arrivals:
+    def _that_can_matter(self, query: BoundQuery) -> list[NumberedRows]:
+        """The row groups that may hold an event which makes a difference; one with an event to complain of is read."""
+        relevant, files = relevant_rows([query]), self.files
+        groups = [group for group in files.row_groups if group.rows]
+        doubtful = [f for f in self.arrow if pa.types.is_uint64(f.type) and f.name in query.schema.names]
+        if relevant is None or doubtful:
+            return groups
+        return [
+            group
+            for group in groups
+            for footer in [files.footers[group.file]]
+            if not all_have_times(footer, group.number, self.arrow, self.schema)
+            or can_matter(relevant, ranges(footer, group.number, self.arrow), self.arrow, self.schema.type)
+        ]
+
+    def _read(self, wanted: Wanted, groups: Sequence[NumberedRows]) -> Arrivals:
+        """What is wanted of row groups, in order."""
+        nothing = pa.schema([self.arrow.field(name) for name in wanted.columns])
+        return in_order(Arrivals.concat(list(self._pieces(wanted, groups)), nothing), self.schema)
+
+    def _pieces(self, wanted: Wanted, groups: Sequence[NumberedRows]) -> Iterator[Arrivals]:
+        """What is wanted of each row group, read side by side."""
         coded = [name for name in wanted.columns if pa.types.is_string(self.arrow.field(name).type)]
 
         def piece(group: NumberedRows) -> Arrivals:
             return narrowed(self.files.read(group, wanted.columns, coded), self.schema, wanted, group.first_row)
 
-        groups = [group for group in self.files.row_groups if group.rows]
-        if len(groups) < 2 or self.threads < 2:
-            pieces = [piece(group) for group in groups]
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                pieces = list(pool.map(piece, groups))
-        nothing = pa.schema([self.arrow.field(name) for name in wanted.columns])
-        return in_order(Arrivals.concat(pieces, nothing), self.schema)
+        self.row_groups_read += len(groups)
+        self.columns_read |= {*wanted.columns}
+        yield from side_by_side(piece, groups, min(self.threads, len(groups)) or 1)
+
+    def sample(self, query: BoundQuery) -> tuple[Arrivals, Totals] | None:
+        groups = self._that_can_matter(query)
+        if not self.is_long or len(groups) <= SAMPLED_ROW_GROUPS:
+            return None
+        chosen = [groups[k] for k in np.linspace(0, len(groups) - 1, SAMPLED_ROW_GROUPS).astype(int).tolist()]
+        some = self._read(wanted_by(query, self.arrow.names), chosen)
+        share = sum(group.rows for group in groups) / sum(group.rows for group in chosen)
+        ticks = int(some.time[-1]) - int(some.time[0]) if len(some) else 0
+        return some, Totals(round(len(some) * share), ticks)
+
+    @property
+    def is_long(self) -> bool:
+        return self.rows > ROWS_AT_ONCE
+
+    def pieces(self, query: BoundQuery) -> Iterator[Arrivals]:
+        return self._pieces(wanted_by(query, self.arrow.names), self._that_can_matter(query))
+
+    def memory(self, query: BoundQuery) -> int:
+        return self.files.size(wanted_by(query, self.arrow.names).columns)
 
     def types(self) -> frozenset[str]:
         """The type names that occur."""

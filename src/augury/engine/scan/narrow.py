@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,8 @@ from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.codes import are_of_types
 from augury.engine.scan.arrow_filter import read_filter
 from augury.engine.scan.needed import decisive_columns, relevant_rows
-from augury.engine.sources.events import engine_table, is_text
+from augury.engine.scan.scan import ReadAsAWhole
+from augury.engine.sources.column_types import engine_table, is_text
 from augury.engine.warnings import types_of
 from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers, time_ticks
@@ -48,7 +49,7 @@ def wanted_by(query: BoundQuery, given: Collection[str]) -> Wanted:
     return Wanted(names, types, read_filter(relevant, query.schema) if any(r.conjuncts for r in relevant) else None)
 
 
-class TableScan:
+class TableScan(ReadAsAWhole):
     """A table of events; the part of it that a query reads is looked for once, however often it is asked for."""
 
     def __init__(self, table: pa.Table, schema: EventSchema) -> None:
@@ -66,6 +67,13 @@ class TableScan:
     @property
     def rows(self) -> int:
         return int(self.table.num_rows)
+
+    @property
+    def identity(self) -> Hashable:
+        # Not all that tells tables apart, but enough to tell whether a plan still fits.
+        time = self.table[self.schema.time]
+        # As Arrow has them: Python cannot hold every time.
+        return len(time), *((time[k] for k in (0, len(time) - 1)) if len(time) else ())
 
     def types(self) -> frozenset[str]:
         """The type names that occur."""

@@ -77,7 +77,7 @@ def relevant_rows(queries: Sequence[BoundQuery]) -> tuple[Relevant, ...] | None:
     found: list[Relevant] = []
     for query in queries:
         if (
-            query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+            query.strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}
             or isinstance(query.window, CountWindow)
             or query.threshold is not None
         ):
@@ -101,8 +101,6 @@ def _of_components(query: BoundQuery, given: frozenset[str], *, typed: bool) -> 
 def arrival_matters(program: CompiledProgram) -> bool:
     """Whether the order in which events of the same time arrive can change the matches."""
     return any(
-        q.bound.strategy is not Strategy.SKIP_TILL_ANY_MATCH
-        or q.bound.output is not OutputMode.ALL
-        or isinstance(q.bound.window, CountWindow)
+        not q.bound.declarative or not q.bound.reports_all or isinstance(q.bound.window, CountWindow)
         for q in program.queries
     )

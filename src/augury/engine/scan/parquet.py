@@ -15,7 +15,7 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from augury.engine.merging import ticks_of
-from augury.engine.sources.events import conform, engine_type
+from augury.engine.sources.column_types import conform, engine_type
 from augury.schema import EventSchema, Kind
 
 FOOTER_THREADS = 16  # read footers side by side

@@ -31,7 +31,7 @@ from augury.engine.scan.parquet import (
     row_groups,
     why_other_columns,
 )
-from augury.engine.sources.events import conform
+from augury.engine.sources.column_types import conform
 from augury.runtime.batch import Integers
 
 MIN_TASK_EVENTS = 50_000  # smaller tasks cost more to schedule than to match

@@ -1,1 +1,1 @@
-"""Whatever holds events -> Arrow tables, and what their columns mean."""
+"""Reads events into Arrow tables, and finds out what their columns mean."""

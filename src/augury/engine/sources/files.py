@@ -1,4 +1,4 @@
-"""Files -> tables."""
+"""Reads files of events into tables."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from augury.engine.sources.json_lines import native_table
 from augury.engine.sources.rows import not_an_event, rows_to_table, too_large
 from augury.errors import HostError
 from augury.schema import INT_MAX, INT_MIN
@@ -47,13 +48,13 @@ def read_path(path: Path) -> pa.Table:
 
 
 def validated(table: pa.Table) -> pa.Table:
-    """The table, if it is what its types say: Arrow reads strings that are no UTF-8, and codes of nothing."""
+    """Validate a table and return it: Arrow reads strings that are not UTF-8, and dictionary codes out of range."""
     table.validate(full=True)
     return table
 
 
 def unreadable(what: str, reason: object) -> HostError:
-    """Events of which not even the bytes make sense."""
+    """The error for events that cannot be decoded."""
     return HostError("A531", f"{what} cannot be read: {reason}")
 
 
@@ -99,7 +100,7 @@ def read_csv(data: bytes, name: str) -> pa.Table:
 
 
 def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Arrow guesses seconds or nanoseconds, by the digits; nanoseconds stay where a time needs them."""
+    """Cast timestamps, which Arrow reads as seconds or nanoseconds, to microseconds unless that loses digits."""
     try:
         return column.cast(pa.timestamp("us", column.type.tz))
     except pa.ArrowInvalid:
@@ -107,7 +108,7 @@ def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _reject_huge(column: str, texts: list[str | None]) -> None:
-    """Integers beyond 64 bits would be read as floats and lose digits."""
+    """Refuse integers beyond 64 bits, which Arrow would read as floats and round."""
     for row, text in enumerate(texts):
         if text is not None and re.fullmatch(r"\s*[+-]?\d+\s*", text) and not INT_MIN <= int(text) <= INT_MAX:
             raise too_large(column, f"row {row}", text.strip())
@@ -126,6 +127,12 @@ def read_json(data: bytes, name: str) -> pa.Table:
     if text.lstrip()[:1] == "[":
         items = _json(text, f"`{name}`")
         return rows_to_table(items, lambda row: f"item {row} of `{name}`")
+    table = native_table(data)
+    return read_line_by_line(text, name) if table is None else table
+
+
+def read_line_by_line(text: str, name: str) -> pa.Table:
+    """The events of JSON lines; one that is wrong is an error with its number."""
     lines: list[int] = []
     return rows_to_table(_json_lines(text, name, lines), lambda row: f"line {lines[row]} of `{name}`")
 

@@ -1,4 +1,4 @@
-"""Data frames of pandas and polars -> tables."""
+"""Converts data frames of pandas to tables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from augury.engine.sources.files import unreadable
-from augury.engine.sources.readable import two_columns, unreadable_column
+from augury.engine.sources.readable import two_columns
 from augury.engine.sources.rows import mixed_types
 
 INDEX = "index"
@@ -43,20 +42,3 @@ def _levels(frame: Any, time: str) -> dict[str, Any]:
     if time == INDEX and frame.index.nlevels == 1 and not named:
         return {INDEX: frame.index}
     return {}
-
-
-def polars_table(frame: Any) -> pa.Table:
-    """The columns of a polars frame; a lazy one is collected."""
-    from polars import Object
-    from polars.exceptions import PanicException, PolarsError
-
-    try:
-        collected = frame.collect() if type(frame).__name__ == "LazyFrame" else frame
-        for name, type_ in collected.schema.items():
-            if type_ == Object:
-                # Arrow would be given the addresses of the objects.
-                raise unreadable_column(name, type_, "these are objects of Python")
-        return collected.to_arrow()
-    # A panic of polars is no `Exception`.
-    except (PanicException, PolarsError, pa.ArrowException, TypeError, ValueError, NotImplementedError) as e:
-        raise unreadable("the polars frame", e) from e

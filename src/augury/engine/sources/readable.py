@@ -1,4 +1,4 @@
-"""Tables of any Arrow types -> tables of types whose rows can be taken, compared and shown."""
+"""Replaces Arrow types whose rows cannot be taken, compared or shown by plain ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def readable_table(table: pa.Table) -> pa.Table:
 
 
 def check_dates(column: pa.ChunkedArray, name: str) -> None:
-    """Milliseconds that are meant as dates are whole days, not too far away."""
+    """Refuse dates in milliseconds that are not whole days or do not fit into 32-bit days."""
     try:
         column.cast(pa.date32())
     except pa.ArrowInvalid as e:
@@ -45,7 +45,7 @@ def readable_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def check_names(schema: pa.Schema) -> None:
-    """Columns have names, each its own."""
+    """Refuse columns without a name, and columns of the same name."""
     seen = set()
     for name in schema.names:
         if name in seen:
@@ -54,12 +54,12 @@ def check_names(schema: pa.Schema) -> None:
 
 
 def two_columns(name: object) -> HostError:
-    """Columns that cannot be told apart."""
+    """The error for two columns of the same name."""
     return HostError("A501", f"the events have two columns named `{name}`", "rename one of them")
 
 
 def unreadable_column(column: str, type: object, reason: object, help: str = "") -> HostError:
-    """A column of a type that nothing can be done with."""
+    """The error for a column of a type that is not supported."""
     return HostError(
         "A614",
         f"the column `{column}` of type {str(type)[:200]} cannot be read: {reason}",

@@ -1,4 +1,4 @@
-"""Rows given as mappings -> a table."""
+"""Converts rows given as mappings to a table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import pyarrow as pa
 from augury.arguments import encodable, shown
 from augury.errors import HostError
 from augury.schema import INT_MAX, INT_MIN
+
+PLAIN_TYPES = {bool, int, float, str}
+"""Types whose values are all of one kind."""
 
 
 def _position(row: int) -> str:
@@ -32,6 +35,35 @@ def rows_to_table(
     >>> rows_to_table([{"ts": 1, "x": 2}, {"ts": 2, "x": 0.5, "y": "é"}]).to_pylist()
     [{'ts': 1, 'x': 2.0, 'y': None}, {'ts': 2, 'x': 0.5, 'y': 'é'}]
     """
+    columns, count = (_alike(rows) if isinstance(rows, list) else None) or _gathered(rows, place, required)
+    if count and not columns:
+        raise not_an_event(f"none of the {count} events has any column", "an event has a time at least")
+    for name in required:
+        if name in columns and len(columns[name]) < count:
+            raise _lacking(name, place(len(columns[name])))
+    arrays = {name: _array(name, v + [None] * (count - len(v)), place) for name, v in columns.items()}
+    odd = next((name for name in arrays if not encodable(name)), None)
+    if odd is not None:
+        raise not_an_event(f"the key {odd!a} holds a lone surrogate, which is no text")
+    return pa.table(arrays)
+
+
+def _alike(rows: list[Any]) -> tuple[dict[str, list[Any]], int] | None:
+    """The values of each column, and how many rows there are, if all are dicts with the same names; else None."""
+    if not rows or type(rows[0]) is not dict:
+        return None
+    names = rows[0].keys()
+    if not all(type(name) is str for name in names):
+        return None
+    if not all(type(row) is dict and row.keys() == names for row in rows):
+        return None
+    return {name: [row[name] for row in rows] for name in names}, len(rows)
+
+
+def _gathered(
+    rows: Iterable[object], place: Callable[[int], str], required: Collection[str]
+) -> tuple[dict[str, list[Any]], int]:
+    """The values of each column, up to the last row that has one, and how many rows there are."""
     columns: dict[str, list[Any]] = {}
     count = 0
     for row in rows:
@@ -50,18 +82,9 @@ def rows_to_table(
                 if name in required:
                     raise _lacking(name, place(len(column)))
                 column.extend([None] * (count - len(column)))
-            column.append(_plain(value))
+            column.append(value)
         count += 1
-    if count and not columns:
-        raise not_an_event(f"none of the {count} events has any column", "an event has a time at least")
-    for name in required:
-        if name in columns and len(columns[name]) < count:
-            raise _lacking(name, place(len(columns[name])))
-    arrays = {name: _array(name, v + [None] * (count - len(v)), place) for name, v in columns.items()}
-    odd = next((name for name in arrays if not encodable(name)), None)
-    if odd is not None:
-        raise not_an_event(f"the key {odd!a} holds a lone surrogate, which is no text")
-    return pa.table(arrays)
+    return columns, count
 
 
 def _plain(value: Any) -> Any:
@@ -99,10 +122,19 @@ def _kind(value: Any) -> str:
 
 
 def _array(name: str, values: list[Any], place: Callable[[int], str]) -> pa.Array:
+    types = {*map(type, values)}
+    if any(issubclass(kind, np.generic) for kind in types):
+        values = [_plain(value) for value in values]
+        types = {*map(type, values)}
+    types.discard(type(None))
     first: dict[str, int] = {}
-    for row, value in enumerate(values):
-        if value is not None:
-            first.setdefault(_kind(value), row)
+    if len(types) == 1 and types <= PLAIN_TYPES:
+        row = next(row for row, value in enumerate(values) if value is not None)
+        first = {_kind(values[row]): row}
+    else:
+        for row, value in enumerate(values):
+            if value is not None:
+                first.setdefault(_kind(value), row)
     if first.keys() == {"integer", "float"}:
         return pa.array([None if v is None else _float(v, name, place(row)) for row, v in enumerate(values)])
     if len(first) > 1:
@@ -112,9 +144,10 @@ def _array(name: str, values: list[Any], place: Callable[[int], str]) -> pa.Arra
             "a column has one type: convert these values, or give them columns of their own",
         )
     if "integer" in first:
-        for row, value in enumerate(values):
-            if value is not None and not INT_MIN <= value <= INT_MAX:
-                raise too_large(name, place(row), value)
+        known = [value for value in values if value is not None]
+        if min(known) < INT_MIN or max(known) > INT_MAX:
+            row = next(k for k, v in enumerate(values) if v is not None and not INT_MIN <= v <= INT_MAX)
+            raise too_large(name, place(row), values[row])
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError, RecursionError) as e:
@@ -129,7 +162,7 @@ def _float(value: float, name: str, place: str) -> float:
 
 
 def not_an_event(message: str, help: str = "") -> HostError:
-    """Something that is no mapping from column names to values."""
+    """The error for an item that is not a mapping from column names to values."""
     return HostError("A532", message, help)
 
 
@@ -141,12 +174,12 @@ def _lacking(name: str, place: str) -> HostError:
 
 
 def mixed_types(message: str, help: str = "") -> HostError:
-    """A column whose values have no type in common."""
+    """The error for a column whose values have no common type."""
     return HostError("A533", message, help)
 
 
 def too_large(column: str, place: str, value: object) -> HostError:
-    """An integer that does not fit."""
+    """The error for an integer that does not fit into 64 bits."""
     text = str(value) if not isinstance(value, int) or abs(value) < 10**40 else f"about 2^{value.bit_length()}"
     return HostError(
         "A534",

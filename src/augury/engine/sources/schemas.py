@@ -1,24 +1,33 @@
-"""Whatever tells the columns of events -> what the engine knows of them."""
+"""Finds out the columns of events, from a schema or from the events themselves."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from augury.arguments import path, unusable
+from augury.arguments import unusable
 from augury.compiler import Measure
-from augury.engine.scan.file_scan import ParquetFiles, ParquetScan, cores, parquet_files
+from augury.engine.scan.file_scan import ParquetFiles, ParquetScan, dataset_files, parquet_files
 from augury.engine.scan.narrow import TableScan
+from augury.engine.scan.projected import ProjectedScan
 from augury.engine.scan.scan import Scan
-from augury.engine.sources.events import Events, engine_schema, is_text, read_events
+from augury.engine.scan.stream_scan import StreamScan
+from augury.engine.sources.column_types import engine_schema, is_text
+from augury.engine.sources.columnar import column_source, is_a
+from augury.engine.sources.events import Events, is_stream, read_events, stream_of
 from augury.engine.sources.files import PARQUET_SUFFIXES, unreadable
+from augury.engine.sources.paths import named_paths
 from augury.engine.sources.readable import readable_schema
 from augury.engine.statistics.measure import measure
+from augury.engine.statistics.sampling import scaled
+from augury.engine.threads import cores
 from augury.errors import HostError
+from augury.ir.query import BoundQuery
 from augury.options import Roles
+from augury.plan import StreamStatistics
 from augury.runtime.values import arrow_type
 from augury.schema import EventSchema
 
@@ -35,45 +44,87 @@ class KnownColumns:
     scan: Scan | None = None
 
     def measure(self) -> Measure | None:
-        """What the planner may ask about the events, as it does when they are matched."""
+        """The function by which the planner measures statistics on the events; None without events."""
         scan = self.scan
-        if scan is None or not scan.rows:
+        if scan is None:
             return None
-        return lambda query: measure(scan.events(query), query)
+
+        def measured(query: BoundQuery) -> StreamStatistics:
+            sampled = scan.sample(query)
+            if sampled is not None:
+                events, totals = sampled
+                return scaled(measure(events, query), len(events), totals)
+            events = scan.events(query)
+            # How many there are may be known only now.
+            return measure(events, query) if scan.rows else StreamStatistics()
+
+        return measured
 
 
 def table_columns(table: pa.Table, schema: EventSchema) -> KnownColumns:
-    """What is known of a table of events."""
+    """The columns of a table of events."""
     return KnownColumns(table.schema, schema, TableScan(table, schema))
 
 
-def known_events(given: Events, roles: Roles) -> KnownColumns | None:
-    """What is known of events; None of those without columns, such as an empty file.
+def known_events(
+    given: Events, roles: Roles, threads: int | None = None, *, for_one_query: bool = False
+) -> KnownColumns | None:
+    """The columns of events; None for events without columns, such as an empty file.
 
-    Parquet files are opened here, and read when it is known what for; anything else is read at once.
+    What gives its columns one by one is opened here, and read when it is known what for, Parquet files by so many
+    `threads` or one for each processor. So is a stream that can be read once, if it is `for_one_query` that needs no
+    derived events; anything else is read at once.
     """
-    files = _files(given, roles)
-    if files is not None:
-        schema = event_schema(files.arrow, roles)
-        return KnownColumns(files.arrow, schema, ParquetScan(files, schema, cores()))
+    scanned = scanned_files(given, roles, threads)
+    if scanned is not None:
+        return scanned
+    source = column_source(given)
+    if source is not None:
+        arrow = readable_schema(source.columns())
+        if _has_ticks(arrow, roles):
+            schema = event_schema(arrow, roles)
+            return KnownColumns(arrow, schema, ProjectedScan(source, arrow, schema))
+    if for_one_query and is_stream(given):
+        stream = stream_of(given)
+        arrow = readable_schema(stream.reader.schema)
+        if _has_ticks(arrow, roles):
+            schema = event_schema(arrow, roles)
+            return KnownColumns(arrow, schema, StreamScan(stream.reader, stream.name, arrow, schema))
+        given = stream.reader
     table = read_events(given, roles.time, roles.required)
     return table_columns(table, event_schema(table.schema, roles)) if table.num_columns else None
 
 
-def _files(given: Events, roles: Roles) -> ParquetFiles | None:
-    """The Parquet files that a path names, if they can be read as they are: times that are written out cannot."""
-    if not isinstance(given, str | os.PathLike):
+def scanned_files(given: Events, roles: Roles, threads: int | None = None) -> KnownColumns | None:
+    """The columns of events in Parquet files that need not be read as a whole; None for any others."""
+    files = _files(given)
+    if files is None or not _has_ticks(files.arrow, roles):
         return None
-    named = path("events", given)
-    if not named.exists() or not (named.is_dir() or named.name.lower().endswith(PARQUET_SUFFIXES)):
-        return None
+    schema = event_schema(files.arrow, roles)
+    return KnownColumns(files.arrow, schema, ParquetScan(files, schema, threads or cores()))
+
+
+def _has_ticks(arrow: pa.Schema, roles: Roles) -> bool:
+    """Whether columns can be read as they are: times that are written out cannot."""
+    return roles.time in arrow.names and not is_text(arrow.field(roles.time).type)
+
+
+def _files(given: Events) -> ParquetFiles | None:
+    """The Parquet files that are given, if they can be read one by one."""
+    paths = named_paths(given)
     try:
-        files = parquet_files(named)
+        if is_a(given, "pyarrow", "Dataset"):
+            return dataset_files(given)
+        if paths is None or not all(_is_parquet(path) for path in paths):
+            return None
+        return parquet_files(*paths)
     except (OSError, pa.ArrowException) as e:
-        raise unreadable(f"`{named}`", e) from e
-    if files is None or roles.time not in files.arrow.names or is_text(files.arrow.field(roles.time).type):
-        return None
-    return files
+        named = "the data set" if paths is None else ", ".join(f"`{path}`" for path in paths[:3])
+        raise unreadable(named, e) from e
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.exists() and (path.is_dir() or path.name.lower().endswith(PARQUET_SUFFIXES))
 
 
 def known_columns(given: Schema, roles: Roles) -> KnownColumns:

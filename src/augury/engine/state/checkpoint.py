@@ -16,13 +16,14 @@ import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, in_order, release
 from augury.engine.job import Job
+from augury.engine.kept import KeptEvents
 from augury.engine.stages import Stage
 from augury.engine.state.bucket import Bucket, replayable, replayed
 from augury.engine.state.compatibility import state_identity, state_writers
 from augury.engine.state.compression import compress, decompress
 from augury.engine.state.event_segments import Segment, fit, next_segments, read_segments, segment_bytes
 from augury.engine.state.facts import Facts
-from augury.engine.state.tables import get_arrivals, get_state, put_arrivals, put_state
+from augury.engine.state.tables import get_arrivals, get_stages, put_arrivals, put_stages
 from augury.errors import HostError
 from augury.runtime.checks import MAX_COUNT, inconsistent, require
 from augury.runtime.state import FOREVER, LONG_AGO, OLD_MARK, RunState
@@ -100,17 +101,14 @@ def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, SavedBu
     segments: dict[int, bytes] = {}
     old = {segment.first for segment in bucket.segments}
     if replayable(job):
-        kept = (bucket.stages[0].log, bucket.held)
+        kept = (bucket.stages[0].log.everything(), bucket.held)
         left, fresh = next_segments(bucket.segments, kept, bucket.saved, bucket.next_row)
         if fresh is not None:
             segments[left[-1].first] = segment_bytes(fresh)
         bucket = replace(bucket, segments=left, saved=bucket.next_row)
     else:
         put_arrivals(tables, "held", bucket.held)
-        for k, stage in enumerate(bucket.stages):
-            put_arrivals(tables, f"held{k}", stage.held)
-            put_arrivals(tables, f"log{k}", stage.log)
-            put_state(tables, f"state{k}", stage.state)
+        put_stages(tables, bucket.stages)
     mark = secrets.token_hex(16)
     facts = {
         "meaning": state_identity(job, buckets),
@@ -131,23 +129,34 @@ def read_head(data: bytes, job: Job, buckets: int) -> Head:
     """The head of a bucket; one that another query wrote is refused."""
     saved = _unpacked(data)
     facts = Facts(saved.facts, "the head")
-    _refuse_another(facts.part("meaning").stated, state_identity(job, buckets))
+    refuse_another(facts.part("meaning").stated, state_identity(job, buckets))
     return Head(saved.tables, facts)
 
 
 def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket:
     """Read what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
-    counters = next_row, _, watermark = head.counters
+    next_row, next_derived, watermark = head.counters
+
+    def bucket(stages: tuple[Stage, ...], held: Arrivals) -> Bucket:
+        return Bucket(
+            stages=stages,
+            held=held,
+            next_row=next_row,
+            next_derived=next_derived,
+            watermark=watermark,
+            name=head.name,
+        )
+
     if not replayable(job):
         held = get_arrivals(head.tables, "held", job.schema, partial(fit, arrow=job.arrow))
-        return Bucket(_whole(head, job), held, *counters, name=head.name)
+        return bucket(_whole(head, job), held)
     oldest = head.facts.one("oldest_row", int)
     events = read_segments((segment(s.first) for s in head.segments), job.arrow, job.schema)
     consumed, held = release(events, watermark)
     log = in_order(consumed.where(consumed.rows >= oldest), job.schema)
     (stage,) = job.stages()
-    stage = replayed(replace(stage, log=log), job, watermark)
-    return Bucket((stage,), held, *counters, name=head.name, segments=head.segments, saved=next_row)
+    stage = replayed(replace(stage, log=KeptEvents.of(log)), job, watermark)
+    return replace(bucket((stage,), held), segments=head.segments, saved=next_row)
 
 
 def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
@@ -159,22 +168,11 @@ def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
             "and a window without a time depend on more than the events that are kept",
             "force the plan the checkpoint was written by with plan=..., or start with a new checkpoint",
         )
-
-    def kept(name: str, stage: Stage) -> Arrivals:
-        return get_arrivals(head.tables, name, stage.query.bound.schema, partial(fit, arrow=stage.arrow))
-
-    return tuple(
-        replace(
-            stage,
-            held=kept(f"held{k}", stage),
-            log=kept(f"log{k}", stage),
-            state=stage.kernel.restore(get_state(head.tables, f"state{k}")),
-        )
-        for k, stage in enumerate(job.stages())
-    )
+    return get_stages(head.tables, job.stages(), lambda arrow: partial(fit, arrow=arrow))
 
 
-def _refuse_another(saved: Mapping[str, Any], now: Mapping[str, str]) -> None:
+def refuse_another(saved: Mapping[str, Any], now: Mapping[str, str]) -> None:
+    """A checkpoint is continued only by what wrote it: by the same query over the same columns."""
     for what, value in now.items():
         if saved.get(what) != value:
             raise HostError(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from augury.compiler import CompiledProgram
 from augury.ir.branches import branches
 from augury.ir.query import BoundQuery, TimeWindow
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import OutputMode
+
+_REMEMBERED = (OutputMode.NONOVERLAP, OutputMode.LONGEST_NONOVERLAP, OutputMode.NONOVERLAP_FROM)
+"""Outputs for which the last match reported decides about every later one."""
 
 
 def needs_timer(program: CompiledProgram) -> bool:
@@ -14,16 +17,15 @@ def needs_timer(program: CompiledProgram) -> bool:
 
 
 def _may_report_later(query: BoundQuery) -> bool:
-    if query.output is not OutputMode.ALL:
+    if not query.reports_all:
         return True
-    return any(
-        branch.absent or (query.strategy is not Strategy.SKIP_TILL_ANY_MATCH and not branch.sequential)
-        for branch in branches(query.pattern)
-    )
+    return any(branch.absent or (not query.declarative and not branch.by_runs) for branch in branches(query.pattern))
+
+
+def _is_short_lived(query: BoundQuery) -> bool:
+    return query.output not in _REMEMBERED and not query.paced and query.longest_silence is None
 
 
 def forgotten_when_idle(program: CompiledProgram) -> bool:
     """Whether a bucket without events may be dropped, because a new one would do the same."""
-    return all(
-        isinstance(q.bound.window, TimeWindow) and q.bound.output is not OutputMode.NONOVERLAP for q in program.queries
-    )
+    return all(isinstance(q.bound.window, TimeWindow) and _is_short_lived(q.bound) for q in program.queries)

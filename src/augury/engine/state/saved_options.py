@@ -15,7 +15,7 @@ from augury.runtime.checks import inconsistent, require
 
 NESTED = 32  # levels of lists in a parameter
 
-GIVEN_AGAIN = frozenset({"functions", "cache_dir"})
+GIVEN_AGAIN = frozenset({"functions", "cache_dir", "threads", "progress"})
 """Options that cannot be saved, or that belong to a machine: whoever restores gives them again."""
 
 

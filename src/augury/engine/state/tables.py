@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, arrive
+from augury.engine.kept import KeptEvents
+from augury.engine.stages import Stage
 from augury.runtime.checks import ArraySpec, inconsistent, read_arrays, require
 from augury.runtime.state import RunState
 from augury.schema import EventSchema
+
+Fit: TypeAlias = "Callable[[pa.Table], pa.Table]"
+"""What gives the columns that are wanted of a table, or refuses it."""
 
 
 def put_arrivals(tables: dict[str, pa.Table], name: str, events: Arrivals) -> None:
@@ -19,9 +25,7 @@ def put_arrivals(tables: dict[str, pa.Table], name: str, events: Arrivals) -> No
     tables[f"{name}.places"] = pa.table({"row": events.rows, "anchor": events.anchors})
 
 
-def get_arrivals(
-    tables: Mapping[str, pa.Table], name: str, schema: EventSchema, fit: Callable[[pa.Table], pa.Table]
-) -> Arrivals:
+def get_arrivals(tables: Mapping[str, pa.Table], name: str, schema: EventSchema, fit: Fit) -> Arrivals:
     """Read what `put_arrivals` wrote; `fit` gives the columns that are wanted, or refuses the table."""
     if f"{name}.events" not in tables:
         raise inconsistent(f"it has no `{name}.events`")
@@ -32,7 +36,7 @@ def get_arrivals(
     return replace(arrive(table, schema, 0), rows=places["row"], anchors=places["anchor"])
 
 
-def exactly(arrow: pa.Schema) -> Callable[[pa.Table], pa.Table]:
+def exactly(arrow: pa.Schema) -> Fit:
     """What refuses a table of other columns than these."""
 
     def fit(table: pa.Table) -> pa.Table:
@@ -40,6 +44,33 @@ def exactly(arrow: pa.Schema) -> Callable[[pa.Table], pa.Table]:
         return table
 
     return fit
+
+
+def put_stages(tables: dict[str, pa.Table], stages: Sequence[Stage]) -> None:
+    """Add what the stages of a program hold, keep and remember to the tables of a state."""
+    for k, stage in enumerate(stages):
+        put_arrivals(tables, f"held{k}", stage.held)
+        put_arrivals(tables, f"log{k}", stage.log.everything())
+        put_state(tables, f"state{k}", stage.state)
+
+
+def get_stages(
+    tables: Mapping[str, pa.Table], stages: Sequence[Stage], fit: Callable[[pa.Schema], Fit]
+) -> tuple[Stage, ...]:
+    """Read what `put_stages` wrote into stages that have not begun; `fit` is for the columns of a stage."""
+
+    def events(name: str, stage: Stage) -> Arrivals:
+        return get_arrivals(tables, name, stage.query.bound.schema, fit(stage.arrow))
+
+    return tuple(
+        replace(
+            stage,
+            held=events(f"held{k}", stage),
+            log=KeptEvents.of(events(f"log{k}", stage)),
+            state=stage.kernel.restore(get_state(tables, f"state{k}")),
+        )
+        for k, stage in enumerate(stages)
+    )
 
 
 def put_state(tables: dict[str, pa.Table], name: str, state: RunState) -> None:

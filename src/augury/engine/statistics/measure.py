@@ -1,4 +1,4 @@
-"""What the planner wants to know of a stream, measured on a sample of its events."""
+"""Measures rates and selectivities of a query on a sample of the events, for the planner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.engine.arrivals import Arrivals
-from augury.engine.sources.events import engine_table
+from augury.engine.sources.column_types import engine_table
 from augury.engine.statistics.vectorized import Read, comparable, compare, not_ruled_out
 from augury.ir.branches import branches
 from augury.ir.evaluate import evaluate
@@ -43,12 +43,12 @@ LIST_ELEMENTS = 3
 """Events of a list in such a tuple."""
 
 SEED = 0
-"""The same events are always measured alike."""
+"""Seed of the sampling: the same events always give the same statistics."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
-    """The events that are looked at, by their positions in the stream, and those that fit each variable.
+    """The sampled events, by position in the stream, and which of them have the types of each variable.
 
     `clock` is what the window is measured on, `reach` how far it goes; `earlier` holds (u, v) iff u precedes v.
     """
@@ -173,7 +173,7 @@ def _fitting(events: Arrivals, looked: Integers, query: BoundQuery) -> dict[str,
 
 
 def _earlier(query: BoundQuery) -> frozenset[tuple[str, str]]:
-    """The variables that precede one another, in whichever branch, negated ones included."""
+    """Pairs of variables of which the first precedes the second in some branch, negated ones included."""
     found: set[tuple[str, str]] = set()
     for branch in branches(query.pattern):
         found |= branch.order
@@ -190,7 +190,7 @@ def _evenly(places: Integers, number: int) -> Integers:
 
 
 def _passing(sample: _Sample, pool: Integers, alone: Sequence[Conjunct]) -> tuple[Integers, float]:
-    """Those of `pool` that pass the conditions that Arrow can test, and the share of these that pass the others."""
+    """Filter `pool` by the conditions that Arrow can test; also the share of what is left that passes the others."""
     slow = [c for c in alone if not comparable(c.expr)]
     for c in alone:
         if c not in slow and len(pool):
@@ -203,7 +203,7 @@ def _passing(sample: _Sample, pool: Integers, alone: Sequence[Conjunct]) -> tupl
 
 
 def _over_the_same(conjuncts: Sequence[Conjunct]) -> list[list[Conjunct]]:
-    """Conditions over the same variables, those that are fast to test first."""
+    """Group conditions by the variables they read, those that are fast to test first."""
     groups: dict[tuple[str, ...], list[Conjunct]] = {}
     for c in sorted(conjuncts, key=lambda c: not _fast(c)):
         groups.setdefault(tuple(sorted(c.variables)), []).append(c)
@@ -215,7 +215,7 @@ def _fast(c: Conjunct) -> bool:
 
 
 class _Share(NamedTuple):
-    """Of how many tuples a condition is true, None when there are none; and how many leading coefficients leave."""
+    """The share of tuples for which a condition is true, and the share that leading coefficients do not rule out."""
 
     true: float | None
     left: float | None = None

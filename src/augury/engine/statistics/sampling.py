@@ -1,4 +1,4 @@
-"""What is known of a finite stream before it is matched: some of its events, how many there are, in what time."""
+"""Rates of a finite stream scaled from a sample of it, and its heaviest key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from augury.plan import StreamStatistics
 
 
 def scaled(measured: StreamStatistics, sampled: int, whole: Totals | None) -> StreamStatistics:
-    """What was measured on a sample as rates of the whole stream; shares are what they are.
+    """Scale the rates measured on a sample to the whole stream; selectivities stay as they are.
 
     >>> found = StreamStatistics({"a": 0.5}, {}, 1.0, 10.0, "measured")
     >>> scaled(found, 10, Totals(1_000, 100)).rates

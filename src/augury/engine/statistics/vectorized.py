@@ -19,7 +19,7 @@ from augury.runtime.positions import one_array
 from augury.schema import Kind
 
 Read: TypeAlias = "Callable[[str, str], pa.ChunkedArray]"
-"""What the events of a variable have in a column, one for each tuple."""
+"""Reads a column of the events of a variable: one value for each tuple."""
 
 COMPARISONS = {
     "=": pc.equal,
@@ -31,7 +31,7 @@ COMPARISONS = {
 }
 
 ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
-"""Of floats, as the evaluators do it."""
+"""Arrow's arithmetic on floats, which agrees with that of the evaluators."""
 
 COMPARED = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
 """Kinds of values that Arrow compares as the evaluators do, save that for Arrow NaN is unequal to everything."""
@@ -68,7 +68,7 @@ def _computable(e: Expr) -> bool:
 
 
 def _of_list(e: Expr) -> Expr:
-    """What is standardised, where something is."""
+    """The argument of `standardise`, or the expression itself if it is no such call."""
     match e:
         case Call("standardise", (of,)):
             return of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -9,7 +10,8 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from augury.errors import HostError
+from augury.budget import Budget, out_of_memory
+from augury.errors import BudgetExceeded, HostError
 from augury.ir.sql_types import DAY_SECONDS, INTERVAL, MONTHS
 
 DIVIDE = "augury_divide"
@@ -27,6 +29,8 @@ PREPARATION = (
     "(a HUGEINT, b HUGEINT) AS a // b, (a DOUBLE, b DOUBLE) AS a / b, (a INTERVAL, b DOUBLE) AS a / b",
     "SET preserve_insertion_order = true",
 )
+
+INTERRUPT_SECONDS = 0.05  # between two calls to DuckDB to end a query
 
 LOCK = ("SET enable_external_access = false", "SET lock_configuration = true")
 
@@ -49,22 +53,35 @@ def _micros(interval: Any) -> int | None:
 
 
 class Duck:
-    """A database in memory that holds the given tables, without access to files, the network or extensions."""
+    """A database in memory that holds the given tables, without access to files, the network or extensions.
+
+    It is opened when it is first needed, and keeps to a budget.
+    """
 
     functions = (DIVIDE,)
 
-    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._connection = duckdb.connect(":memory:", config=dict(CONFIGURATION))
+    def __init__(self, tables: Mapping[str, pa.Table], budget: Budget) -> None:
+        self._tables = tables
+        self._budget = budget
         self._results = 0
-        for statement in PREPARATION:
-            self._connection.execute(statement)
-        zones = {f.type.tz for t in tables.values() for f in t.schema if pa.types.is_timestamp(f.type)} - {None}
-        # Times keep their zone as long as all have the same; DuckDB knows only that of the session.
-        self._connection.execute("SET TimeZone = ?", [zones.pop() if len(zones) == 1 else "UTC"])
-        for statement in LOCK:
-            self._connection.execute(statement)
-        for name, table in tables.items():
-            self._register(name, table)
+        self._opened: duckdb.DuckDBPyConnection | None = None
+
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        if self._opened is None:
+            self._opened = duckdb.connect(":memory:", config=dict(CONFIGURATION))
+            for statement in PREPARATION:
+                self._opened.execute(statement)
+            types = [f.type for table in self._tables.values() for f in table.schema]
+            zones = {type.tz for type in types if pa.types.is_timestamp(type)} - {None}
+            # Times keep their zone as long as all have the same; DuckDB knows only that of the session.
+            self._opened.execute("SET TimeZone = ?", [zones.pop() if len(zones) == 1 else "UTC"])
+            self._opened.execute("SET memory_limit = ?", [f"{self._budget.memory}B"])
+            for statement in LOCK:
+                self._opened.execute(statement)
+            for name, table in self._tables.items():
+                self._register(name, table)
+        return self._opened
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +89,8 @@ class Duck:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._connection.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def register(self, table: pa.Table, columns: int) -> str:
         """Add the rows of a row pattern; its name is one that no query can guess to be taken."""
@@ -84,13 +102,33 @@ class Duck:
     def query(self, text: str) -> pa.Table:
         """The rows of a query."""
         try:
-            table = self._connection.sql(text).to_arrow_table()
+            table = self._rows(text)
+        except duckdb.OutOfMemoryException as e:
+            raise out_of_memory(self._budget.memory) from e
         except duckdb.Error as e:
             raise HostError("A792", f"DuckDB cannot run what surrounds the row patterns: {e}") from e
         for k, field in enumerate(table.schema):
             if field.type == MONTHS or (pa.types.is_list(field.type) and field.type.value_type == MONTHS):
                 table = table.set_column(k, field.name, _durations(table.column(k)))
         return table
+
+    def _rows(self, text: str) -> pa.Table:
+        """What DuckDB gives, which looks at neither clock nor signals: this thread does, and calls it off."""
+        connection, ended = self._connection, threading.Event()
+
+        def computed() -> pa.Table:
+            try:
+                return connection.sql(text).to_arrow_table()
+            finally:
+                ended.set()
+
+        try:
+            return self._budget.apart(computed)
+        except (BudgetExceeded, KeyboardInterrupt):
+            # A connection that is busy cannot be closed; one that has not begun yet does not hear the first call.
+            while not ended.wait(INTERRUPT_SECONDS):
+                connection.interrupt()
+            raise
 
     def _register(self, name: str, table: pa.Table) -> None:
         try:

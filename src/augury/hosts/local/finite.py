@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 
 import numpy as np
 
-from augury.budget import too_many_matches
+from augury.budget import size_text, too_many_matches
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
+from augury.engine.cut.portions import CutByTime, NotInOrder, Portion, PortionSize, ways_to_cut, whole_times
 from augury.engine.results.matches import Matches
 from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import StageResult, stages, step
-from augury.engine.warnings import missing_types, tie_warnings
+from augury.engine.threads import matched, matched_in_steps, threads_of
+from augury.engine.warnings import TieCount, missing_types, tie_warnings, type_warnings_of, types_of
+from augury.errors import HostError
 from augury.ir.query import TimeWindow
 from augury.jit.compile import compiled_before
-from augury.options import Options
+from augury.options import Options, Progress
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches, enumerated
+from augury.runtime.shared import FoundMatches, MatchParts, QueryMatches, enumerated
 from augury.runtime.state import FOREVER
 
 SLICE = 5_000
-"""Events between two reports of progress."""
+"""Events between two reports of progress, at the least."""
+
+MAX_SLICES = 200
+"""Reports of progress while kernels take one slice after the other, each of which costs a little."""
 
 MIN_EVENTS_TO_COMPILE = 20_000
 """From so many events on a kernel is compiled at once: as plain Python it would take about as long."""
 
+MIN_ROWS_TO_STEP = 1 << 20
+"""From so many rows on one kernel matches files while they are read, where their events cannot be cut."""
+
 MIN_EVENTS_TO_LOAD = 1_000
 """From so many events on a kernel is used that has been compiled before."""
 
-Progress = Callable[[int, int], None]
-"""Told how many events out of how many that can matter have been matched."""
+COPIES_TO_SORT = 3
+"""Copies of the events that are in memory while they are sorted."""
 
 
 def matches_in(
@@ -55,16 +65,27 @@ def _of_one(
     query: CompiledQuery, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> Matches:
     """What a query finds that needs no events of other queries."""
+    reading = while_read(query, scan, options, progress, keep=True)
+    if reading is not None:
+        try:
+            variables = tuple(v.name for v in query.bound.variables if not v.negated)
+            parts = MatchParts(variables, tuple(part for part in reading if len(part)))
+            return Matches(parts, scan.log, query.bound, options.callables, reading.warnings, compiled=query)
+        except NotInOrder:
+            check_sortable(query, scan, options)
     events = scan.events(query.rewritten)
     if options.jit is None and pays(query, len(events), options):
         options = replace(options, jit=True)
-    kernel = load(query, options)
-    state = kernel.start()
     alone = CompiledProgram((query,))
     notes = (
         *tie_warnings(alone, events, scan.schema),
         *missing_types(alone, events, scan.types, scan.schema),
     )
+    in_portions = _in_portions(query, events, options, progress)
+    if in_portions is not None:
+        return Matches(in_portions, scan.log, query.bound, options.callables, notes, compiled=query)
+    kernel = load(query, options)
+    state = kernel.start()
     pieces: list[FoundMatches] = []
     done = 0
     for part, watermark in _parts(events, [query], every):
@@ -78,6 +99,151 @@ def _of_one(
     return Matches(found, scan.log, query.bound, options.callables, notes, counters=counters, compiled=query)
 
 
+def _in_portions(
+    query: CompiledQuery, events: Arrivals, options: Options, progress: Progress | None
+) -> QueryMatches | None:
+    """What a query finds in portions of the stream, on as many threads as the options allow.
+
+    None where the stream is to be seen as a whole: it is short, or cannot be cut, or what is asked for is more than the
+    matches.
+    """
+    # As plain Python, which one thread runs at a time, the whole is as fast as its parts.
+    if options.jit is not True or not _only_matches(options):
+        return None
+    for way in ways_to_cut(query):
+        size = PortionSize()
+        portions = way.portions(events, size)
+        if len(first := [*islice(portions, 2)]) > 1:
+            threads = min(threads_of(options), max(2, len(events) // size.events))
+            parts, done = [], 0
+            for seen, found in _within_limits(matched(query, chain(first, portions), options, threads), options):
+                parts.append(found)
+                size.note(seen, len(found))
+                done += seen
+                if progress is not None:
+                    progress(min(done, len(events)), len(events))
+            return way.joined(events, parts)
+    return None
+
+
+def _only_matches(options: Options) -> bool:
+    """Whether matches are all that is asked for, and not in the form they were found in."""
+    return not options.counters and not options.compressed
+
+
+def _within_limits(
+    parts: Iterable[tuple[int, MatchSet]], options: Options, *, keep: bool = True
+) -> Iterator[tuple[int, MatchSet]]:
+    """The same parts, as long as their matches, which are kept in memory or not, are within the budget."""
+    matches, held = 0, 0
+    account = options.watching.account()
+    for seen, found in parts:
+        matches += len(found)
+        if matches > options.max_matches:
+            raise too_many_matches(options.max_matches, "shorten WITHIN, or add predicates")
+        held = held + found.nbytes if keep else found.nbytes
+        account.hold("matches", held)
+        options.watching.check()
+        yield seen, found
+
+
+class MatchesWhileRead:
+    """The matches of a query in events that are read while they are matched, since they are many.
+
+    Threads match one stretch of time each if there is a way to `cut` them; else one kernel takes all that has come.
+    Iteration gives the matches in their order, a part at a time; after it `warnings` are what there is to say of the
+    events.
+    """
+
+    def __init__(
+        self,
+        query: CompiledQuery,
+        scan: Scan,
+        cut: CutByTime | None,
+        options: Options,
+        progress: Progress | None,
+        *,
+        keep: bool,
+    ) -> None:
+        self.query, self.scan, self.cut, self.progress, self.keep = query, scan, cut, progress, keep
+        self.options = replace(options, jit=True) if options.jit is None and query.kernel is not None else options
+        self.warnings: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[MatchSet]:
+        query, scan, options, cut = self.query, self.scan, self.options, self.cut
+        alone = CompiledProgram((query,))
+        pieces = scan.pieces(query.rewritten)
+        assert pieces is not None
+        ties, types, size = TieCount(alone, scan.schema), set[str](), PortionSize()
+        read = 0
+
+        def noted(cut: CutByTime) -> Iterator[Portion]:
+            for portion in cut.while_read(seen(), size):
+                ties.add(portion.own_events())
+                yield portion
+
+        def noted_steps() -> Iterator[Arrivals]:
+            for events in whole_times(seen()):
+                ties.add(events)
+                yield events
+
+        def seen() -> Iterator[Arrivals]:
+            nonlocal read
+            for piece in pieces:
+                types.update(types_of(piece.table, scan.schema))
+                yield piece
+                # Rows that no query reads are not counted before others come after them.
+                read = int(piece.rows[-1]) + 1 if len(piece) else read
+                if self.progress is not None:
+                    self.progress(read, scan.rows)
+
+        if cut is not None:
+            parts = matched(query, noted(cut), options, threads_of(options))
+        else:
+            parts = matched_in_steps(query, noted_steps(), options)
+        for events, found in _within_limits(parts, options, keep=self.keep):
+            size.note(events, len(found))
+            yield found
+        if self.progress is not None:
+            self.progress(scan.rows, scan.rows)
+        self.warnings = (*ties.warnings(), *type_warnings_of(alone, frozenset(types), scan.types))
+
+
+def while_read(
+    query: CompiledQuery, scan: Scan, options: Options, progress: Progress | None = None, *, keep: bool
+) -> MatchesWhileRead | None:
+    """The matches of a query in events that are too many to be read first; None if they are not, or have to be.
+
+    `keep` says whether all matches are to be kept in memory.
+    """
+    if not _only_matches(options) or len(scan.schema.order_by) > 1 or scan.pieces(query.rewritten) is None:
+        return None
+    ways = ways_to_cut(query)
+    cut = next((way for way in ways if isinstance(way, CutByTime)), None)
+    in_steps = cut is None and reports_at_the_end(query) and not ways and scan.rows >= MIN_ROWS_TO_STEP
+    if not in_steps and not (scan.is_long and (cut is not None or reports_at_the_end(query))):
+        return None
+    return MatchesWhileRead(query, scan, cut, options, progress, keep=keep)
+
+
+def reports_at_the_end(query: CompiledQuery) -> bool:
+    """Whether every match is certain with its last event, so that those of one step come after those of the last."""
+    bound = query.bound
+    return bound.reports_all and not any(variable.negated for variable in bound.variables)
+
+
+def check_sortable(query: CompiledQuery, scan: Scan, options: Options) -> None:
+    """Refuse events that are not in order and do not fit in memory, where they would be sorted."""
+    needed = COPIES_TO_SORT * scan.memory(query.rewritten)
+    if needed > options.watching.memory:
+        raise HostError(
+            "A672",
+            f"the events are not in the order of time, and sorting them would take some {size_text(needed)}, more than "
+            f"max_memory={size_text(options.watching.memory)}",
+            f"write them sorted by `{scan.schema.time}`, or raise max_memory",
+        )
+
+
 def pays(query: CompiledQuery, events: int, options: Options) -> bool:
     """Whether a kernel is worth to be compiled, or loaded, for so many events before it has run at all."""
     if query.kernel is None or events < MIN_EVENTS_TO_LOAD:
@@ -89,7 +255,7 @@ def _of_stages(
     program: CompiledProgram, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> list[Matches]:
     """What the queries of a program find of which some see the events that others derive."""
-    chain = stages(program, scan.arrow, options)
+    staged = stages(program, scan.arrow, options)
     events = scan.ordered
     notes = (
         *tie_warnings(program, events, scan.schema),
@@ -99,7 +265,7 @@ def _of_stages(
     next_derived = len(events)
     done = 0
     for part, watermark in _parts(events, program.queries, every):
-        chain, found, next_derived = step(chain, part, watermark, next_derived, options)
+        staged, found, next_derived = step(staged, part, watermark, next_derived, options)
         for all_of_one, new in zip(collected, found, strict=True):
             all_of_one.append(new)
         if progress is not None:
@@ -111,6 +277,7 @@ def _of_stages(
 def _parts(events: Arrivals, queries: Sequence[CompiledQuery], every: int | None) -> Iterable[tuple[Arrivals, int]]:
     """The stream in slices, when someone watches and every window lets a kernel forget what it has seen."""
     bounded = all(isinstance(query.bound.window, TimeWindow) for query in queries)
+    every = None if every is None else max(every, len(events) // MAX_SLICES)
     if every is None or not bounded or len(events) <= every:
         yield events, FOREVER
         return
@@ -131,10 +298,10 @@ def _joined(pieces: Sequence[FoundMatches], options: Options) -> FoundMatches:
 
 def _shown(pieces: Sequence[StageResult], options: Options, notes: tuple[str, ...]) -> Matches:
     """One result from those of the slices, with all the events that matches bind."""
-    found, log = _joined([piece.matches for piece in pieces], options), pieces[0].log
+    found, log = _joined([piece.matches for piece in pieces], options), pieces[0].log.everything()
     if len(pieces) > 1:
         for piece in pieces[1:]:
-            log = log + piece.log
+            log = log + piece.log.everything()
         _, once = np.unique(log.rows, return_index=True)
         log = log.take(once)
     query = pieces[0].query

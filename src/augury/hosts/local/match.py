@@ -8,23 +8,26 @@ from typing import Unpack
 from augury.arguments import mapping
 from augury.budget import within
 from augury.engine.results.matches import Matches
-from augury.engine.sources.events import Events
+from augury.engine.sources.events import Events, is_stream
 from augury.engine.sources.query_text import query_source
 from augury.engine.sources.schemas import known_events
 from augury.errors import HostError
 from augury.hosts.local.query import QueryText, run, warned
 from augury.lang import parse
 from augury.options import MatchOptions, read_options
+from augury.source import Source
 
 
 def match(events: Events, query: QueryText, **options: Unpack[MatchOptions]) -> Matches:
     """The matches of a query, of the last one when the text holds several.
 
-    `events` is an Arrow table, batch or reader, a pandas or polars frame, a path to Parquet, CSV, JSON lines or Arrow
-    files, or an iterable of dicts. They are sorted by `order_by` (default: `time`). `query` is the text itself, or a
-    `Path` to a file that holds it. The options are those of `MatchOptions`. It is short for
-    `compile(query, events).match(events)`, with the events read once; the planner measures rates and selectivities on a
-    sample of them.
+    `events` is an Arrow table, batch, reader or data set, a pandas or polars frame, a DuckDB relation, a path to
+    Parquet, CSV, JSON lines or Arrow files, a glob or a list of such, or an iterable of dicts. They are sorted by
+    `order_by` (default: `time`). Of Parquet files, data sets, polars frames and relations the columns are read that
+    the query needs, and those that matches show when they are asked for. `query` is the text itself, or a `Path` to
+    a file that holds it. The options are those of `MatchOptions`. It is short for `compile(query,
+    events).match(events)`, with the events read once; the planner measures rates and selectivities on a sample of
+    them.
 
     >>> events = [{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}, {"ts": 3, "type": "B"}]
     >>> match(events, "PATTERN SEQ(A a, B b) WITHIN 1 minute")
@@ -62,8 +65,15 @@ def _found(events: Events, queries: Mapping[str, QueryText], options: MatchOptio
     chosen = chosen.watched()
     with within(chosen.watching):
         sources = {name: query_source(query) for name, query in queries.items()}
-        known = known_events(events, roles)
+        alone = len(sources) == 1 and is_stream(events) and all(map(_is_one_query, sources.values()))
+        known = known_events(events, roles, chosen.threads, for_one_query=alone)
         if known is None:
             # Of no events not even the columns are known.
             return {name: Matches.nothing() for name, source in sources.items() if parse(source).queries}
         return {name: run(known, source, chosen)[-1] for name, source in sources.items()}
+
+
+def _is_one_query(source: Source) -> bool:
+    """Whether a text holds one query that derives no events."""
+    queries = parse(source).queries
+    return len(queries) == 1 and queries[0].into is None

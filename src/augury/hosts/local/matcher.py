@@ -14,14 +14,18 @@ import pyarrow as pa
 from augury import arguments
 from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
-from augury.engine.arrivals import Arrivals, arrive, in_order, release, split_late
+from augury.engine.arrivals import Arrivals, arrive, split_late
+from augury.engine.progress import Progress, advance, due
 from augury.engine.results.matches import Matches
-from augury.engine.sources.events import Events, conform, is_rows, read_events
+from augury.engine.sources.column_types import EngineColumns, engine_columns
+from augury.engine.sources.events import Events
 from augury.engine.sources.query_text import query_source
+from augury.engine.sources.rows import not_an_event
 from augury.engine.sources.schemas import KnownColumns, Schema, known_columns
-from augury.engine.stages import FIRST_DERIVED, Stage, stages, step
+from augury.engine.sources.stream_reader import StreamReader, stream_reader
+from augury.engine.stages import stages
 from augury.engine.times import lateness_ticks, moment_ticks
-from augury.engine.warnings import tie_warnings, type_warnings, types_of
+from augury.engine.warnings import tie_warnings, type_warnings, types_seen
 from augury.errors import AuguryWarning, HostError
 from augury.options import Lateness, MatchOptions, Options, read_options
 from augury.runtime.state import FOREVER, LONG_AGO
@@ -39,38 +43,46 @@ class Setting:
     options: Options
     lateness: int | None
     program: CompiledProgram
+    reader: StreamReader
+    columns: EngineColumns
+    """How the engine reads the events."""
+    nothing: Arrivals
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Position:
-    """How far the stream has come.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Position(Progress):
+    """How far the stream has come; events are held back with a lateness only.
 
-    `held` wait for the watermark (with a lateness only), `last` is the event consumed last (or none), `late` counts
-    those that came too late, `highest` is the latest time seen. What an error `interrupted` cannot be continued.
+    `last` is the event consumed last (or none), `late` counts those that came too late, `highest` is the latest time
+    seen, `types` are the names of types seen.
     """
 
-    stages: tuple[Stage, ...]
-    held: Arrivals
     last: Arrivals
     types: frozenset[str]
     late: int = 0
-    next_row: int = 0
-    next_derived: int = FIRST_DERIVED
-    watermark: int = LONG_AGO
     highest: int = LONG_AGO
     finished: bool = False
-    interrupted: bool = False
 
 
 def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, lateness: int | None) -> Setting:
     """Compile the query for a stream."""
-    return Setting(source, arrow, schema, options, lateness, compile_program(source, schema, options, live=True))
+    program = compile_program(source, schema, options, live=True)
+    reader, columns = stream_reader(arrow, schema), engine_columns(arrow, schema.type, coded=True)
+    return Setting(source, arrow, schema, options, lateness, program, reader, columns, Arrivals.none(arrow))
 
 
 def beginning(of: Setting) -> Position:
     """The stream before its first event."""
-    nothing = Arrivals.none(of.arrow)
-    return Position(stages(of.program, of.arrow, of.options), nothing, nothing, frozenset())
+    chain = stages(of.program, of.arrow, of.options)
+    if of.options.jit:
+        from augury.kernels.ahead import compile_ahead
+        from augury.kernels.stream import StreamKernel
+
+        for stage in chain:
+            if isinstance(stage.kernel, StreamKernel):
+                # Now, so that no batch waits for a function that is called for the first time.
+                compile_ahead(stage.kernel)
+    return Position(stages=chain, held=of.nothing, last=of.nothing, types=frozenset())
 
 
 class Matcher:
@@ -93,6 +105,9 @@ class Matcher:
     (0, 1, 0)
     """
 
+    _interrupted = False
+    """Whether an error has left a kernel halfway through a step."""
+
     def __init__(
         self,
         query: str | os.PathLike[str],
@@ -108,7 +123,7 @@ class Matcher:
 
     def _begin(self, source: Source, known: KnownColumns, options: Options, lateness: Lateness | None) -> None:
         ticks = lateness_ticks(lateness, known.schema)
-        self._setting = setting(source, known.arrow, known.schema, options, ticks)
+        self._setting = setting(source, known.arrow, known.schema, replace(options, live=True), ticks)
         self._position = beginning(self._setting)
 
     @property
@@ -124,29 +139,21 @@ class Matcher:
         events leaves the matcher as it was. So does one while matching with the plan "reference"; with another plan
         only `restore` goes on after it.
         """
-        self._refuse_to_go_on()
-        with within(self._setting.options.watching):
-            at, given = self._position, self._setting
-            required = (given.schema.type, *given.schema.order_by)
-            table = read_events(events, given.schema.time, required)
-            if not table.num_columns:
-                # Of no events not even the columns are known.
-                table = given.arrow.empty_table()
-            table = conform(table, given.arrow, fill=is_rows(events), required=required)
-            arrived = arrive(table, given.schema, at.next_row)
-            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.lateness is None)
-            highest = int(max(at.highest, in_time.time.max(initial=LONG_AGO)))
-            behind = 0 if given.lateness is None else given.lateness
-            at = replace(
-                at,
-                held=at.held + in_time,
-                late=at.late + len(late),
-                types=at.types | types_of(arrived.table, given.schema),
-                next_row=at.next_row + len(arrived),
-                highest=highest,
-                watermark=max(at.watermark, highest - behind),
-            )
-            return self._consume(at, everything=given.lateness is None, late=late.table)
+        return self._feed(events)
+
+    def feed_event(self, event: Mapping[str, Any]) -> Matches:
+        """Push one event, a dict of its columns, and get the matches that have become certain.
+
+        The same as `feed([event])`. Events that come together cost less in one `feed` than one by one.
+
+        >>> columns = pa.schema([("ts", pa.int64()), ("type", pa.string())])
+        >>> stream = Matcher("PATTERN SEQ(A a, B b) WITHIN 1 minute", columns)
+        >>> [len(stream.feed_event({"ts": ts, "type": type})) for ts, type in enumerate("ABB")]
+        [0, 1, 1]
+        """
+        if not isinstance(event, Mapping):
+            raise not_an_event(f"an event is a dict of its columns, not {arguments.shown(event)}")
+        return self._feed((event,))
 
     def advance(self, watermark: str | dt.datetime | dt.date | float) -> Matches:
         """Promise that no event earlier than `watermark`, a time of the stream or its ISO 8601 text, will come."""
@@ -205,29 +212,50 @@ class Matcher:
             raise HostError("A541", "this stream has been finished", "make a new Matcher for another stream")
 
     def _refuse_interrupted(self) -> None:
-        if self._position.interrupted:
+        if self._interrupted:
             raise HostError(
                 "A549",
                 "an error interrupted this matcher, which cannot be continued",
                 "restore an earlier snapshot and feed it what came since",
             )
 
-    def _consume(self, at: Position, *, everything: bool, late: pa.Table | None = None) -> Matches:
-        """Hand on the events whose turn has come; the position changes only when all went well."""
+    def _feed(self, events: Events) -> Matches:
+        self._refuse_to_go_on()
+        with within(self._setting.options.watching):
+            at, given = self._position, self._setting
+            arrived = arrive(given.reader.read(events), given.schema, at.next_row, given.columns)
+            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.lateness is None)
+            everything = given.lateness is None
+            highest = max(at.highest, in_time.latest) if len(in_time) else at.highest
+            at = replace(
+                at,
+                held=at.held + in_time,
+                late=at.late if late is None else at.late + len(late),
+                types=types_seen(at.types, arrived.batch(given.schema, given.columns), given.schema),
+                next_row=at.next_row + len(arrived),
+                highest=highest,
+                watermark=max(at.watermark, highest - (given.lateness or 0)),
+            )
+            return self._consume(at, everything=everything, late=given.nothing if late is None else late, callers=4)
+
+    def _consume(self, at: Position, *, everything: bool, late: Arrivals | None = None, callers: int = 3) -> Matches:
+        """Hand on the events whose turn has come; the position changes only when all went well.
+
+        Warnings are those of the line that called into this class, so many `callers` up.
+        """
         given = self._setting
-        ready, held = release(at.held, FOREVER if everything else at.watermark)
-        ready = in_order(ready, given.schema)
-        notes = tie_warnings(given.program, at.last + ready, given.schema)
+        ready, held = due(at, given.schema, everything=everything)
+        notes = tie_warnings(given.program, ready, given.schema, at.last)
         # Generated code works on its state in place: should this fail halfway, there is no way back.
-        in_place = any(stage.query.kernel is not None for stage in at.stages)
-        self._position = replace(self._position, interrupted=in_place)
-        chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
+        self._interrupted = any(stage.query.kernel is not None for stage in at.stages)
         last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
+        moved, found = advance(at, ready, held, given.options, last=last)
         if at.finished:
             notes += type_warnings(given.program, at.types)
-        self._position = replace(at, stages=chain, held=held, last=last, next_derived=next_derived)
+        self._position = moved
+        self._interrupted = False
         for text in notes:
-            python_warnings.warn(text, AuguryWarning, stacklevel=3)
+            python_warnings.warn(text, AuguryWarning, stacklevel=callers)
         final = found[-1]
         return Matches(
             final.matches,
@@ -235,10 +263,15 @@ class Matcher:
             final.query.bound,
             given.options.callables,
             notes,
-            given.arrow.empty_table() if late is None else late,
+            (given.nothing if late is None else late).table,
             final.counters,
             final.query,
         )
+
+
+def program_of(matcher: Matcher) -> CompiledProgram:
+    """The queries of a matcher as they were compiled."""
+    return matcher._setting.program
 
 
 def matcher_of(source: Source, columns: KnownColumns, options: Options, lateness: Lateness | None) -> Matcher:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import warnings as python_warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias, Unpack
+from typing import TYPE_CHECKING, TypeAlias, Unpack, cast
 
+from augury.arguments import path as file_path
 from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
 from augury.engine.results.matches import Matches
-from augury.engine.sources.events import Events, conform, is_rows, read_events
+from augury.engine.sources.column_types import conform
+from augury.engine.sources.events import Events, is_rows, read_events
 from augury.engine.sources.query_text import query_source
-from augury.engine.sources.schemas import KnownColumns, Schema, known_columns, table_columns
+from augury.engine.sources.schemas import KnownColumns, Schema, known_columns, scanned_files, table_columns
 from augury.errors import AuguryWarning
-from augury.explain.text import explain_program
-from augury.hosts.local.finite import SLICE, Progress, matches_in
+from augury.hosts.local.finite import SLICE, matches_in
 from augury.hosts.local.matcher import Matcher, matcher_of
-from augury.options import Lateness, MatchOptions, Options, StageName, read_options
+from augury.hosts.local.programs import kept
+from augury.hosts.local.sink import sink
+from augury.hosts.local.waiting import progress_shown
+from augury.options import Lateness, MatchOptions, Options, Roles, StageName, TimeUnit, read_options
 from augury.source import Source
+
+if TYPE_CHECKING:
+    from augury.explain.explanation import Explanation
+    from augury.explain.why_not.result import WhyNot
 
 QueryText: TypeAlias = str | os.PathLike[str]
 """The text of a query, or a `Path` to a file that holds it; a string is never a path."""
@@ -51,6 +60,18 @@ class Query:
         """
         return warned(self._matches(events))[-1]
 
+    def sink_parquet(self, events: Events, path: str | os.PathLike[str]) -> int:
+        """Write the matches in a finite stream to a Parquet file as they are found, and say how many there are.
+
+        The file has the columns of `Matches.to_arrow`, and is there when all of it is written. Of Parquet files of many
+        rows no more is in memory than the parts that are being matched, if the events are in the order of time.
+        """
+        options, out = self.options.watched(), file_path("path", path)
+        with within(options.watching), progress_shown(options.progress) as progress:
+            count, notes = sink(self.program, self._known(events, options), options, out, progress=progress)
+        _warn(notes)
+        return count
+
     def match_each(self, events: Events) -> list[Matches]:
         """The matches of every query of the text, in the order the queries are written."""
         return warned(self._matches(events))
@@ -62,24 +83,44 @@ class Query:
         """
         return matcher_of(self.program.last.source, self.columns, self.options, lateness)
 
-    def explain(self, stage: StageName = "plan") -> str:
+    def explain(self, stage: StageName = "plan") -> Explanation:
         """What became of the query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage."""
-        return explain_program(self.program, stage)
+        from augury.explain.explanation import explanation
+
+        return explanation(self.program, stage)
+
+    def why_not(
+        self, events: Events, *, rows: Mapping[str, int | Iterable[int]] | None = None, sample: int | None = None
+    ) -> WhyNot:
+        """Why there is no match in these events, or why those at certain `rows` are none; see `augury.why_not`."""
+        from augury.explain.why_not.answer import why_not_in
+
+        options = self.options.watched()
+        with within(options.watching):
+            found = matches_in(self.program, self._known(events, options), options)[-1]
+            return why_not_in(found, options, rows=rows, sample=sample)
 
     def __repr__(self) -> str:
         return f"Query({self.text!r})"
 
     def _matches(self, events: Events) -> list[Matches]:
         options = self.options.watched()
-        with within(options.watching):
-            schema = self.columns.schema
-            required = (schema.type, *schema.order_by)
-            table = read_events(events, schema.time, required)
-            if not table.num_columns:
-                # Of no events not even the columns are known.
-                table = self.columns.arrow.empty_table()
-            table = conform(table, self.columns.arrow, fill=is_rows(events), required=required)
-            return matches_in(self.program, table_columns(table, schema), options)
+        with within(options.watching), progress_shown(options.progress) as progress:
+            return matches_in(self.program, self._known(events, options), options, progress=progress)
+
+    def _known(self, events: Events, options: Options) -> KnownColumns:
+        """Events with the columns of the query."""
+        schema, arrow = self.columns.schema, self.columns.arrow
+        roles = Roles(schema.time, schema.type, schema.order_by, cast("TimeUnit", schema.time_unit))
+        files = scanned_files(events, roles, options.threads)
+        if files is not None and files.arrow == arrow:
+            return replace(files, schema=schema)
+        required = (schema.type, *schema.order_by)
+        table = read_events(events, schema.time, required)
+        if not table.num_columns:
+            # Of no events not even the columns are known.
+            table = arrow.empty_table()
+        return table_columns(conform(table, arrow, fill=is_rows(events), required=required), schema)
 
 
 def compile(query: QueryText, schema: Schema, **options: Unpack[MatchOptions]) -> Query:
@@ -98,21 +139,28 @@ def compile(query: QueryText, schema: Schema, **options: Unpack[MatchOptions]) -
 
 def compiled(source: Source, known: KnownColumns, options: Options) -> CompiledProgram:
     """The program of a text; of events that are known what decides about the plan is measured."""
-    return compile_program(source, known.schema, options, measure=known.measure())
+    planned_for = None if known.scan is None else known.scan.identity
+    return kept(
+        (source, known.schema, planned_for),
+        options,
+        lambda: compile_program(source, known.schema, options, measure=known.measure()),
+    )
 
 
-def run(
-    known: KnownColumns, source: Source, options: Options, *, progress: Progress | None = None, every: int = SLICE
-) -> list[Matches]:
-    """The matches of every query of a text in events that are known; `progress` is told after `every` so many."""
+def run(known: KnownColumns, source: Source, options: Options, *, every: int = SLICE) -> list[Matches]:
+    """The matches of every query of a text in events that are known; progress is told after `every` so many."""
     options = options.with_budget()
-    with within(options.watching):
+    with within(options.watching), progress_shown(options.progress) as progress:
         # Errors of the query come before those of the events, which are sorted early only if the planner asks.
         return matches_in(compiled(source, known, options), known, options, progress=progress, every=every)
 
 
 def warned(found: list[Matches]) -> list[Matches]:
     """The results, once their warnings have been shown to the caller of the public function that called this."""
-    for text in dict.fromkeys(text for matches in found for text in matches.warnings):
-        python_warnings.warn(text, AuguryWarning, stacklevel=3)
+    _warn([text for matches in found for text in matches.warnings], stacklevel=4)
     return found
+
+
+def _warn(texts: Iterable[str], stacklevel: int = 3) -> None:
+    for text in dict.fromkeys(texts):
+        python_warnings.warn(text, AuguryWarning, stacklevel=stacklevel)

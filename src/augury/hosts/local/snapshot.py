@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from augury.engine.sources.events import engine_schema
+from augury.engine.sources.column_types import engine_schema
 from augury.engine.stages import FIRST_DERIVED
 from augury.engine.state.facts import Facts
 from augury.engine.state.saved_options import option_facts, restored_options
-from augury.engine.state.tables import exactly, get_arrivals, get_state, put_arrivals, put_state
+from augury.engine.state.tables import exactly, get_arrivals, get_stages, put_arrivals, put_stages
 from augury.errors import HostError
 from augury.hosts.local.matcher import Position, Setting, beginning, setting
 from augury.runtime.checks import MAX_COUNT, inconsistent, require
@@ -56,10 +56,7 @@ def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
     tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
     for name in ("held", "last"):
         put_arrivals(tables, name, getattr(at, name))
-    for k, stage in enumerate(at.stages):
-        put_arrivals(tables, f"held{k}", stage.held)
-        put_arrivals(tables, f"log{k}", stage.log)
-        put_state(tables, f"state{k}", stage.state)
+    put_stages(tables, at.stages)
     facts = {
         "source": [given.source.text, given.source.name],
         "schema": _schema_facts(given.schema),
@@ -93,7 +90,7 @@ def load_snapshot(
             f"the query calls {', '.join(missing)}, which a snapshot does not hold",
             "give functions={...} to restore",
         )
-    options = replace(options, functions=functions, cache_dir=cache_dir).watched()
+    options = replace(options, functions=functions, cache_dir=cache_dir, live=True).watched()
     text, name = facts.texts("source", size=2)
     if "schema" not in saved.tables:
         raise inconsistent("it does not say what the events are")
@@ -105,21 +102,14 @@ def load_snapshot(
 
 
 def _position(tables: Mapping[str, pa.Table], facts: Facts, given: Setting) -> Position:
-    chain = tuple(
-        replace(
-            stage,
-            held=get_arrivals(tables, f"held{k}", stage.query.bound.schema, exactly(stage.arrow)),
-            log=get_arrivals(tables, f"log{k}", stage.query.bound.schema, exactly(stage.arrow)),
-            state=stage.kernel.restore(get_state(tables, f"state{k}")),
-        )
-        for k, stage in enumerate(beginning(given).stages)
-    )
+    chain = get_stages(tables, beginning(given).stages, exactly)
     held, last = (get_arrivals(tables, name, given.schema, exactly(given.arrow)) for name in ("held", "last"))
     require(len(last) <= 1, "several events are the last one")
     counters = facts.part("counters")
     for name, (kind, low, high) in COUNTERS.items():
         require(low <= counters.one(name, kind) <= high, f"`{name}` cannot be {counters.one(name, kind)}")
-    return Position(chain, held, last, frozenset(facts.texts("types")), **dict(counters.stated))
+    types = frozenset(facts.texts("types"))
+    return Position(stages=chain, held=held, last=last, types=types, **dict(counters.stated))
 
 
 def _authentic(data: bytes, key: bytes | None) -> bytes:

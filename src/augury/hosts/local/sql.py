@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from augury.budget import within
 from augury.engine.results.render import cell, text_table
 from augury.engine.results.values import to_python
+from augury.engine.row_patterns import MAX_STEPS, evaluate, plan_row_pattern
+from augury.engine.row_patterns.names import output_names, refuse_ambiguous
 from augury.engine.sources.events import Events, read_events
 from augury.engine.sources.query_text import query_source
-from augury.errors import Diagnostic, HostError, QueryError, suggestion
-from augury.ir.row_pattern import BoundRowPattern, Order
-from augury.reference.row_pattern.output import match_rows
-from augury.reference.row_pattern.search import Budget
+from augury.errors import HostError, suggestion
+from augury.explain.row_pattern import explain_row_pattern, key_names, numbered
+from augury.ir.row_pattern import BoundRowPattern
+from augury.options import Options, make_options
 from augury.reference.row_pattern.values import python_values
 from augury.source import Source
 
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
     from augury.hosts.local.duck import Duck
     from augury.match_recognize.reader import RowPatternTable, Statement
 
-MAX_STEPS = 5_000_000
-"""Steps of the search at one row, beside those that its partition's rows need: some 20 seconds."""
+NOT_SPLIT = "not at all: there is no PARTITION BY, so that all rows are one partition"
+
+AS_THEY_ARE = frozenset(
+    (pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us"))
+)
+"""Types of columns that DuckDB gives as it takes them."""
 
 SHOWN_ROWS = 20
 """Rows that `repr` of a result shows."""
@@ -78,6 +84,9 @@ def sql(
     *,
     dialect: str = "trino",
     max_steps: int = MAX_STEPS,
+    plan: Literal["row-pattern", "reference"] | None = None,
+    jit: bool | None = None,
+    timeout: float | str | None = None,
     **tables: Events,
 ) -> SqlResult:
     """The rows of a SQL query with MATCH_RECOGNIZE in it, over tables given by name.
@@ -85,7 +94,8 @@ def sql(
     A table is an Arrow table, a pandas or polars frame, a path to Parquet, CSV, JSON lines or Arrow files, or an
     iterable of dicts. Any number of MATCH_RECOGNIZE relations may stand wherever a table may; what surrounds them runs
     in DuckDB, which sees these tables and nothing else. `query` is the text, or a `Path` to a file that holds it. A
-    search that takes more than `max_steps` steps at one row is an error.
+    search that takes more than `max_steps` steps at one row is an error, and so is a query that takes longer than
+    `timeout`. Row patterns are compiled, at once or never if `jit` says so; `plan="reference"` runs the slow evaluator.
 
     >>> ticks = [{"day": 1, "price": 9}, {"day": 2, "price": 7}, {"day": 3, "price": 8}]
     >>> sql('''SELECT * FROM ticks MATCH_RECOGNIZE (
@@ -98,29 +108,109 @@ def sql(
     ------  -----
     2       8
     """
-    return SqlResult(run_sql(query_source(query), tables, dialect=dialect, max_steps=max_steps))
+    options = make_options(jit=jit, timeout=timeout)
+    return SqlResult(
+        run_sql(query_source(query), tables, dialect=dialect, max_steps=max_steps, plan=plan, options=options)
+    )
+
+
+def explain_sql(query: str | os.PathLike[str], /, *, dialect: str = "trino", **tables: Events) -> str:
+    """How each MATCH_RECOGNIZE of a SQL query is run: its pattern as a tree, the program of its search, its conditions.
+
+    The arguments are those of `sql`. Conditions that one row decides are bits of each row, computed for whole columns;
+    the others are tested during the search. Row patterns are not run, subqueries in their expressions are.
+
+    >>> print(explain_sql('''SELECT * FROM t MATCH_RECOGNIZE (
+    ...     ORDER BY day MEASURES count(*) AS days PATTERN (START_ROW DOWN+)
+    ...     DEFINE DOWN AS price < PREV(price))''', t=[{"day": 1, "price": 9}]))
+    pattern
+      in this order
+        START_ROW
+        1 or more times, rather more
+          DOWN
+    plan
+      row-pattern: 2 places of the pattern map a row
+    program
+      start        -> 1 START_ROW
+      1 START_ROW  -> 2 DOWN
+      2 DOWN       -> 2 DOWN, end
+    conditions
+      START_ROW  true for every row
+      DOWN       a bit of each row: price < PREV(price)
+    search
+      linear: what has failed at a row is not tried there again
+    rows
+      ONE ROW PER MATCH, AFTER MATCH SKIP PAST LAST ROW
+    split
+      not at all: there is no PARTITION BY, so that all rows are one partition
+    """
+    return explained_sql(query_source(query), tables, dialect=dialect)
+
+
+def explained_sql(source: Source, tables: Mapping[str, Events], *, dialect: str = "trino") -> str:
+    """How each row pattern of a query is run."""
+    told: list[str] = []
+
+    def explained(bound: BoundRowPattern, table: pa.Table) -> pa.Table:
+        key = key_names(bound)
+        split = f"by PARTITION BY {key}, all keys in one pass over the sorted rows" if key else NOT_SPLIT
+        told.append(explain_row_pattern(plan_row_pattern(bound), split))
+        return bound.output_schema.empty_table()
+
+    _run(source, tables, dialect, make_options().watched(), explained)
+    return numbered(told)
 
 
 def run_sql(
-    source: Source, tables: Mapping[str, Events], *, dialect: str = "trino", max_steps: int = MAX_STEPS
+    source: Source,
+    tables: Mapping[str, Events],
+    *,
+    dialect: str = "trino",
+    max_steps: int = MAX_STEPS,
+    plan: str | None = None,
+    options: Options | None = None,
 ) -> pa.Table:
     """The rows of a query over tables given by name."""
     if max_steps < 1:
         raise HostError("A793", f"max_steps is a positive integer, not {max_steps!r}")
+    if plan not in (None, "row-pattern", "reference"):
+        raise HostError("A690", f"plan={plan!r} does not run SQL", "`row-pattern` and `reference` do")
+    options = (Options() if options is None else options).watched()
+    chosen = options
+
+    def evaluated(bound: BoundRowPattern, table: pa.Table) -> pa.Table:
+        return evaluate(bound, table, max_steps, chosen, plan=plan)
+
+    return _run(source, tables, dialect, options, evaluated)
+
+
+Evaluation: TypeAlias = "Callable[[BoundRowPattern, pa.Table], pa.Table]"
+"""What gives the rows that a clause writes for its input."""
+
+
+def _run(
+    source: Source, tables: Mapping[str, Events], dialect: str, options: Options, evaluated: Evaluation
+) -> pa.Table:
+    """The rows of a query in which every row pattern is evaluated by a function."""
     try:
         from augury.hosts.local.duck import Duck
-        from augury.match_recognize.reader import duckdb_sql, read_statement
+        from augury.match_recognize.reader import duckdb_sql, is_whole, read_statement, replace
     except ModuleNotFoundError as e:
         if e.name not in ("duckdb", "sqlglot"):
             raise
-        raise HostError("A794", f"SQL needs {e.name}", "pip install 'augury[sql]'") from e
+        raise HostError("A794", f"running SQL needs {e.name}", "pip install 'augury[sql]'") from e
     statement = read_statement(source, dialect)
     given = {name.lower(): _table(events) for name, events in tables.items()}
     if len(given) < len(tables):
         raise HostError("A795", "two tables have the same name, which is the same in upper and lower case")
-    with Duck(given) as duck:
+    with Duck(given, options.watching) as duck, within(options.watching):
         while nodes := statement.row_patterns():
-            _evaluate(statement, nodes[0], given, duck, max_steps)
+            whole = is_whole(statement, nodes[0])
+            result, names = _evaluate(statement, nodes[0], given, duck, evaluated)
+            plain = len({name.lower() for name in names}) == len(names)
+            if whole and plain and all(field.type in AS_THEY_ARE for field in result.schema):
+                return result.rename_columns(names)
+            replace(nodes[0], duck.register(result, len(names)), names)
         return duck.query(duckdb_sql(statement.tree, duck.functions))
 
 
@@ -129,11 +219,11 @@ def _table(events: Events) -> pa.Table:
 
 
 def _evaluate(
-    statement: Statement, node: RowPatternTable, given: Mapping[str, pa.Table], duck: Duck, max_steps: int
-) -> None:
-    """Replace one row pattern by the table of its rows."""
+    statement: Statement, node: RowPatternTable, given: Mapping[str, pa.Table], duck: Duck, evaluated: Evaluation
+) -> tuple[pa.Table, list[str]]:
+    """The rows of one row pattern, and the names of its columns."""
     from augury.match_recognize.bind import bind_clause
-    from augury.match_recognize.reader import alias_columns, clause_of, input_of, input_sql, replace, subquery_sql
+    from augury.match_recognize.reader import alias_columns, clause_of, input_of, input_sql, subquery_sql
 
     clause = clause_of(node)
     name, visible = input_of(node)
@@ -147,89 +237,9 @@ def _evaluate(
         return python_values(found.column(0)), found.schema.field(0).type, found.num_columns
 
     bound = bind_clause(clause, table.schema, visible, statement.source, answer)
-    result = evaluate(bound, table, max_steps)
-    names = list(result.column_names)
-    renamed = alias_columns(node)
-    if renamed and len(renamed) != len(names):
-        message = f"the alias names {len(renamed)} columns, but the result has {len(names)}: {', '.join(names)}"
-        raise QueryError([Diagnostic("A727", message, clause.span, "", "name all of them or none")], statement.source)
-    unique = _distinct(names) if not renamed else names
-    replace(node, duck.register(result, len(names)), unique)
-    mentioned = set(statement.names())
-    for column in names if not renamed else ():
-        if names.count(column) > 1 and column.lower() in mentioned:
-            message = f"`{column}` is both a measure and a column of the input"
-            raise QueryError([Diagnostic("A728", message, clause.span, "", "rename the measure")], statement.source)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Names for columns in DuckDB, which knows no two of one name; the second `x` becomes `x_1`."""
-    out: list[str] = []
-    for name in names:
-        taken, number, tried = {n.lower() for n in out}, 0, name
-        while tried.lower() in taken:
-            number += 1
-            tried = f"{name}_{number}"
-        out.append(tried)
-    return out
-
-
-def evaluate(bound: BoundRowPattern, table: pa.Table, max_steps: int = MAX_STEPS) -> pa.Table:
-    """What a row pattern writes for a whole table, partition by partition in the order of their first rows."""
-    budget = Budget(max_steps, bound)
-    parts = [match_rows(bound, part, budget) for part in partitions(bound, table)]
-    if not parts:
-        return bound.output_schema.empty_table()
-    return pa.concat_tables(parts)
-
-
-def partitions(bound: BoundRowPattern, table: pa.Table) -> Iterator[pa.Table]:
-    """The rows of each key, sorted by ORDER BY and then as they came; null is a key like any other."""
-    if not table.num_rows:
-        return
-    rows = _sorted_rows(table, bound.order_by)
-    if not bound.partition_by:
-        yield table.take(rows)
-        return
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    keys = [_keys(table.column(c)) for c in bound.partition_by]
-    for row in range(table.num_rows):
-        groups.setdefault(tuple(key[row] for key in keys), [])
-    for row in rows.to_pylist():
-        groups[tuple(key[row] for key in keys)].append(row)
-    for found in groups.values():
-        yield table.take(pa.array(found, pa.int64()))
-
-
-def _keys(column: pa.ChunkedArray) -> list[Any]:
-    """Numbers that are equal where values are, null included."""
-    encoded = column.combine_chunks()
-    encoded = encoded if pa.types.is_dictionary(encoded.type) else pc.dictionary_encode(encoded, null_encoding="encode")
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0)
-    keys: list[Any] = encoded.indices.to_pylist()
-    return keys
-
-
-def _sorted_rows(table: pa.Table, order: tuple[Order, ...]) -> pa.Array:
-    """Row numbers in the order of the columns; ties stay as they came. NaN is greater than every number."""
-    keys: dict[str, Any] = {}
-    directions: list[tuple[str, str]] = []
-
-    def add(column: Any, descending: bool) -> None:
-        name = str(len(keys))
-        keys[name] = column
-        directions.append((name, "descending" if descending else "ascending"))
-
-    for item in order:
-        column = table.column(item.column)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        add(pc.is_null(column), item.nulls_first)
-        if pa.types.is_floating(column.type):
-            add(pc.is_nan(column), item.descending)
-        add(column, item.descending)
-    add(pa.array(range(table.num_rows), pa.int64()), False)
-    return pc.sort_indices(pa.table(keys), sort_keys=directions)
+    result = evaluated(bound, table)
+    names, renamed = list(result.column_names), alias_columns(node)
+    unique = output_names(names, renamed, clause.span, statement.source)
+    if not renamed:
+        refuse_ambiguous(names, statement.names(), clause.span, statement.source)
+    return result, renamed or unique

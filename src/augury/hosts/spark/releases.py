@@ -53,6 +53,8 @@ SINCE: Mapping[str, Version] = {
     "finite frames": (3, 5),
     "match_all": (3, 5),
     "match_files": (3, 5),
+    "match_rules": (3, 5),
+    "sql": (3, 5),
     "register": (3, 5),
     "PARTITION BY in a call": (4, 0),
     "Arrow table functions": (4, 1),

@@ -51,3 +51,29 @@ def _plainly(ends: Integers, first: Integers, words: Callable[[], Words]) -> Int
     starts, spelled = (numbers.tolist() for numbers in words())
     before = list(zip(ends.tolist(), first.tolist() if len(first) else ends.tolist(), strict=True))
     return np.array(sorted(order.tolist(), key=lambda m: (before[m], spelled[starts[m] : starts[m + 1]])))
+
+
+def split_plainly(order: Integers, offsets: Integers, variable: Integers, variables: int) -> tuple[Integers, Integers]:
+    """The entries of matches variable by variable, matches in `order`, and where those of each match begin and end.
+
+    As `augury.native.buffer.split`, without a compiler. `variable` is that of each entry.
+    """
+    matches = len(order)
+    place = np.empty(matches, dtype=np.int64)
+    place[order] = np.arange(matches)
+    cell = variable * matches + np.repeat(place, np.diff(offsets))
+    sizes = np.bincount(cell, minlength=variables * matches)
+    ends = np.append(0, np.cumsum(sizes))
+    begins = matches * np.arange(variables)[:, None] + np.arange(matches + 1)
+    return np.argsort(cell, kind="stable"), ends[begins]
+
+
+def spell_plainly(offsets: Integers, events: Integers, variable: Integers, variables: int) -> Words:
+    """The words of matches as `augury.native.ordering.spell` writes them, without a compiler."""
+    matches = len(offsets) - 1
+    match = np.repeat(np.arange(matches), np.diff(offsets))
+    order = np.lexsort((variable, match))
+    words = np.full(len(events) + variables * matches, -1, dtype=np.int64)
+    # Before each event there are as many ends of variables as variables are over.
+    words[np.arange(len(events)) + match[order] * variables + variable[order]] = events[order]
+    return offsets + variables * np.arange(matches + 1), words

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.jit.tier import Tier
+from augury.native.cells import CELLS, KeyCell
 from augury.runtime.batch import Integers
 from augury.runtime.checks import MAX_COUNT, ArraySpec, read_arrays, require
 from augury.runtime.columns import ColumnSpec
@@ -18,9 +19,6 @@ from augury.schema import Kind
 
 FIRST_KEYS = 64
 """For how many keys there is room at first; a power of two."""
-
-KEY_COUNT = 6
-"""The cell of `nums` that holds how many keys there are."""
 
 NO_PLACES = np.empty(0, dtype=np.int64)
 
@@ -31,13 +29,13 @@ class KeyNumbers:
     def __init__(self, width: int, *, coded: bool = False) -> None:
         """`coded` says that the only word of each key is the code of a string."""
         self.width, self.coded = width, coded
-        self.nums = np.zeros(8, dtype=np.int64)
+        self.nums = np.zeros(CELLS, dtype=np.int64)
         self.table = np.full((2 * FIRST_KEYS, 2), -1, dtype=np.int64)
         self.keys = np.zeros((FIRST_KEYS, max(1, width)), dtype=np.int64)
         self.counts = np.zeros(FIRST_KEYS, dtype=np.int64)
 
     def __len__(self) -> int:
-        return int(self.nums[KEY_COUNT])
+        return int(self.nums[KeyCell.KEYS])
 
     def number(
         self, support: Tier, words: Integers, null: npt.NDArray[np.uint8], numbers: Integers, places: Integers
@@ -45,11 +43,7 @@ class KeyNumbers:
         """Write the number of each event's key, -1 for null, and unless `places` is empty how many had it before."""
         at, n = 0, words.shape[1]
         if self.width == 0:
-            numbers[:] = 0
-            if len(places):
-                places[:] = np.arange(self.counts[0], self.counts[0] + n)
-                self.counts[0] += n
-            self.nums[KEY_COUNT] = 1
+            self.number_all(numbers, places)
             return
         while at < n:
             arrays = (self.nums, self.table, self.keys, self.counts, numbers, places)
@@ -57,6 +51,14 @@ class KeyNumbers:
             if at < n:
                 self._grow(2 * len(self))
                 support("index_keys", self.nums, self.keys, self.table)
+
+    def number_all(self, numbers: Integers, places: Integers) -> None:
+        """The same where there is no key: all events are in the one partition."""
+        numbers[:] = 0
+        self.nums[KeyCell.KEYS] = 1
+        if len(places):
+            places[:] = np.arange(self.counts[0], self.counts[0] + len(places))
+            self.counts[0] += len(places)
 
     def _grow(self, least: int) -> None:
         """Room for at least `least` keys; the hash table is left empty."""
@@ -90,7 +92,7 @@ class KeyNumbers:
         """Take over keys with their counts, in the order of their numbers."""
         known = len(counts)
         self._grow(known)
-        self.nums[KEY_COUNT] = known
+        self.nums[KeyCell.KEYS] = known
         self.keys[:known], self.counts[:known] = keys, counts
         support("index_keys", self.nums, self.keys, self.table)
 

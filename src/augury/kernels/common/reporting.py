@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.ir.deadlines import Deadline, deadlines
 from augury.ir.predicate import Value
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
-from augury.kernels.common.arranging import MAX_PLAIN_MATCHES, NOTHING, Words, arrange
+from augury.kernels.common.arranging import (
+    MAX_PLAIN_MATCHES,
+    NOTHING,
+    Words,
+    arrange,
+    spell_plainly,
+    split_plainly,
+)
+from augury.kernels.common.candidates import candidates
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.packing import Rows, packed
+from augury.kernels.common.selection import Selection
 from augury.kernels.common.totals import Totals, Weighed
+from augury.native.groups import Weights
 from augury.plan import Absence
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
@@ -27,95 +39,6 @@ WARM_UP_EVENTS = 64
 """How many events, or matches, a kernel takes at a time while it may still be compiled."""
 
 
-class Expanded:
-    """Matches by their events: those of match m are `events[offsets[m]:offsets[m + 1]]`, bound to `codes`.
-
-    If all are `alike`, each binds one event to every code from 0 to `size` - 1, in that order; else `size` is 0.
-
-    >>> found = Expanded.alike(2, np.array([3, 5, 4, 7]))
-    >>> found.offsets.tolist(), found.codes.tolist(), found.first.tolist(), found.last.tolist()
-    ([0, 2, 4], [0, 1, 0, 1], [3, 4], [5, 7])
-    """
-
-    __slots__ = ("_codes", "_offsets", "events", "size")
-
-    def __init__(self, offsets: Integers, events: Integers, codes: Integers) -> None:
-        self.events, self.size = events, 0
-        self._offsets: Integers | None = offsets
-        self._codes: Integers | None = codes
-
-    @classmethod
-    def none(cls) -> Expanded:
-        return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-    @classmethod
-    def alike(cls, size: int, events: Integers) -> Expanded:
-        """Matches of `size` events each; their offsets and codes are not made before somebody asks for them."""
-        found = cls.__new__(cls)
-        found.events, found.size, found._offsets, found._codes = events, size, None, None
-        return found
-
-    @property
-    def offsets(self) -> Integers:
-        if self._offsets is None:
-            self._offsets = np.arange(0, len(self.events) + 1, self.size)
-        return self._offsets
-
-    @property
-    def codes(self) -> Integers:
-        if self._codes is None:
-            self._codes = np.tile(np.arange(self.size), len(self))
-        return self._codes
-
-    @property
-    def first(self) -> Integers:
-        """The first event of each match."""
-        return self.events[:: self.size] if self.size else self.events[self.offsets[:-1]]
-
-    @property
-    def last(self) -> Integers:
-        """The last event of each match."""
-        return self.events[self.size - 1 :: self.size] if self.size else self.events[self.offsets[1:] - 1]
-
-    def __len__(self) -> int:
-        return len(self.events) // self.size if self.size else len(self.offsets) - 1
-
-    @classmethod
-    def of(cls, parts: Sequence[Expanded]) -> Expanded:
-        """The matches of all parts, in their order."""
-        parts = [p for p in parts if len(p)]
-        if len(parts) < 2:
-            return parts[0] if parts else cls.none()
-        events = np.concatenate([p.events for p in parts])
-        size = parts[0].size
-        if size and all(p.size == size for p in parts):
-            return cls.alike(size, events)
-        sizes = np.concatenate([np.diff(p.offsets) for p in parts])
-        return cls(np.concatenate([[0], np.cumsum(sizes)]), events, np.concatenate([p.codes for p in parts]))
-
-    def __add__(self, other: Expanded) -> Expanded:
-        return Expanded.of([self, other])
-
-    def take(self, matches: Integers) -> Expanded:
-        if self.size:
-            return Expanded.alike(self.size, self.events.reshape(-1, self.size)[matches].reshape(-1))
-        sizes = np.diff(self.offsets)[matches]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.repeat(self.offsets[:-1][matches] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return Expanded(offsets, self.events[entries], self.codes[entries])
-
-    def shifted(self, count: int) -> Expanded:
-        """The same matches once the first `count` events, none of which is theirs, are forgotten."""
-        events = self.events - count
-        return Expanded.alike(self.size, events) if self.size else Expanded(self.offsets, events, self.codes)
-
-    def to_tables(self) -> dict[str, pa.Table]:
-        return {
-            "pending_offsets": pa.table({"": self.offsets}),
-            "pending": pa.table({"events": self.events, "codes": self.codes}),
-        }
-
-
 class Remembered(Protocol):
     """What reporting reads, and keeps, of the state of a kernel."""
 
@@ -125,6 +48,7 @@ class Remembered(Protocol):
     pending: Expanded
     ends: dict[int, tuple[int, int]]
     """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+    selection: Selection
 
     @property
     def counts(self) -> Integers:
@@ -141,7 +65,9 @@ class Bindings:
     """What the codes of a match stand for: a variable and a branch each, and what each branch must be without.
 
     `negated` are as many as the components of those parts, in the order that generated code knows them by. `fixed` is
-    the number of events of every match, where all bind one event to each code and in their order; else 0.
+    the number of events of every match, where all bind one event to each code and in their order; else 0. `partial` are
+    the branches whose matches are what a run had bound when it came to nothing; empty where there are none. Events of
+    `fixed` matches are in the order of time unless `in_time` is False.
     """
 
     variables: tuple[str, ...]
@@ -149,6 +75,32 @@ class Bindings:
     absent: tuple[tuple[Absence, ...], ...]
     negated: int
     fixed: int = 0
+    partial: tuple[bool, ...] = ()
+    in_time: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPart:
+    """When a negated part behind which nothing is bound is over: FOR so many ticks, or else when the window closes.
+
+    A deadline of its event may be earlier.
+    """
+
+    silence: int | None
+    deadlines: tuple[Deadline, ...]
+
+    @property
+    def earlier(self) -> bool:
+        """Whether it may be over before the window closes, or be open for longer."""
+        return self.silence is not None or bool(self.deadlines)
+
+
+def _open_part(query: BoundQuery, part: Absence) -> OpenPart:
+    if len(part.components) > 1 or part.inner:
+        return OpenPart(part.silence, ())
+    negated = {v.name for v in query.variables if v.negated}
+    found = deadlines(query, query.conjuncts, part.components[0].variable)
+    return OpenPart(part.silence, tuple(d for d in found if d.variable not in negated))
 
 
 class Reporting:
@@ -163,10 +115,13 @@ class Reporting:
         self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
         self.branch_of = np.array(bindings.branches, dtype=np.int64)
         self.negated, self.fixed = bindings.negated, bindings.fixed
+        self.partial = np.array(bindings.partial, dtype=bool)
         self.columns = np.argsort(self.variable_of)
-        self.in_sequence = bool((self.columns == np.arange(len(self.columns))).all())
+        in_order = bool((self.columns == np.arange(len(self.columns))).all())
+        self.permuted, self.in_sequence = not in_order, in_order and bindings.in_time
         self.opens = np.array([any(part.open for part in parts) for parts in bindings.absent])
         self.waits = bool(self.opens.any())
+        self.open_parts = [[_open_part(query, part) for part in parts if part.open] for parts in bindings.absent]
         bound: list[set[str]] = [set() for _ in bindings.absent]
         for variable, branch in zip(bindings.variables, bindings.branches, strict=True):
             bound[branch].add(variable)
@@ -179,11 +134,11 @@ class Reporting:
 
     def report(self, live: Remembered, found: Expanded, watermark: int) -> MatchSet:
         """The matches that are certain now; the others wait."""
-        if not len(found):
+        if not len(found) and not len(live.selection.chosen):
             return self.nothing
         live.pending = Expanded.none()
         if self.waits:
-            waiting = self.opens[self._branches(found)] & ~self._window_closed(live, found, watermark)
+            waiting = self.opens[self.branches(found)] & ~self._is_over(live, found, watermark)
             live.pending = found.take(np.flatnonzero(waiting))
             found = found.take(np.flatnonzero(~waiting))
         if self.negated and len(found):
@@ -195,18 +150,63 @@ class Reporting:
         if self.query.output is OutputMode.COUNT:
             last = found.last
             return self.counted(live, last, np.ones(len(last), dtype=np.int64), self._weighed(live, found))
-        if self.query.output is OutputMode.LATEST:
-            found = self._latest(live, found)
-        if self.query.output is OutputMode.NONOVERLAP:
-            found = self._non_overlapping(live, found, watermark)
-        view = live.events.view
-        return self.match_set(found, view("rank"), view("time"), view("rows"))
+        return self.written(live, self.selected(live, found, watermark))
 
-    def _branches(self, found: Expanded) -> Integers:
+    def written(self, live: Remembered, found: Expanded) -> MatchSet:
+        """Matches as they are reported; those of partial branches have the count 0."""
+        columns = [live.events.view(name) for name in ("rank", "time", "rows")]
+        if not len(self.partial):
+            return self.match_set(found, *columns)
+        partial = self.partial[self.branches(found)]
+        whole, others = (self.match_set(found.take(np.flatnonzero(p)), *columns) for p in (~partial, partial))
+        both = whole + replace(others, count=np.zeros(len(others), dtype=np.int64))
+        return both.take(np.lexsort((both.start, both.end)))
+
+    def selected(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
+        """Those of the matches that OUTPUT reports now; what it cannot decide about yet goes back to the others."""
+        match self.query.output:
+            case OutputMode.LATEST:
+                return self._latest(live, found)
+            case OutputMode.NONOVERLAP:
+                return self.non_overlapping(live, found, watermark)
+            case _:
+                return found
+
+    def branches(self, found: Expanded) -> Integers:
         """The branch that found each match."""
         return self.branch_of[found.codes[found.offsets[1:] - 1]]
 
-    def _window_closed(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
+    def _is_over(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
+        """Of which matches no event still to come can be one of a negated part."""
+        over = self.window_closed(live, found, watermark)
+        if watermark == FOREVER or not any(part.earlier for parts in self.open_parts for part in parts):
+            return over
+        time, closed, branch = live.events.view("time"), over.copy(), self.branches(found)
+        for b, parts in enumerate(self.open_parts):
+            own = np.flatnonzero(branch == b)
+            some = found.take(own)
+            all_over = np.ones(len(own), dtype=bool)
+            for part in parts:
+                silent = closed[own] if part.silence is None else watermark > time[some.last] + part.silence
+                for deadline in part.deadlines:
+                    event = self._bound_to(some, deadline.variable, last=deadline.last)
+                    # An event that is not there, -1, bounds nothing.
+                    silent = silent | ((event >= 0) & (watermark > time[event] + deadline.ticks))
+                all_over &= silent
+            over[own] = all_over
+        return over
+
+    def _bound_to(self, found: Expanded, variable: str, *, last: bool) -> Integers:
+        """The first or the last event that each match binds to a variable; -1 for one that binds none."""
+        entries = np.flatnonzero(self.variable_of[found.codes] == self.positive.index(variable))
+        match = np.searchsorted(found.offsets, entries, side="right") - 1
+        events = np.full(len(found), -1, dtype=np.int64)
+        ordered = slice(None) if last else slice(None, None, -1)
+        # Of several values for one place the last one stays.
+        events[match[ordered]] = found.events[entries[ordered]]
+        return events
+
+    def window_closed(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
         """Which matches no event still to come can share a window with."""
         first = found.first
         match self.query.window:
@@ -226,6 +226,10 @@ class Reporting:
             rows_of = rows[found.events.reshape(-1, self.fixed)[order]].T[self.columns]
             starts = np.arange(len(order) + 1) + len(order) * np.arange(self.fixed)[:, None]
             return starts, np.ascontiguousarray(rows_of).reshape(-1)
+        if self.support.plain:
+            variable = self.variable_of[found.codes]
+            entries, offsets = self.support.instead(split_plainly, order, found.offsets, variable, len(self.positive))
+            return offsets, rows[found.events[entries]]
         offsets = np.empty((len(self.positive), len(order) + 1), dtype=np.int64)
         by_variable = np.empty(int(found.offsets[-1]), dtype=np.int64)
         self.support(
@@ -240,7 +244,7 @@ class Reporting:
         offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
         keep = np.zeros(len(found), dtype=np.uint8)
         matches = (
-            self._branches(found),
+            self.branches(found),
             found.offsets,
             found.events,
             offsets,
@@ -256,54 +260,45 @@ class Reporting:
 
     def candidates(self, live: Remembered, stream: list[npt.NDArray[Any]]) -> tuple[Integers, Integers, Integers]:
         """The events that fit each negated component, by partition: where each begins, their partitions, the events."""
-        n = live.events.length
-        starts, parts, events = [0], [], []
-        for k in range(self.negated):
-            fits = np.zeros(n, dtype=np.uint8)
-            self.code("fits", k, n, fits, *stream)
-            candidates = np.flatnonzero(fits)
-            partition = live.events.view("partition")[candidates]
-            order = np.argsort(partition, kind="stable")
-            parts.append(partition[order])
-            events.append(candidates[order])
-            starts.append(starts[-1] + len(candidates))
-        return (
-            np.array(starts, dtype=np.int64),
-            np.concatenate(parts).astype(np.int64),
-            np.concatenate(events).astype(np.int64),
-        )
+        return candidates(self.code, self.negated, live.events, stream)
 
     def _distinct(self, found: Expanded) -> Expanded:
         """Each match once, also if two branches that bind the same variables found it."""
-        seen: dict[tuple[bytes, bytes], int] = {}
+        seen: dict[tuple[bytes, bytes, bool], int] = {}
         for m in range(len(found)):
             part = slice(int(found.offsets[m]), int(found.offsets[m + 1]))
-            seen.setdefault((found.events[part].tobytes(), self.variable_of[found.codes[part]].tobytes()), m)
+            # A partial match may bind what a match does.
+            branch = int(self.branch_of[found.codes[part.start]])
+            partial = bool(len(self.partial) and self.partial[branch])
+            bound = found.events[part].tobytes(), self.variable_of[found.codes[part]].tobytes(), partial
+            seen.setdefault(bound, m)
         return found.take(np.array(list(seen.values()), dtype=np.int64))
 
-    def _order(self, found: Expanded, rank: Integers) -> Integers:
-        """By end, then start, then the events of the variables in pattern order."""
+    def _order(self, found: Expanded, rank: Integers, words: Words | None = None) -> Integers:
+        """By end, then start, then the events of the variables in pattern order; `words` if they are known already."""
         if len(found) == 1:
             return np.zeros(1, dtype=np.int64)
         ends = rank[found.last]
         # Events ascend with their ranks: where words begin with the first event, they tell the start as well.
         first = NOTHING if self.fixed and self.in_sequence else rank[found.first]
-        return arrange(self.support, ends, first, lambda: self._words(found), self.few)
+        return arrange(self.support, ends, first, lambda: words or self._words(found), self.few)
 
     def _words(self, found: Expanded) -> Words:
         """Matches as words that compare as they do."""
         if self.fixed:
             events = found.events
-            if not self.in_sequence:
+            if self.permuted:
                 events = events.reshape(-1, self.fixed)[:, self.columns].reshape(-1)
             return np.arange(0, len(events) + 1, self.fixed), events
         variables = len(self.positive)
+        if self.support.plain:
+            return spell_plainly(found.offsets, found.events, self.variable_of[found.codes], variables)
         starts = np.empty(len(found) + 1, dtype=np.int64)
         words = np.empty(len(found.events) + variables * len(found), dtype=np.int64)
         self.support("spell", found.offsets, found.events, found.codes, self.variable_of, variables, starts, words)
         return starts, words
 
-    def _non_overlapping(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
+    def non_overlapping(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
         """What is left when overlapping matches are passed over; what ends at the watermark or waits stays pending."""
         rank, time = live.events.view("rank"), live.events.view("time")
         partition = live.events.view("partition")
@@ -322,7 +317,7 @@ class Reporting:
         live.pending = live.pending + found.take(np.array(wait, dtype=np.int64))
         return found.take(np.array(keep, dtype=np.int64))
 
-    def _uncertain(self, live: Remembered) -> Expanded:
+    def uncertain(self, live: Remembered) -> Expanded:
         """The matches that may still come to nothing."""
         return live.pending
 
@@ -330,7 +325,7 @@ class Reporting:
         """Per partition, the first match in the order of (end, start) that is not certain yet."""
         rank, partition = live.events.view("rank"), live.events.view("partition")
         blocked: dict[int, tuple[int, int]] = {}
-        uncertain = self._uncertain(live)
+        uncertain = self.uncertain(live)
         for m in range(len(uncertain)):
             first = uncertain.events[uncertain.offsets[m]]
             last = uncertain.events[uncertain.offsets[m + 1] - 1]
@@ -342,7 +337,7 @@ class Reporting:
     def _certain_by_last_event(self, live: Remembered, found: Expanded) -> Expanded:
         """The matches of the events of which all matches are certain; the others wait for one another."""
         last = found.last
-        uncertain = self._uncertain(live)
+        uncertain = self.uncertain(live)
         waits = np.isin(last, uncertain.last)
         live.pending = live.pending + found.take(np.flatnonzero(waits))
         return found.take(np.flatnonzero(~waits))
@@ -360,7 +355,7 @@ class Reporting:
         if self.totals:
             matches = np.arange(len(found)), found.offsets, found.events, found.codes
             weights = self.totals.weights(live.events, live.encoding.dictionary)
-            self.support("weigh_matches", *matches, *self.counts_for, *weights, weighed.sums, weighed.least)
+            self.support("weigh_matches", *matches, Weights(*self.counts_for, *weights), weighed.sums, weighed.least)
         return weighed
 
     def counted(self, live: Remembered, events: Integers, counts: Integers, weighed: Weighed) -> MatchSet:
@@ -389,20 +384,40 @@ class Reporting:
             return self.nothing
         if len(found.events) > MOST_ROWS:
             raise too_wide(len(found))
-        order = self._order(found, rank)
         m = len(found)
         one, none = (np.ndarray((m,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))
         if self.fixed and not self.support.plain:
-            events, start, end = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-            matches = found.events.reshape(-1, self.fixed)
-            self.support("write_rows", order, self.columns, matches, time, rows, events, start, end)
+            events, start, end = self._rows(found, rank, time, rows)
             ends = pa.py_buffer(np.arange(m + 1, dtype=np.int32))
             columns = tuple(_lists(ends, m, of_variable) for of_variable in events)
             return MatchSet(self.positive, columns, start, end, None, one, none)
-        offsets, by_variable = self._by_variable(found, order, rows)
+        if self.support.plain or m <= self.few:
+            order = self._order(found, rank)
+            offsets, by_variable = self._by_variable(found, order, rows)
+        else:
+            words = self._words(found)
+            order = self._order(found, rank, words)
+            offsets = np.empty((len(self.positive), m + 1), dtype=np.int64)
+            of_code = np.bincount(found.codes, minlength=len(self.variable_of))
+            of_variable = np.bincount(self.variable_of, of_code, minlength=len(self.positive)).astype(np.int64)
+            offsets[:, 0] = np.cumsum(of_variable) - of_variable
+            by_variable = np.empty(len(found.events), dtype=np.int64)
+            self.support("write_words", order, *words, rows, offsets, by_variable)
         columns = tuple(row_lists(o - o[0], by_variable[int(o[0]) : int(o[-1])]) for o in offsets)
         start, end = time[found.first[order]], time[found.last[order]]
         return MatchSet(self.positive, columns, start, end, None, one, none)
+
+    def _rows(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> tuple[Rows, Integers, Integers]:
+        """Matches of one event a variable in their order: rows by variable, starts and ends."""
+        m, matches = len(found), found.events.reshape(-1, self.fixed)
+        if m > self.few:
+            numbers = packed(self.support, matches, self.columns, rank, sequential=self.in_sequence)
+            if numbers is not None:
+                return numbers.write(self.support, time, rows)
+        events, start, end = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+        order = self._order(found, rank)
+        self.support("write_rows", order, self.columns, matches, time, rows, events, start, end)
+        return events, start, end
 
 
 _ONE, _NONE = np.array([1], dtype=np.int64), np.array([-1], dtype=np.int64)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from augury.jit.tier import Tier
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.reporting import Expanded
 from augury.runtime.batch import Integers
 from augury.runtime.checks import ArraySpec, read_arrays, require
 from augury.runtime.columns import Encoding

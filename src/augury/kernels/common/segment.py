@@ -22,15 +22,17 @@ import numpy.typing as npt
 
 from augury.codegen.eager import arrays
 from augury.jit.tier import Tier
-from augury.kernels.common.reporting import Expanded
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.totals import Totals, Weighed
+from augury.native.groups import Counting, Edges, Nodes, Ways, Weights
+from augury.runtime.arrays import saved_arrays
 from augury.runtime.batch import Integers
 
 EXPANDED_EVENTS = 1 << 18
 """How many events of matches are written out at a time."""
 
-NODES = tuple(spec.name for spec in arrays.saved(arrays.NODES))
-EDGES = tuple(spec.name for spec in arrays.saved(arrays.EDGES))
+NODES = tuple(spec.name for spec in saved_arrays(arrays.run_arrays(), arrays.NODES))
+EDGES = tuple(spec.name for spec in saved_arrays(arrays.run_arrays(), arrays.EDGES))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +129,18 @@ class Segment:
         return ways
 
 
+def match_buffer(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Nodes, Edges]:
+    """The arrays of a match buffer, as functions of the library take them."""
+    nodes = Nodes(
+        event=arrays["node_event"],
+        before=arrays["node_before"],
+        component=arrays["node_component"],
+        start=arrays["node_start"],
+        edge=arrays["node_edge"],
+    )
+    return nodes, Edges(node=arrays["edge_node"], next=arrays["edge_next"])
+
+
 def write_out(
     support: Tier, finals: Integers, buffer: Mapping[str, npt.NDArray[Any]], start: Integers, span: int
 ) -> Iterator[Expanded]:
@@ -143,8 +157,8 @@ def write_out(
         events, codes = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
         state[1:] = 0
         size = max(EXPANDED_EVENTS, longest)
-        arrays = (buffer[k] for k in (*NODES, *EDGES))
-        at = support("expand", at, n, finals, *arrays, start, span, state, stack, cursor, offsets, events, codes)
+        nodes, edges = match_buffer(buffer)
+        at = support("expand", at, n, finals, nodes, edges, start, span, state, stack, cursor, offsets, events, codes)
         m, entries = int(state[1]), int(state[2])
         yield Expanded(offsets[: m + 1], events[:entries], codes[:entries])
 
@@ -154,11 +168,9 @@ def count_ways(
 ) -> Integers:
     """How many matches end at each of the nodes `finals`, `MANY` for more than 64 bits can count."""
     support.claim("counting", 8 * (8 * len(buffer["node_event"]) + len(finals)))
-    scratch = (np.empty(len(buffer["node_event"]) + 1, dtype=np.int64) for _ in range(7))
-    stamp = np.full(len(buffer["node_event"]) + 1, -1, dtype=np.int64)
+    scratch = Counting(*(np.full(len(buffer["node_event"]) + 1, -1, dtype=np.int64) for _ in Counting._fields))
     each = np.zeros(len(finals), dtype=np.int64)
-    arrays = (buffer[k] for k in ("node_event", "node_before", "node_start", "node_edge", "edge_node", "edge_next"))
-    support("count", support.cells, len(finals), finals, *arrays, start, span, *scratch, stamp, each)
+    support("count", support.cells, len(finals), finals, *match_buffer(buffer), start, span, scratch, each)
     return each
 
 
@@ -178,25 +190,19 @@ def weigh_ways(
     scratch = (np.empty(n, dtype=np.int64) for _ in range(3))
     stamp = np.full(n, -1, dtype=np.int64)
     found = Weighed.none(len(finals), totals)
-    ways = [(np.zeros((n, 2)), rows.sums, rows.least) for rows in (Weighed.none(n, totals) for _ in range(2))]
-    arrays = (
-        buffer[k]
-        for k in ("node_event", "node_before", "node_component", "node_start", "node_edge", "edge_node", "edge_next")
-    )
+    ways = [Ways(np.zeros((n, 2)), rows.sums, rows.least) for rows in (Weighed.none(n, totals) for _ in range(2))]
     looked = support(
         "weigh_ways",
         support.cells,
         len(finals),
         finals,
-        *arrays,
+        *match_buffer(buffer),
         start,
         span,
-        *counts_for,
-        *weights,
+        Weights(*counts_for, *weights),
         *scratch,
         stamp,
-        *ways[0],
-        *ways[1],
+        *ways,
         found.sums,
         found.least,
     )

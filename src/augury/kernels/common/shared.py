@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from augury.kernels.common.reporting import Expanded, Reporting
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.segment import Segment, sample
+from augury.kernels.common.selecting import SelectingReporting
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import SharedMatches
 
 
-class SharedReporting(Reporting):
+class SharedReporting(SelectingReporting):
     """Reporting that can leave matches in their segments."""
 
     def from_segments(self, segments: Sequence[Segment]) -> SharedMatches:

@@ -11,22 +11,16 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from augury.codegen.eager import arrays
 from augury.codegen.eager.arrays import GONE
 from augury.ir.query import TimeWindow, Window
 from augury.kernels.common.keys import KeyNumbers
 from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.plan.event_sets import MOST_VARIABLES
 from augury.runtime.batch import Integers
-from augury.runtime.checks import ArraySpec, require
+from augury.runtime.checks import require
 from augury.runtime.events import EventStore
 
 Arrays = Mapping[str, Integers]
-
-RUN_SPECS = (ArraySpec("partition", low=0, refers_to=arrays.PARTITIONS), *arrays.saved(arrays.RUNS))
-NODE_SPECS = arrays.saved(arrays.NODES)
-EDGE_SPECS = arrays.saved(arrays.EDGES)
-"""The buffer: a node leads to earlier nodes, an edge to the next of a list, which is an earlier one."""
 
 
 def check_history(
@@ -143,13 +137,8 @@ def check_states(plan: EagerNfaPlan, runs: Arrays, nodes: Arrays, edges: Arrays,
         again = (joins | iterated[own]) & (own == earlier)
         # Of a history that was thrown away it is not known what it led to; nothing leads back through it.
         require(goes_on & ~joins | again | (earlier < 0) | (joins & (own < 0)), "a run skips a component")
-    # As the emitter numbers them: waiting for a component, or looping over further events of it.
-    expected = [
-        k if looping else k - 1
-        for k, (b, j, c) in enumerate(components)
-        for looping in (False, True)
-        if (c.iterated if looping else j > 0 and not plan.branches[b].components[j - 1].iterated)
-    ]
+    first_of = {b: k for k, (b, j, _) in enumerate(components) if j == 0}
+    expected = [first_of[state.branch] + state.bound for state in plan.states]
     require(runs["run_state"] < len(expected), "a run is in a state that there is not")
     reached = code[runs["run_node"]]
     wanted = np.array(expected, dtype=np.int64)[runs["run_state"]]

@@ -5,38 +5,50 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from augury.budget import too_many_partial_matches
-from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, RunCell
+from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, PARTITIONS, RUNS
 from augury.codegen.eager.nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
 from augury.ir.query import TimeWindow, span_of
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import Strategy
 from augury.jit.tier import Tier
-from augury.kernels.common.reporting import WARM_UP_EVENTS, Expanded
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.reporting import WARM_UP_EVENTS
 from augury.kernels.common.restoring import restore_pending
+from augury.kernels.common.segment import match_buffer
+from augury.kernels.common.selecting import windows_of
 from augury.kernels.eager.checks import Arrays, check_cells, check_history, check_states
 from augury.kernels.eager.reporting import EagerReporting
 from augury.kernels.eager.state import EagerState
 from augury.kernels.stream import Renumbering, StreamKernel
+from augury.native.buffer import sweep
+from augury.native.cells import RunCell
+from augury.native.groups import Runs
 from augury.options import Options
 from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import Integers
 from augury.runtime.checks import require
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.shared import FoundMatches
-from augury.runtime.state import RunState
+from augury.runtime.state import LONG_AGO, RunState
+
+ROOM_FOR_EVENTS = 1 << 14
+"""Events of a long batch that there is room for from the start, so that room is seldom made; it fits the caches."""
 
 
 class AutomatonKernel(StreamKernel[EagerState]):
     """Runs or instances in a pool that take the events of a batch one by one; `EagerKernel` is the plainest."""
 
-    version = 4
+    version = 5
     state_type = EagerState
     plan: EagerNfaPlan | EventSetsPlan
     reporting: EagerReporting
+    at_a_time: ClassVar[str] = "partial matches at a time"
+    fewer_runs: ClassVar[str] = "shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter strategy"
 
     def __init__(
         self,
@@ -50,7 +62,11 @@ class AutomatonKernel(StreamKernel[EagerState]):
         self.code = Tier(source.source, self.options, source.functions)
         self.reporting = reporting(plan, source, self.options, self.code, self.support)
         # Under strict contiguity the events of any partition end a run, so that all are in one list.
-        self.by_partition = plan.query.strategy is not Strategy.STRICT_CONTIGUITY
+        self.by_partition = Strategy.STRICT_CONTIGUITY not in plan.query.strategies
+
+    @property
+    def codes(self) -> tuple[Tier, ...]:
+        return (self.code,)
 
     def columns(self, live: EagerState) -> tuple[ColumnSpec, ...]:
         return (*self.source.specs, *self.reporting.totals.specs)
@@ -85,7 +101,7 @@ class AutomatonKernel(StreamKernel[EagerState]):
             runs["partition"] == (partition if self.by_partition else 0),
             "a run is in another partition than its events",
         )
-        cells = np.stack([runs[f"RI{k}"] for k in range(self.source.integers)], axis=1)
+        cells = runs["run_integers"]
         strings = len(live.encoding.dictionary)
         check_cells(cells, self.source.event_cells, self.source.code_cells, live.events.length, strings)
         self._check_states(runs, nodes, edges, owner)
@@ -97,28 +113,24 @@ class AutomatonKernel(StreamKernel[EagerState]):
     # -- consuming --------------------------------------------------------------------------------------------------
 
     def advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
-        live.grow_partitions(max(1, len(live.keys)))
+        live.pool.reserve(PARTITIONS, max(1, len(live.keys)))
         stream = live.stream()
         found: list[Expanded] = []
+        matches = 0
         at, n = first, live.events.length
+        for owner in (NODES, EDGES, MATCHES):
+            live.pool.reserve(owner, min(n - first, ROOM_FOR_EVENTS))
         while True:
-            pool = live.pool
             end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
-            at = self.code(
-                "advance",
-                at,
-                end,
-                live.nums,
-                *stream,
-                *(pool[spec.name] for spec in live.specs),
-            )
+            at = self.code("advance", at, end, live.nums, *stream, *live.pool.arguments)
             if live.nums[RunCell.FOUND]:
                 if self.reporting.shares:
                     live.cut_segment(self.reporting.starts(live), span_of(self.plan.query.window))
                 elif self.reporting.tallies:
                     self.reporting.tally(live)
                 else:
-                    found.append(self.reporting.expand(live, sum(map(len, found))))
+                    found.append(self.reporting.expand(live, matches))
+                    matches += len(found[-1])
             if at == n:
                 return Expanded.of(found)
             if at < end:
@@ -129,26 +141,25 @@ class AutomatonKernel(StreamKernel[EagerState]):
         partition = int(live.events.view("partition")[at]) if self.by_partition else 0
         self._collect(live, int(live.events.view("time")[at]))
         need = 3 * int(live.pool["live_runs"][partition]) + len(self.plan.branches)
-        if live.nums[RunCell.FREE] < 2 * need:
-            if len(live.pool["run_state"]) > self.options.max_partial_matches:
-                raise too_many_partial_matches(
-                    self.options.max_partial_matches,
-                    "partial matches at a time",
-                    "shorten WITHIN, add predicates, bound the iteration (`{1,5}`), use a stricter strategy",
-                )
-            live.grow_runs(2 * need)
+        self.reserve_runs(live, need)
         # Every collection goes through all nodes: where few of them stay, it is seldom called and finds much.
-        if live.nums[RunCell.NODES] + 2 * need > len(live.pool["node_event"]) // 4:
-            live.grow(NODES, 4 * need)
-        if live.nums[RunCell.EDGES] + 2 * need > len(live.pool["edge_node"]) // 2:
-            live.grow(EDGES, 4 * need)
-        if need > len(live.pool["final_node"]) // 2:
-            live.grow(MATCHES, 2 * need)
+        if live.nums[RunCell.NODES] + 2 * need > live.pool.room(NODES) // 4:
+            live.pool.grow(NODES, 4 * need)
+        if live.nums[RunCell.EDGES] + 2 * need > live.pool.room(EDGES) // 2:
+            live.pool.grow(EDGES, 4 * need)
+        if need > live.pool.room(MATCHES) // 2:
+            live.pool.grow(MATCHES, 2 * need)
+
+    def reserve_runs(self, live: EagerState, need: int) -> None:
+        """Room for so many more runs, as long as that is within the budget."""
+        if live.nums[RunCell.FREE] < 2 * need:
+            if live.pool.room(RUNS) > self.options.max_partial_matches:
+                raise too_many_partial_matches(self.options.max_partial_matches, self.at_a_time, self.fewer_runs)
+            live.grow_runs(2 * need)
 
     def _collect(self, live: EagerState, now: int | None = None) -> int:
         """Throw away runs and nodes that nothing can come of; the first event that is left in a run."""
-        pool, window = live.pool, self.plan.query.window
-        limit = -(2**63)
+        window, limit = self.plan.query.window, LONG_AGO
         # In the middle of a batch the places counted so far are ahead of the runs. Under strict contiguity all runs are
         # in one list, which belongs to no partition; they end soon by themselves.
         counted = not self.counts_events or (now is None and self.by_partition)
@@ -156,41 +167,26 @@ class AutomatonKernel(StreamKernel[EagerState]):
             if now is None:
                 now = int(live.events.view("time")[-1])
             limit = now - window.ticks if isinstance(window, TimeWindow) else limit
-            lists = (live.counts, *(pool[k] for k in ("run_start", "run_next", "free_runs", "first_run", "live_runs")))
-            self.support("sweep", live.nums, now, span_of(window), self.counts_events, *lists)
+            moves = live.nums, now, span_of(window), self.counts_events, live.counts
+            self.support("sweep", *moves, *live.pool.taken_by(sweep))
         # Places are counted by partition, so that no one place is too early for all nodes. Without merging a node is no
         # older than the runs that lead back to it.
         by_partition = self.counts_events and isinstance(self.plan, EagerNfaPlan) and self.plan.merge
-        limits = np.empty(len(pool["first_run"]) if by_partition else 1, dtype=np.int64)
-        self.memory.claim("partial matches", 8 * (len(pool["node_event"]) + 2 * len(pool["edge_node"])))
-        scratch = np.empty(len(pool["node_event"]), dtype=np.int64)
-        edges = np.empty((2, len(pool["edge_node"])), dtype=np.int64)
-        least = self.support(
-            "collect",
-            live.nums,
-            *(
-                pool[k]
-                for k in (
-                    "run_node",
-                    "run_next",
-                    "first_run",
-                    "node_event",
-                    "node_before",
-                    "node_component",
-                    "node_start",
-                    "node_edge",
-                    "edge_node",
-                    "edge_next",
-                )
-            ),
-            scratch,
-            edges,
-            limit,
-            limits,
-            span_of(window) if by_partition else -1,
-            live.events.view("partition"),
-            self.reporting.starts(live),
-        )
+        return self.collect(live, limit, span_of(window) if by_partition else -1)
+
+    def collect(self, live: EagerState, limit: int = LONG_AGO, span: int = -1) -> int:
+        """Throw away nodes that no run holds or that start before `limit`; the first event that is left in a run.
+
+        With a `span`, one of places, each partition has a limit of its own.
+        """
+        pool = live.pool
+        limits = np.empty(pool.room(PARTITIONS) if span >= 0 else 1, dtype=np.int64)
+        self.memory.claim(pool.account, 8 * (pool.room(NODES) + 2 * pool.room(EDGES)))
+        moved = np.empty(pool.room(NODES), dtype=np.int64), np.empty((2, pool.room(EDGES)), dtype=np.int64)
+        events = live.events.view("partition"), self.reporting.starts(live)
+        runs = Runs(node=pool["run_node"], next=pool["run_next"], first=pool["first_run"])
+        histories = runs, *match_buffer(pool)
+        least = self.support("collect", live.nums, *histories, *moved, limit, limits, span, *events)
         return min(int(least), live.events.length)
 
     # -- forgetting -------------------------------------------------------------------------------------------------
@@ -201,16 +197,16 @@ class AutomatonKernel(StreamKernel[EagerState]):
             time = live.events.view("time")
             now = min(watermark, int(time[-1]))
             reach = 3 if self.reporting.waits else 2 if self.source.negated else 1
-            if self.plan.query.output is OutputMode.NONOVERLAP:
-                reach = max(reach, 2)
-            first = int(time.searchsorted(now - reach * window.ticks))
+            reach = max(reach, windows_of(self.plan.query))
+            silence = self.plan.query.longest_silence or 0
+            first = int(time.searchsorted(now - reach * window.ticks - silence))
         elif self.source.negated or live.events.length < live.next_look:
             # What a NOT looks for may lie before every run.
             return live.horizon
         else:
             first = self._collect(live)
             # A look goes through all partitions and what is left, so that it is put off until as many events have come.
-            live.next_look = 2 * live.events.length - first + max(4096, len(live.pool["first_run"]))
+            live.next_look = 2 * live.events.length - first + max(4096, live.pool.room(PARTITIONS))
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
     def expire(self, live: EagerState) -> int:
@@ -241,7 +237,7 @@ class EagerKernel(AutomatonKernel):
         require(self.plan.merge or not len(edges["edge_node"]), "runs that are not to be merged were merged")
         check_states(self.plan, runs, nodes, edges, owner)
 
-    def new_state(self) -> EagerState:
+    def new_state(self, used_up: EagerState | None = None) -> EagerState:
         walks = max(
             (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
         )

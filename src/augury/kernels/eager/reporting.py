@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from augury.budget import too_many_matches
-from augury.codegen.eager.arrays import RunCell
 from augury.codegen.eager.nfa import EagerNfaSource
 from augury.ir.query import CountWindow, span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
-from augury.kernels.common.reporting import Bindings, Expanded
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.reporting import Bindings
 from augury.kernels.common.segment import EDGES, count_ways, weigh_ways, write_out
 from augury.kernels.common.segment import NODES as NODE_ARRAYS
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.common.totals import Weighed
 from augury.kernels.eager.state import EagerState
+from augury.native.cells import RunCell
 from augury.options import Options
 from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import Integers
@@ -35,7 +36,9 @@ class EagerReporting(SharedReporting):
         support: Tier,
     ) -> None:
         absent = tuple(b.absent for b in plan.branches)
-        bindings = Bindings(source.component_variables, source.branch_of_component, absent, len(source.negated))
+        bindings = Bindings(
+            source.component_variables, source.branch_of_component, absent, len(source.negated), partial=_partial(plan)
+        )
         super().__init__(plan.query, bindings, code, support)
         self.options = options
 
@@ -65,7 +68,7 @@ class EagerReporting(SharedReporting):
     @property
     def shares(self) -> bool:
         """Whether matches may stay in the buffer: nothing but the runs decides about them."""
-        return self.options.compressed and self.query.output is OutputMode.ALL and self._by_runs_alone
+        return self.options.compressed and self.query.reports_all and self._by_runs_alone
 
     @property
     def tallies(self) -> bool:
@@ -101,3 +104,10 @@ class EagerReporting(SharedReporting):
     def shared(self, live: EagerState) -> SharedMatches:
         segments, live.segments = tuple(live.segments), []
         return self.from_segments(segments)
+
+
+def _partial(plan: EagerNfaPlan | EventSetsPlan) -> tuple[bool, ...]:
+    """Which branches find partial matches; none where no timeouts are asked for."""
+    if isinstance(plan, EventSetsPlan) or not plan.query.output.has_timeouts:
+        return ()
+    return tuple(branch.partial for branch in plan.branches)

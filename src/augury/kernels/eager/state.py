@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -13,16 +12,19 @@ import pyarrow as pa
 
 from augury.budget import Account
 from augury.codegen.common.inventory import stream_arrays
-from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, PARTITIONS, RUNS, TABLE, RunCell, run_arrays
+from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, PARTITIONS, RUNS, TABLE, run_arrays
 from augury.codegen.eager.nfa import EagerNfaSource
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.reporting import Expanded
+from augury.kernels.common.pool import ArrayPool
 from augury.kernels.common.segment import Segment
 from augury.kernels.common.totals import Weighed
-from augury.kernels.eager.checks import EDGE_SPECS, NODE_SPECS, RUN_SPECS, Arrays
+from augury.kernels.eager.checks import Arrays
 from augury.kernels.stream import Renumbering, StreamState
+from augury.native.cells import CELLS, RunCell
+from augury.runtime.arrays import ArraySpec, saved_arrays
 from augury.runtime.batch import Integers
-from augury.runtime.checks import FLOAT64, ArraySpec, read_arrays
+from augury.runtime.checks import read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding
 from augury.runtime.events import EventStore
 
@@ -35,9 +37,7 @@ class EagerState(StreamState):
     """Everything that outlives a step, as arrays that are changed in place."""
 
     source: EagerNfaSource
-    specs: tuple[ArraySpec, ...]
-    """The arrays of `pool`, in the order that generated functions take them."""
-    pool: dict[str, npt.NDArray[Any]]
+    pool: ArrayPool
     segments: list[Segment] = field(default_factory=list)
     """What a step has found so far, if it is not to be written out."""
     tallies: list[tuple[Integers, Integers, Weighed]] = field(default_factory=list)
@@ -62,9 +62,9 @@ class EagerState(StreamState):
         """`totals` are columns that aggregates over matches read."""
         specs = run_arrays(source.integers, source.floats, walks)
         sizes = {RUNS: 64, PARTITIONS: 64, NODES: 1024, EDGES: 1024, MATCHES: 1024, TABLE: 256 if merge else 1}
-        pool = {spec.name: spec.allocate(sizes.get(spec.owner, 0)) for spec in specs}
+        pool = ArrayPool(specs, sizes, "partial matches", memory)
         pool["free_runs"][:] = np.arange(sizes[RUNS])
-        nums = np.zeros(16, dtype=np.int64)
+        nums = np.zeros(CELLS, dtype=np.int64)
         nums[RunCell.FREE] = sizes[RUNS]
         return cls(
             source=source,
@@ -72,7 +72,6 @@ class EagerState(StreamState):
             events=EventStore((*source.specs, *totals), with_places=with_places),
             keys=KeyNumbers(keys),
             nums=nums,
-            specs=specs,
             pool=pool,
             pending=Expanded.none(),
             memory=memory,
@@ -86,8 +85,8 @@ class EagerState(StreamState):
         nodes, edges = int(self.nums[RunCell.NODES]), int(self.nums[RunCell.EDGES])
         if self.memory is not None:
             self.memory.claim("compressed matches", 8 * (5 * nodes + 2 * edges + 4 * self.events.length))
-        buffer = {spec.name: self.pool[spec.name][:nodes].copy() for spec in NODE_SPECS}
-        buffer |= {spec.name: self.pool[spec.name][: max(1, edges)].copy() for spec in EDGE_SPECS}
+        buffer = {spec.name: self.pool[spec.name][:nodes].copy() for spec in self.saved(NODES)}
+        buffer |= {spec.name: self.pool[spec.name][: max(1, edges)].copy() for spec in self.saved(EDGES)}
         finals = self.pool["final_node"][: int(self.nums[RunCell.FOUND])].copy()
         columns = (self.events.view(name).copy() for name in ("time", "rank", "rows"))
         self.segments.append(Segment(finals, buffer, start.copy(), span, *columns))
@@ -95,44 +94,16 @@ class EagerState(StreamState):
         if self.memory is not None:
             self.memory.hold("compressed matches", sum(segment.nbytes for segment in self.segments))
 
-    def of(self, owner: str) -> list[ArraySpec]:
-        """The arrays with a cell for each run, node, ..."""
-        return [spec for spec in self.specs if spec.owner == owner]
-
-    def room(self, owner: str) -> int:
-        """How many runs, nodes, ... there is room for."""
-        return len(self.pool[self.of(owner)[0].name])
-
-    def grow(self, owner: str, least: int) -> None:
-        """Room for at least `least` more runs, nodes, ..., and for twice as many as before."""
-        old = self.room(owner)
-        self._resize(owner, max(2 * old, old + least))
-
-    def _resize(self, owner: str, size: int) -> None:
-        specs = self.of(owner)
-        if self.memory is not None:
-            # The old arrays are there until the new ones are filled.
-            self.memory.hold("partial matches", sum(array.nbytes for array in self.pool.values()))
-            self.memory.claim("partial matches", sum(math.prod(s.shape(size)) * s.dtype.itemsize for s in specs))
-        for spec in specs:
-            # Lists are gathered anew whenever they are gone through.
-            self.pool[spec.name] = spec.allocate(size) if spec.rows else spec.grown(self.pool[spec.name], size)
-
     def grow_runs(self, least: int) -> None:
         """Room for at least `least` more runs."""
-        old = self.room(RUNS)
-        self.grow(RUNS, least)
-        new, count = self.room(RUNS), int(self.nums[RunCell.FREE])
+        old = self.pool.room(RUNS)
+        self.pool.grow(RUNS, least)
+        new, count = self.pool.room(RUNS), int(self.nums[RunCell.FREE])
         self.pool["free_runs"][count : count + new - old] = np.arange(old, new)
         self.nums[RunCell.FREE] = count + new - old
-        if self.room(TABLE) > 1:
-            self._resize(TABLE, 1 << (4 * new - 1).bit_length())
+        if self.pool.room(TABLE) > 1:
+            self.pool.resize(TABLE, 1 << (4 * new - 1).bit_length())
             self.pool["table_stamp"][:] = 0
-
-    def grow_partitions(self, count: int) -> None:
-        """Room for so many partitions."""
-        if count > self.room(PARTITIONS):
-            self.grow(PARTITIONS, count - self.room(PARTITIONS))
 
     def renumbered(self, by: Renumbering, *, by_partition: bool) -> None:
         """Bring runs and nodes in line with the new numbers of events, partitions and strings.
@@ -142,52 +113,53 @@ class EagerState(StreamState):
         self.next_look -= by.count
         self.pool["node_event"][: int(self.nums[RunCell.NODES])] -= by.count
         for cell in self.source.event_cells:
-            self.pool["RI"][:, cell] -= by.count
+            self.pool["run_integers"][:, cell] -= by.count
         if by.strings is not None:
             for cell in self.source.code_cells:
-                self.pool["RI"][:, cell] = by.strings[self.pool["RI"][:, cell]]
+                self.pool["run_integers"][:, cell] = by.strings[self.pool["run_integers"][:, cell]]
         if by.kept is not None and by_partition:
-            for spec in self.of(PARTITIONS):
-                self.pool[spec.name] = spec.grown(self.pool[spec.name][by.kept], max(64, 2 * len(by.kept)))
+            self.pool.take(PARTITIONS, by.kept, max(64, 2 * len(by.kept)))
 
     def strings_held(self) -> list[Integers]:
         """The codes of strings that runs remember."""
         runs = np.ones(len(self.pool["run_state"]), dtype=bool)
         runs[self.pool["free_runs"][: int(self.nums[RunCell.FREE])]] = False
-        return [self.pool["RI"][runs, cell] for cell in self.source.code_cells]
+        return [self.pool["run_integers"][runs, cell] for cell in self.source.code_cells]
+
+    def saved(self, owner: str) -> tuple[ArraySpec, ...]:
+        """The arrays of runs, nodes or edges that the state is saved with."""
+        return saved_arrays(self.pool.specs, owner)
 
     def to_tables(self) -> dict[str, pa.Table]:
         """The state as Arrow tables; free cells are not written."""
         nodes, edges = int(self.nums[RunCell.NODES]), int(self.nums[RunCell.EDGES])
         used = _used_runs(self)
-        integers = self.pool["RI"][used[:, 1]]
+        held = {spec.name: self.pool[spec.name][used[:, 1]] for spec in self.saved(RUNS)}
         # Of variables that are not bound yet there is no event: what stands there was moved along with the others.
-        integers[:, list(self.source.event_cells)] = np.maximum(integers[:, list(self.source.event_cells)], 0)
+        cells = list(self.source.event_cells)
+        held["run_integers"][:, cells] = np.maximum(held["run_integers"][:, cells], 0)
+        columns = [spec.to_columns(held[spec.name]) for spec in self.saved(RUNS)]
+        runs = {"partition": used[:, 0]} | {name: column for part in columns for name, column in part.items()}
         return StreamState.to_tables(self) | {
-            "runs": pa.table(
-                {
-                    "partition": used[:, 0],
-                    **{spec.name: self.pool[spec.name][used[:, 1]] for spec in RUN_SPECS[1:]},
-                    **{f"RI{k}": column for k, column in enumerate(integers.T)},
-                    **{f"RF{k}": column for k, column in enumerate(self.pool["RF"][used[:, 1]].T)},
-                }
-            ),
-            "nodes": pa.table({spec.name: self.pool[spec.name][:nodes] for spec in NODE_SPECS}),
-            "edges": pa.table({spec.name: self.pool[spec.name][:edges] for spec in EDGE_SPECS}),
+            "runs": pa.table(runs),
+            "nodes": pa.table({spec.name: self.pool[spec.name][:nodes] for spec in self.saved(NODES)}),
+            "edges": pa.table({spec.name: self.pool[spec.name][:edges] for spec in self.saved(EDGES)}),
         }
 
     def restore(self, tables: Mapping[str, pa.Table], check: Check) -> None:
         """Take over the runs and histories that `to_tables` wrote; `check` refuses those of no use."""
         sizes = {
-            "partitions": max(1, len(self.keys)),
+            PARTITIONS: max(1, len(self.keys)),
             "events": self.events.length,
             "components": len(self.source.component_variables),
-            **{name: tables[name].num_rows if name in tables else 0 for name in ("nodes", "edges")},
+            **{name: tables[name].num_rows if name in tables else 0 for name in (NODES, EDGES)},
         }
-        cells = [ArraySpec(f"RI{k}") for k in range(self.pool["RI"].shape[1])]
-        cells += [ArraySpec(f"RF{k}", FLOAT64) for k in range(self.pool["RF"].shape[1])]
-        runs = read_arrays(tables, "runs", [*RUN_SPECS, *cells], sizes)
-        nodes, edges = read_arrays(tables, "nodes", NODE_SPECS, sizes), read_arrays(tables, "edges", EDGE_SPECS, sizes)
+        nodes = read_arrays(tables, "nodes", self.saved(NODES), sizes)
+        edges = read_arrays(tables, "edges", self.saved(EDGES), sizes)
+        specs = self.saved(RUNS)
+        columns = (ArraySpec("partition", low=0, refers_to=PARTITIONS), *(c for spec in specs for c in spec.columns))
+        saved = read_arrays(tables, "runs", columns, sizes)
+        runs = {"partition": saved["partition"]} | {spec.name: spec.from_columns(saved) for spec in specs}
         check(self, runs, nodes, edges)
         self._take_over(runs, nodes, edges)
 
@@ -196,20 +168,17 @@ class EagerState(StreamState):
         count = len(runs["run_state"])
         if count > self.nums[RunCell.FREE]:
             self.grow_runs(count)
-        self.grow(NODES, len(nodes["node_event"]))
-        self.grow(EDGES, len(edges["edge_node"]))
+        self.pool.grow(NODES, len(nodes["node_event"]))
+        self.pool.grow(EDGES, len(edges["edge_node"]))
         for name, values in (*nodes.items(), *edges.items()):
             self.pool[name][: len(values)] = values
         self.nums[RunCell.NODES], self.nums[RunCell.EDGES] = len(nodes["node_event"]), len(edges["edge_node"])
-        self.grow_partitions(int(runs["partition"].max(initial=0)) + 1)
-        free = len(self.pool["run_state"])
+        self.pool.reserve(PARTITIONS, int(runs["partition"].max(initial=0)) + 1)
+        free = self.pool.room(RUNS)
         self.pool["free_runs"][: free - count] = np.arange(count, free)
         self.nums[RunCell.FREE], self.nums[RunCell.LIVE] = free - count, count
-        for spec in RUN_SPECS[1:]:
+        for spec in self.saved(RUNS):
             self.pool[spec.name][:count] = runs[spec.name]
-        for array in ("RI", "RF"):
-            for k in range(self.pool[array].shape[1]):
-                self.pool[array][:count, k] = runs[f"{array}{k}"]
         for run, partition in enumerate(runs["partition"].tolist()):
             self.pool["run_next"][run] = self.pool["first_run"][partition]
             self.pool["first_run"][partition] = run

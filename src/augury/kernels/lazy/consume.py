@@ -9,29 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from augury.budget import too_many_partial_matches
+from augury.codegen.lazy.arrays import MATCH_EVENTS, MATCHES
 from augury.codegen.lazy.layout import PARTITION
 from augury.codegen.lazy.source import (
-    ENTRIES,
-    FULL,
-    LIMIT,
-    MATCHES,
     NO_ROOM_FOR_MATCHES,
     NO_ROOM_IN_POOL,
     NO_ROOM_IN_STAGE,
-    SO_FAR,
     TOO_MANY_LISTS,
     Entry,
     EntryKind,
     LazyChainSource,
 )
 from augury.ir.query import CountWindow, TimeWindow
-from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import NO_PLACES, KeyNumbers, key_words
-from augury.kernels.common.reporting import WARM_UP_EVENTS, Expanded
+from augury.kernels.common.reporting import WARM_UP_EVENTS
+from augury.kernels.common.selecting import windows_of
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.lazy.state import LazyState
 from augury.kernels.stream import Renumbering, StreamKernel
+from augury.native.cells import ChainCell
 from augury.plan import ChainVariant, LazyChainPlan
 from augury.runtime.batch import Integers
 from augury.runtime.columns import ColumnSpec
@@ -73,7 +71,7 @@ class ChainRunner(StreamKernel[LazyState]):
         """Fill the buffers and pools with the events before `end`, for another variant; nothing is reported."""
         chain = self.chain(variant)
         live.changes += variant.orders != live.variant.orders
-        live.seen += int(live.arrays["SEEN"].sum())
+        live.seen += int(live.arrays["state_seen"].sum())
         live.variant = variant
         live.renewed(chain.source)
         stored = live.stored
@@ -86,7 +84,7 @@ class ChainRunner(StreamKernel[LazyState]):
         live.stored = stored
         for entry in chain.source.entries:
             if entry.kind is EntryKind.START:
-                self._run(live, entry, 0, int(live.arrays["FILL"][entry.buffer]), 0, None, quiet=1)
+                self._run(live, entry, 0, int(live.arrays["buffer_fill"][entry.buffer]), 0, None, quiet=1)
 
     def consume(self, live: LazyState, first: int, end: int, watermark: int, variant: ChainVariant) -> Expanded:
         """Take the events from `first` to `end`; the matches they complete."""
@@ -94,24 +92,25 @@ class ChainRunner(StreamKernel[LazyState]):
             live.now = self._now(live, first, watermark)
             self.build_up(live, variant, first)
         live.now = self._now(live, end, watermark)
-        cuts = live.arrays["FILL"].copy()
-        live.arrays["PF"][:, 1] = live.arrays["PF"][:, 0]
+        cuts = live.arrays["buffer_fill"].copy()
+        live.arrays["pool_fill"][:, 1] = live.arrays["pool_fill"][:, 0]
         self.store(live, first, end)
         if first == end:
             return Expanded.none()
         found = MatchesOfStep(self, live)
-        fill = live.arrays["FILL"]
+        fill = live.arrays["buffer_fill"]
         fresh = fill > cuts
         for entry in live.source.entries:
-            waiting = 1 if entry.pool is None else int(live.arrays["PF"][entry.pool, 1])
+            waiting = 1 if entry.pool is None else int(live.arrays["pool_fill"][entry.pool, 1])
             if entry.kind is EntryKind.MORE:
                 if waiting and fresh[list(entry.lists)].any():
                     self._run(live, entry, 0, waiting, first, found)
             elif waiting and fresh[entry.buffer]:
                 self._run(live, entry, int(cuts[entry.buffer]), int(fill[entry.buffer]), first, found)
         found.flush()
-        live.peak = max(live.peak, live.waiting())
-        if live.waiting() > 2 * live.pruned:
+        waiting = live.waiting()
+        live.peak = max(live.peak, waiting)
+        if waiting > 2 * live.pruned:
             live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
         return Expanded.of(found.parts)
 
@@ -130,14 +129,14 @@ class ChainRunner(StreamKernel[LazyState]):
         self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: MatchesOfStep | None, quiet: int = 0
     ) -> None:
         stream, code = live.stream(), self.chain(live.variant).code
-        live.nums[LIMIT] = self.options.max_partial_matches
+        live.nums[ChainCell.LIMIT] = self.options.max_partial_matches
         at = r0
         while at < r1:
             end = min(r1, at + WARM_UP_EVENTS) if code.warming_up else r1
             arrays = (live.arrays[name] for name in entry.arrays)
             at = code(entry.name, at, end, first, live.now, quiet, live.nums, *stream, *arrays)
-            full = int(live.nums[FULL])
-            live.nums[FULL] = 0
+            full = int(live.nums[ChainCell.FULL])
+            live.nums[ChainCell.FULL] = 0
             if full == NO_ROOM_FOR_MATCHES:
                 assert found is not None
                 found.make_room()
@@ -158,33 +157,33 @@ class ChainRunner(StreamKernel[LazyState]):
 
     def _go_on(self, live: LazyState, node: int, first: int, found: MatchesOfStep | None, quiet: int) -> None:
         """Let another function go on with the partial matches of a stage, and empty it."""
-        staged = int(live.arrays["QF"][node])
+        staged = int(live.arrays["stage_fill"][node])
         if staged:
             self._run(live, live.source.go_on[node], 0, staged, first, found, quiet)
-            live.arrays["QF"][node] = 0
+            live.arrays["stage_fill"][node] = 0
 
     def _make_room_on_stage(
         self, live: LazyState, node: int, first: int, found: MatchesOfStep | None, quiet: int
     ) -> None:
         """Empty a stage; it grows if one event has filled most of it, and a few times before, to be emptied less."""
         stage = next(s for s in live.source.stages if s.node == node)
-        staged, room = int(live.arrays["QF"][node]), len(live.arrays[stage.name])
+        staged, room = int(live.arrays["stage_fill"][node]), live.arrays.room(stage.owner)
         self._go_on(live, node, first, found, quiet)
         if 2 * staged < room or room < STAGE_ROWS:
             if room > self.options.max_partial_matches:
                 raise too_many_partial_matches(
                     self.options.max_partial_matches, "partial matches at a time", "shorten WITHIN, add predicates"
                 )
-            live.grow(stage.name, 2 * room)
+            live.arrays.resize(stage.owner, 2 * room)
 
     def _grow_pool(self, live: LazyState, node: int) -> None:
         pool = next(p for p in live.source.pools if p.node == node)
         # What the outermost event has made was put back, so that the pool itself tells how much it was.
-        if max(live.waiting(), len(live.arrays[f"P{node}__t"])) > self.options.max_partial_matches:
+        if max(live.waiting(), live.arrays.room(pool.owner)) > self.options.max_partial_matches:
             raise too_many_partial_matches(
                 self.options.max_partial_matches, "partial matches at a time", "shorten WITHIN, add predicates"
             )
-        live.grow_pool(pool)
+        live.arrays.resize(pool.owner, 2 * live.arrays.room(pool.owner))
         live.rehead(self.support)
 
     def store(self, live: LazyState, first: int, end: int) -> None:
@@ -194,7 +193,7 @@ class ChainRunner(StreamKernel[LazyState]):
         live.reserve_keys()
         live.widen(first, end)
         stream = live.stream()
-        before = int(live.arrays["FILL"].sum())
+        before = int(live.arrays["buffer_fill"].sum()) if self.options.counters else 0
         chunk = WARM_UP_EVENTS if chain.code.warming_up else STORE_CHUNK_EVENTS
         for at in range(first, end, chunk):
             to = min(end, at + chunk)
@@ -202,7 +201,8 @@ class ChainRunner(StreamKernel[LazyState]):
             arrays = (live.arrays[name] for name in live.source.store_arrays)
             chain.code("store", at, to, first, *numbers, live.nums, *stream, *arrays)
         live.sort()
-        live.stored += int(live.arrays["FILL"].sum()) - before
+        if self.options.counters:
+            live.stored += int(live.arrays["buffer_fill"].sum()) - before
 
     def _values(self, live: LazyState, key: str, spec: ColumnSpec, first: int, end: int) -> Integers:
         """The numbers of a key column's values; equal values of any columns of one kind share theirs."""
@@ -230,9 +230,9 @@ class ChainRunner(StreamKernel[LazyState]):
             time = live.events.view("time")
             now = min(watermark, int(time[-1]))
             reach = 3 if reporting.waits else 2 if reporting.negated else 1
-            if self.plan.query.output is OutputMode.NONOVERLAP:
-                reach = max(reach, 2)
-            first = int(np.searchsorted(time, now - reach * window.ticks, side="left"))
+            reach = max(reach, windows_of(self.plan.query))
+            silence = self.plan.query.longest_silence or 0
+            first = int(time.searchsorted(now - reach * window.ticks - silence))
         elif isinstance(window, CountWindow) and n and not reporting.negated:
             places, partitions = live.events.view("place"), live.events.view("partition")
             have = live.counts[np.maximum(partitions, 0)] if self.keys else live.encoding.next_event
@@ -248,14 +248,15 @@ class ChainRunner(StreamKernel[LazyState]):
 
     def renumbered(self, live: LazyState, by: Renumbering) -> None:
         """Fill the buffers anew with the events that are left, and bring the partial matches that wait in line."""
-        layout, fill = live.source.layout, live.arrays["FILL"]
+        layout, fill = live.source.layout, live.arrays["buffer_fill"]
         cuts = [
-            int(np.searchsorted(live.arrays[f"B{b}_e"][: int(fill[b])], by.count)) for b in range(len(layout.buffers))
+            int(np.searchsorted(live.arrays[f"buffer{b}_e"][: int(fill[b])], by.count))
+            for b in range(len(layout.buffers))
         ]
-        fill[:] = live.arrays["SORTED"][:] = 0
-        live.arrays["WIDTH"][:] = 1, 0
+        fill[:] = live.arrays["sorted_fill"][:] = 0
+        live.arrays["block_width"][:] = 1, 0
         for q in layout.indexes.values():
-            live.arrays[f"X{q}_first"][:] = live.arrays[f"X{q}_last"][:] = -1
+            live.arrays[f"chain{q}_first"][:] = live.arrays[f"chain{q}_last"][:] = -1
         # The values of key columns are numbered anew, as they come in the events that are left.
         before, live.values = live.values, {}
         stored = live.stored
@@ -263,13 +264,13 @@ class ChainRunner(StreamKernel[LazyState]):
         self.store(live, live.begin, live.events.length)
         live.stored = stored
         for pool in live.source.pools:
-            n = int(live.arrays["PF"][pool.node, 0])
-            live.arrays[f"P{pool.node}_at"][:n] -= np.array([cuts[b] for b in pool.buffers])
-            partition = live.arrays[f"P{pool.node}__p"][:n]
+            n = int(live.arrays["pool_fill"][pool.node, 0])
+            live.arrays[f"pool{pool.node}_at"][:n] -= np.array([cuts[b] for b in pool.buffers])
+            partition = live.arrays[f"pool{pool.node}_p"][:n]
             if by.partitions is not None:
                 partition[:] = by.partitions[partition]
             for child in pool.heads:
-                key, ids = live.source.head_keys[child], live.arrays[f"P{pool.node}_id{child}"][:n]
+                key, ids = live.source.head_keys[child], live.arrays[f"pool{pool.node}_id{child}"][:n]
                 there = ids >= 0
                 if key != PARTITION:
                     ids[there] = self._renumbered_values(before[key], live.values[key], ids[there], by)
@@ -296,18 +297,18 @@ class MatchesOfStep:
         self.count = 0
 
     def make_room(self) -> None:
-        if self.count + int(self.live.nums[SO_FAR]) > self.kernel.options.max_matches:
+        if self.count + int(self.live.nums[ChainCell.SO_FAR]) > self.kernel.options.max_matches:
             raise self.kernel.too_many()
-        if self.live.nums[MATCHES]:
+        if self.live.nums[ChainCell.MATCHES]:
             self.flush()
         else:
-            for name in ("O_offsets", "O_events", "O_codes"):
-                self.live.grow(name, 4 * len(self.live.arrays[name]))
+            for owner in (MATCHES, MATCH_EVENTS):
+                self.live.arrays.resize(owner, 4 * self.live.arrays.room(owner))
 
     def flush(self) -> None:
         live, fixed = self.live, self.live.source.fixed
-        m, w = int(live.nums[MATCHES]), int(live.nums[ENTRIES])
-        live.nums[MATCHES] = live.nums[ENTRIES] = 0
+        m, w = int(live.nums[ChainCell.MATCHES]), int(live.nums[ChainCell.EVENTS])
+        live.nums[ChainCell.MATCHES] = live.nums[ChainCell.EVENTS] = 0
         if not m:
             return
         self.count += m
@@ -316,13 +317,14 @@ class MatchesOfStep:
         held = sum(p.events.nbytes * (1 if fixed else 2) + 8 * len(p) for p in self.parts)
         # They are brought together, put in order and written by variable: three copies at a time.
         self.kernel.memory.claim("matches", 3 * (held + 8 * (2 * w + m)))
-        events = live.arrays["O_events"][:w].copy()
+        events = live.arrays["match_event"][:w].copy()
         if fixed:
-            self.parts.append(Expanded.alike(fixed, events))
+            self.parts.append(Expanded.alike(fixed, events, in_time=live.source.in_time))
         else:
-            offsets, codes = (live.arrays[name][:size].copy() for name, size in (("O_offsets", m + 1), ("O_codes", w)))
+            offsets = live.arrays["match_offset"][: m + 1].copy()
+            codes = live.arrays["match_component"][:w].copy()
             self.parts.append(Expanded(offsets, events, codes))
         # Room for more where it was short, so that the next ones cost less.
-        for name, used in (("O_offsets", m), ("O_events", w), ("O_codes", w)):
-            if 2 * used > len(live.arrays[name]) < 1 << 17:
-                live.grow(name, 4 * len(live.arrays[name]))
+        for owner, used in ((MATCHES, m), (MATCH_EVENTS, w)):
+            if 2 * used > live.arrays.room(owner) < 1 << 17:
+                live.arrays.resize(owner, 4 * live.arrays.room(owner))

@@ -8,6 +8,7 @@ one. Partial matches of the new order are built from the events of the live wind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from typing import TypeAlias
 
 import numpy as np
@@ -21,8 +22,10 @@ from augury.codegen.lazy.source import (
 )
 from augury.ir.query import span_of
 from augury.ir.terms import OutputMode
+from augury.jit.beside import compile_beside
 from augury.jit.tier import Tier
-from augury.kernels.common.reporting import Bindings, Expanded
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.reporting import Bindings
 from augury.kernels.common.restoring import restore_pending
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.common.totals import Totals, Weighed
@@ -30,6 +33,7 @@ from augury.kernels.lazy.consume import Chain, ChainRunner
 from augury.kernels.lazy.rates import Pieces, events_in_window, live_window, new_pieces
 from augury.kernels.lazy.shared import snapshot
 from augury.kernels.lazy.state import LazyState
+from augury.native.cells import ChainCell
 from augury.options import Options
 from augury.plan import ChainVariant, LazyChainPlan
 from augury.runtime.columns import ColumnSpec, EncodedBatch
@@ -38,6 +42,12 @@ from augury.runtime.state import FOREVER, RunState
 
 STRETCH_EVENTS = 1 << 16
 """How many events of a long batch are taken together: what is remembered of them fits in the caches."""
+
+LOOKS_A_WINDOW = 8
+"""How often the rates are looked at while as many events come as a window holds of the most frequent variable."""
+
+MAX_VARIANTS = 8
+"""Kernels of one plan that a live stream compiles; beyond that it stays with those it has."""
 
 Better: TypeAlias = "Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]"
 """The plan for so many events of each variable in a window: the one given unless another variant is better."""
@@ -64,13 +74,13 @@ class LazyKernel(ChainRunner):
     ) -> None:
         """`source` is what the plan was emitted as with these options, if it was.
 
-        With `better` the order follows the stream from step to step, in a `tree` also within one, every half window
-        but no more often than every `piece_events`; `noise_events` more or less in a window say nothing about rates.
-        Longer batches may be taken in stretches of `stretch_events`.
+        With `better` the order follows the stream from step to step, in a `tree` also within one, every half window,
+        but neither more often than every `piece_events`; `noise_events` more or less in a window say nothing about
+        rates. Longer batches may be taken in stretches of `stretch_events`.
         """
         output = plan.query.output
         self.tallies = plan.unary and output is OutputMode.COUNT
-        self.shares = self.tallies or (plan.unary and output is OutputMode.ALL and options.compressed)
+        self.shares = self.tallies or (plan.unary and plan.query.reports_all and options.compressed)
         if self.shares:
             better = None
         super().__init__(plan.query, options, plan.query.partition_by)
@@ -80,13 +90,20 @@ class LazyKernel(ChainRunner):
         self.span = span_of(plan.query.window)
         self.plans = {plan.variant: plan}
         self.chains: dict[ChainVariant, Chain] = {}
+        self.compiling: dict[ChainVariant, tuple[LazyChainSource, Future[bool]]] = {}
+        """Variants whose kernels are compiled beside a live stream, or could not be."""
         if source is not None:
             self.chains[plan.variant] = self._ready(source)
 
     def _ready(self, source: LazyChainSource) -> Chain:
         code = Tier(source.source, self.options, source.functions)
         bindings = Bindings(
-            source.component_variables, source.branch_of_component, source.absent, source.negated, source.fixed
+            source.component_variables,
+            source.branch_of_component,
+            source.absent,
+            source.negated,
+            source.fixed,
+            in_time=source.in_time,
         )
         specs = {spec.name: spec for spec in source.specs}
         names = source.layout.columns.names
@@ -105,7 +122,33 @@ class LazyKernel(ChainRunner):
             chain = self.chains[variant] = self._ready(source)
         return chain
 
+    def available(self, variant: ChainVariant) -> bool:
+        """Whether a variant can be taken on now; a live stream asks for its kernel, and goes on without it."""
+        running = self.chain(self.plan.variant)
+        if variant in self.chains or not self.options.live or not running.code.compilable:
+            return True
+        asked = self.compiling.get(variant)
+        if asked is None:
+            # A registered function is known to this process alone.
+            if running.source.functions or len(self.chains) + len(self.compiling) >= MAX_VARIANTS:
+                return False
+            source = emit_lazy_chain(self.plans[variant], counters=self.options.counters)
+            self.compiling[variant] = source, compile_beside(source.source, self.options.cache_dir)
+            return False
+        source, compiled = asked
+        if not compiled.done() or not compiled.result():
+            return False
+        del self.compiling[variant]
+        chain = self.chains[variant] = self._ready(source)
+        chain.code.compile()
+        return True
+
     # -- a step -----------------------------------------------------------------------------------------------------
+
+    @property
+    def codes(self) -> tuple[Tier, ...]:
+        self.chain(self.plan.variant)
+        return tuple(chain.code for chain in self.chains.values())
 
     def columns(self, live: LazyState) -> tuple[ColumnSpec, ...]:
         return (*live.source.specs, *self.totals.specs)
@@ -126,7 +169,7 @@ class LazyKernel(ChainRunner):
             encoded.length - first <= 2 * size
             or self.shares
             or self.tree
-            or self.plan.query.output is not OutputMode.ALL
+            or not self.plan.query.reports_all
             or self.span < 0
             or live.source.pools
             or self.chain(live.variant).reporting.waits
@@ -138,7 +181,7 @@ class LazyKernel(ChainRunner):
         if self.shares:
             # Only stored: the buffers are the factorised result.
             (branch,) = self.plan.branches
-            live.begun = int(live.arrays["FILL"][live.source.buffer_of[branch.in_sequence[-1].variable]]), first
+            live.begun = int(live.arrays["buffer_fill"][live.source.buffer_of[branch.in_sequence[-1].variable]]), first
             self.store(live, first, live.events.length)
             return Expanded.none()
         found = Expanded.of(
@@ -154,8 +197,13 @@ class LazyKernel(ChainRunner):
         return self.chain(live.variant).reporting.report(live, found, watermark)
 
     def after_batch(self, live: LazyState, encoded: EncodedBatch, watermark: int) -> None:
-        if watermark != FOREVER and self.better is not None and not self.tree and encoded.length:
+        if self.better is None or self.tree or watermark == FOREVER or not encoded.length:
+            return
+        if live.encoding.next_event >= live.next_look:
             self._follow(live)
+        if live.wanted is not None and self.available(live.wanted):
+            self.build_up(live, live.wanted, live.events.length)
+            live.wanted = None
 
     def _shared(self, live: LazyState) -> FoundMatches:
         """The matches of the last events, from the buffers that they lie in."""
@@ -163,7 +211,7 @@ class LazyKernel(ChainRunner):
         (branch,) = self.plan.branches
         sequence = [live.source.buffer_of[c.variable] for c in branch.in_sequence]
         begin, first = live.begun
-        if live.arrays["FILL"][sequence[-1]] == begin:
+        if live.arrays["buffer_fill"][sequence[-1]] == begin:
             return reporting.nothing
         taken = snapshot(live, sequence, first, begin)
         if self.tallies:
@@ -189,11 +237,12 @@ class LazyKernel(ChainRunner):
     def counters(self, state: RunState) -> dict[str, int]:
         """The measures of the paper, if the options asked for them; by step only for the order that runs now."""
         live = self.live(state)
-        seen = live.arrays["SEEN"]
+        seen = live.arrays["state_seen"]
         by_step = {
             f"partial_matches[{b},{k}]": int(seen[n]) for n, steps in enumerate(live.source.nodes) for b, k in steps
         }
-        predicates, stored, bounds = (int(live.nums[k]) for k in (8, 11, 12))
+        cells = ChainCell.PREDICATES, ChainCell.BUFFER_WRITES, ChainCell.BOUNDS
+        predicates, stored, bounds = (int(live.nums[cell]) for cell in cells)
         totals = (predicates, live.seen + int(seen.sum()), live.peak, live.stored + stored)
         found = dict(zip(COUNTERS, totals, strict=True)) | by_step | {"orders": live.changes + 1}
         if bounds:
@@ -202,7 +251,7 @@ class LazyKernel(ChainRunner):
             found["weighed"] = live.weighed
         return found
 
-    def new_state(self) -> LazyState:
+    def new_state(self, used_up: LazyState | None = None) -> LazyState:
         return LazyState.start(
             self.chain(self.plan.variant).source,
             self.plan.variant,
@@ -210,6 +259,7 @@ class LazyKernel(ChainRunner):
             with_places=self.counts_events,
             totals=self.totals.specs,
             memory=self.memory,
+            used_up=used_up,
         )
 
     def restore_pending(self, live: LazyState, tables: Mapping[str, pa.Table]) -> Expanded:
@@ -232,9 +282,15 @@ class LazyKernel(ChainRunner):
         window = events_in_window(clock, self.span)
         piece = max(self.piece_events, window // 2)
         at, variant = first, live.variant
+        if live.wanted is not None and self.available(live.wanted):
+            variant, live.wanted = live.wanted, None
         for k, better in self._better_variants(
             live, new_pieces(live, self.chain(live.variant).code, window, first, piece)
         ):
+            live.wanted = None
+            if not self.available(better):
+                live.wanted = better
+                continue
             if first + k * piece > at:
                 yield at, first + k * piece, variant
             at, variant = first + k * piece, better
@@ -244,8 +300,14 @@ class LazyKernel(ChainRunner):
         """Take on another variant if the rates of the live window ask for it."""
         # Places of different partitions do not ascend together.
         span = -1 if self.counts_events and self.keys else self.span
-        for _, better in self._better_variants(live, live_window(live, self.clock(live), span)):
-            self.build_up(live, better, live.events.length)
+        pieces = live_window(live, self.clock(live), span)
+        before = live.rates
+        found = [better for _, better in self._better_variants(live, pieces)]
+        if live.rates is not before:
+            live.wanted = found[-1] if found else None
+        # At first after twice as many events each time; then rates take some of a window to become others.
+        seen = live.encoding.next_event
+        live.next_look = seen + min(seen, max(self.piece_events, int(pieces.counts[-1].max()) // LOOKS_A_WINDOW))
 
     def _better_variants(self, live: LazyState, pieces: Pieces) -> Iterator[tuple[int, ChainVariant]]:
         """The pieces from which on another variant is better than the one before, with it.

@@ -10,6 +10,7 @@ from augury.jit.tier import Tier
 from augury.kernels.lazy.state import LazyState
 from augury.runtime.batch import Integers
 from augury.runtime.computed import Floats
+from augury.runtime.state import LONG_AGO
 
 
 def events_in_window(clock: Integers, span: int) -> int:
@@ -18,7 +19,7 @@ def events_in_window(clock: Integers, span: int) -> int:
     >>> events_in_window(np.arange(0, 100, 10), 30), events_in_window(np.arange(5), -1)
     (3, 5)
     """
-    length = int(clock[-1] - clock[0])
+    length = int(clock[-1]) - int(clock[0])
     return len(clock) if not 0 <= span < length else max(1, len(clock) * span // length)
 
 
@@ -56,11 +57,11 @@ def new_pieces(live: LazyState, code: Tier, window: float, first: int, piece: in
 
 def live_window(live: LazyState, clock: Integers, span: int) -> Pieces:
     """The live window as one piece; without a span, all that is remembered."""
-    begin = int(np.searchsorted(clock, clock[-1] - span)) if span >= 0 else 0
+    begin = int(clock.searchsorted(max(LONG_AGO, int(clock[-1]) - span))) if span >= 0 else 0
     counts = np.zeros((2, len(live.source.layout.buffers)), dtype=np.int64)
     for b in range(counts.shape[1]):
-        fill = int(live.arrays["FILL"][b])
-        counts[1, b] = fill - np.searchsorted(live.arrays[f"B{b}_e"][:fill], begin)
+        fill = int(live.arrays["buffer_fill"][b])
+        counts[1, b] = fill - live.arrays[f"buffer{b}_e"][:fill].searchsorted(begin)
     return _by_variable(live, counts, 0, 1, 1, 1.0)
 
 

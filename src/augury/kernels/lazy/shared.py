@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from augury.jit.tier import Tier
-from augury.kernels.common.reporting import Expanded
-from augury.kernels.common.segment import EDGES, NODES, Segment
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.segment import EDGES, NODES, Segment, match_buffer
 from augury.kernels.common.totals import Floats, Totals, Weighed
 from augury.kernels.lazy.state import LazyState
+from augury.native.groups import Products
 from augury.native.prelude import INT_MAX
 from augury.runtime.batch import Integers
 
@@ -68,14 +69,15 @@ class Snapshot:
         sums, keys = len(totals.sums), len(totals.keys)
         group = np.zeros(k), np.zeros((sums, 2)), np.zeros(keys, dtype=np.int64)
 
-        def cells(*shape: int) -> tuple[Floats, Floats, Integers]:
-            return np.zeros((*shape, 2)), np.zeros((*shape, sums, 2)), np.full((*shape, keys), INT_MAX, dtype=np.int64)
+        def cells(*shape: int) -> Products:
+            least = np.full((*shape, keys), INT_MAX, dtype=np.int64)
+            return Products(np.zeros((*shape, 2)), np.zeros((*shape, sums, 2)), least)
 
         older = cells(n + 1, k)
-        older[0][n, 0, 0] = 1.0
+        older.number[n, 0, 0] = 1.0
         found = Weighed.none(n, totals)
         events = self.first, mask, self.rank, self.time, span
-        products = (*cells(k, k), *cells(k, k), *older)
+        products = cells(k, k), cells(k, k), older
         steps = support(
             "weigh_sequences", support.cells, *events, *of, *weights, *group, *products, found.sums, found.least
         )
@@ -94,7 +96,7 @@ class Snapshot:
         support.claim("compressed matches", 8 * 2 * n * 6)
         buffer = {name: np.empty(2 * n, dtype=np.int64) for name in NODES}
         buffer |= {name: np.empty(n, dtype=np.int64) for name in EDGES}
-        support("chain_ways", self.starts, self.events, self.ranks, self.times, *buffer.values())
+        support("chain_ways", self.starts, self.events, self.ranks, self.times, *match_buffer(buffer))
         finals = 2 * np.arange(self.begin, n, dtype=np.int64)
         return Segment(finals, buffer, self.time, span, self.time, self.rank, self.rows)
 
@@ -115,10 +117,10 @@ class Snapshot:
 
 def snapshot(live: LazyState, sequence: Sequence[int], first: int, begin: int) -> Snapshot:
     """A copy of all that the matches of a step are made of; `sequence` are the buffers of the components in order."""
-    fill = [int(live.arrays["FILL"][b]) for b in sequence]
+    fill = [int(live.arrays["buffer_fill"][b]) for b in sequence]
     starts = np.concatenate([[0], np.cumsum(fill)])
     buffers = (
-        np.concatenate([live.arrays[f"B{b}_{x}"][:n] for b, n in zip(sequence, fill, strict=True)])
+        np.concatenate([live.arrays[f"buffer{b}_{x}"][:n] for b, n in zip(sequence, fill, strict=True)])
         for x in ("e", live.source.layout.rank, "t")
     )
     columns = (live.events.view(name).copy() for name in ("rank", "time", "rows"))

@@ -6,10 +6,9 @@ another evaluation order.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +16,24 @@ import pyarrow as pa
 
 from augury.budget import Account
 from augury.codegen.common.inventory import stream_arrays
-from augury.codegen.lazy.arrays import Extent, LazyArray
+from augury.codegen.lazy.arrays import (
+    COUNT,
+    FOUND,
+    LONGEST,
+    MATCH_EVENTS,
+    MATCHES,
+    block_owner,
+    buffer_owner,
+    key_owner,
+)
 from augury.codegen.lazy.layout import PARTITION
-from augury.codegen.lazy.source import LazyChainSource, Pool
+from augury.codegen.lazy.source import LazyChainSource
 from augury.jit.tier import Tier
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.reporting import Expanded
+from augury.kernels.common.pool import ArrayPool
 from augury.kernels.stream import StreamState
+from augury.native.cells import CELLS
 from augury.native.prelude_lists import ABREAST
 from augury.native.prelude_search import BLOCK
 from augury.plan import ChainVariant
@@ -33,11 +43,11 @@ from augury.runtime.cosines import LEADING, cosines
 from augury.runtime.events import EventStore
 from augury.runtime.state import FOREVER
 
+ACCOUNT = "buffers"
+"""What their memory is charged to, but for partial matches and matches."""
+
 INITIAL_ROOM = 256
 """Events of a buffer, partial matches and matches that there is room for at first."""
-
-SPARE_ELEMENTS = 64
-"""Elements behind the last one, which vectors may reach into."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -46,7 +56,7 @@ class LazyState(StreamState):
 
     source: LazyChainSource
     variant: ChainVariant
-    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    arrays: ArrayPool
     values: dict[str, KeyNumbers] = field(default_factory=dict)
     """The values of key columns, numbered, by their kind."""
     now: int = -(2**63)
@@ -66,6 +76,10 @@ class LazyState(StreamState):
     """Steps taken for what counted matches come to."""
     rates: Mapping[str, float] = field(default_factory=dict)
     """Events of each variable in a window, when the order was last thought about."""
+    wanted: ChainVariant | None = None
+    """The variant to change to as soon as its kernel is there."""
+    next_look: int = 0
+    """How many events there are to be when the rates are looked at again."""
     streamed: tuple[tuple[int, str], list[npt.NDArray[Any]]] = ((-1, ""), [])
     """The arrays of `stream`, and what they were listed for: a version of the events, and a kernel."""
 
@@ -79,69 +93,40 @@ class LazyState(StreamState):
         with_places: bool,
         totals: tuple[ColumnSpec, ...] = (),
         memory: Account | None = None,
+        used_up: LazyState | None = None,
     ) -> LazyState:
-        """`totals` are columns that aggregates over matches read."""
+        """`totals` are columns that aggregates over matches read.
+
+        There is as much room as in a state that is `used_up`, and matches go to the arrays that it had for them.
+        """
+        room = {} if used_up is None else {"capacity": used_up.events.capacity}
         return cls(
             source=source,
             variant=variant,
+            arrays=ArrayPool((), {}, ACCOUNT, memory) if used_up is None else used_up.arrays,
+            longest=INITIAL_ROOM if used_up is None else used_up.longest,
             encoding=Encoding.start(source.strings),
-            events=EventStore((*source.specs, *totals), with_places=with_places),
+            events=EventStore((*source.specs, *totals), with_places=with_places, **room),
             keys=KeyNumbers(keys),
-            nums=np.zeros(16, dtype=np.int64),
+            nums=np.zeros(CELLS, dtype=np.int64),
             pending=Expanded.none(),
             memory=memory,
         ).renewed(source)
 
     def renewed(self, source: LazyChainSource) -> LazyState:
         """The same events with empty buffers and pools, as `source` wants them."""
-        self.source, layout = source, source.layout
-        self.values, arrays = {}, {}
-        arrays["FILL"] = np.zeros(max(1, len(layout.buffers)), dtype=np.int64)
-        arrays["PF"] = np.zeros((max(1, len(source.nodes)), 2), dtype=np.int64)
-        arrays["SEEN"] = np.zeros(max(1, len(source.nodes)), dtype=np.int64)
-        arrays["MASK"] = np.zeros(self.longest + SPARE_ELEMENTS, dtype=np.uint8)
-        arrays["SORTED"] = np.zeros(max(1, len(layout.sorted)), dtype=np.int64)
-        arrays["COUNT"] = self.keys.counts
-        arrays["WIDTH"] = np.zeros((max(1, len(layout.turned)), 2), dtype=np.int64)
-        arrays["WIDTH"][:, 0] = 1
-        for name, size in (
-            ("O_offsets", INITIAL_ROOM + 1),
-            ("O_events", 4 * INITIAL_ROOM),
-            ("O_codes", 4 * INITIAL_ROOM),
-        ):
-            arrays[name] = self.arrays.get(name, np.zeros(size, dtype=np.int64))
-        if source.stages:
-            arrays["QF"] = np.zeros(len(source.nodes), dtype=np.int64)
-        for array in source.arrays:
-            if array.name not in arrays:
-                # What has grown once would grow again. Pools are small, and what they hold is limited as they grow.
-                size = self.longest if array.pool is None and array.stage is None else INITIAL_ROOM
-                arrays[array.name] = np.empty(self._shape(array, size), dtype=self._dtype(array))
-                if array.extent is Extent.KEYS:
-                    arrays[array.name][:] = -1
-        self.arrays = arrays
+        self.source, self.values = source, {}
+        # What has grown once would grow again. Pools are small, and what they hold is limited as they grow.
+        sizes = {spec.owner: self.longest for spec in source.arrays if spec.owner}
+        sizes |= {pool.owner: INITIAL_ROOM for pool in source.pools}
+        sizes |= {stage.owner: INITIAL_ROOM for stage in source.stages}
+        sizes |= {MATCHES: INITIAL_ROOM, MATCH_EVENTS: 4 * INITIAL_ROOM}
+        sizes |= {owner: self.arrays.room(owner) for owner in (MATCHES, MATCH_EVENTS) if owner in self.arrays.sizes}
+        given = {spec.name: self.arrays[spec.name] for spec in FOUND if spec.name in self.arrays}
+        given |= {COUNT.name: self.keys.counts}
+        self.arrays = ArrayPool(source.arrays, sizes, ACCOUNT, self.memory, given)
+        self.arrays["block_width"][:, 0] = 1
         return self
-
-    def _shape(self, array: LazyArray, size: int) -> tuple[int, ...]:
-        """The shape of an array with room for `size` events, partial matches or keys."""
-        match array.extent:
-            case Extent.BUFFER:
-                # A selector reads columns to the end of a vector, and stores vectors.
-                length = size + SPARE_ELEMENTS
-            case Extent.BITS:
-                length = size // ABREAST + 1
-            case Extent.LIST:
-                length = size + 1
-            case Extent.FIXED:
-                return (array.width,)
-            case Extent.INDEX | Extent.BLOCKS | Extent.KEYS | Extent.ROWS | Extent.MATCHES | Extent.TABLE:
-                length = size
-            case _:
-                assert_never(array.extent)
-        return (length, array.width) if array.width else (length,)
-
-    def _dtype(self, array: LazyArray) -> Any:
-        return self.events.arrays[array.column].dtype if array.column else np.dtype(array.dtype)
 
     def stream(self) -> list[npt.NDArray[Any]]:
         source = self.source.source
@@ -155,95 +140,63 @@ class LazyState(StreamState):
 
     def reserve(self, more: int) -> None:
         """Room for `more` events in every buffer."""
-        for b, names in enumerate(self.source.buffer_arrays):
-            least = int(self.arrays["FILL"][b]) + more
-            size = len(self.arrays[f"B{b}_e"]) - SPARE_ELEMENTS
-            if least > size:
-                size = max(2 * size, least)
-                for name in names:
-                    self.grow(name, size)
-            self.longest = max(self.longest, size)
+        arrays = self.arrays
+        for b, fill in enumerate(arrays["buffer_fill"][: len(self.source.layout.buffers)].tolist()):
+            arrays.reserve(buffer_owner(b), fill + more)
+            self.longest = max(self.longest, arrays.room(buffer_owner(b)))
         for (b, _, led), d in self.source.layout.turned.items():
-            blocks = -(-(len(self.arrays[f"B{b}_e"]) - SPARE_ELEMENTS) // ABREAST)
-            room = blocks * ABREAST * (LEADING + 1 if led else int(self.arrays["WIDTH"][d, 0]))
-            if room > len(self.arrays[f"D{d}"]):
-                self.grow(f"D{d}", room)
-        if self.longest + SPARE_ELEMENTS > len(self.arrays["MASK"]):
-            self.arrays["MASK"] = np.zeros(2 * self.longest + SPARE_ELEMENTS, dtype=np.uint8)
+            blocks = -(-arrays.room(buffer_owner(b)) // ABREAST)
+            width = LEADING + 1 if led else int(arrays["block_width"][d, 0])
+            arrays.reserve(block_owner(d), blocks * ABREAST * width)
+        arrays.reserve(LONGEST, self.longest)
 
     def widen(self, first: int, end: int) -> None:
         """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""
         for (_, x, led), d in self.source.layout.turned.items():
-            if self.arrays["WIDTH"][d, 0] == 1:
+            if self.arrays["block_width"][d, 0] == 1:
                 lengths = np.bincount(np.diff(self.events.view(f"{x}_offsets")[first : end + 1]))
                 if len(lengths) > 2:
                     width = int(lengths[2:].argmax()) + 2
-                    self.arrays["WIDTH"][d] = width, 0
+                    self.arrays["block_width"][d] = width, 0
                     if led:
-                        self.arrays[f"C{d}"] = cosines(width).reshape(-1)
+                        self.arrays[f"cosine{d}"] = cosines(width).reshape(-1)
 
     def sort(self) -> None:
         """Sort the blocks of buffers that have become complete."""
         for (b, x), z in self.source.layout.sorted.items():
-            done, full = int(self.arrays["SORTED"][z]), int(self.arrays["FILL"][b]) // BLOCK * BLOCK
+            done, full = int(self.arrays["sorted_fill"][z]), int(self.arrays["buffer_fill"][b]) // BLOCK * BLOCK
             if full > done:
-                values = self.arrays[f"B{b}__{x}"][done:full].reshape(-1, BLOCK)
+                values = self.arrays[f"buffer{b}__{x}"][done:full].reshape(-1, BLOCK)
                 order = values.argsort(axis=1) + np.arange(done, full, BLOCK)[:, None]
-                self.arrays[f"Z{z}_order"][done:full] = order.reshape(-1)
-                self.arrays["SORTED"][z] = full
-
-    def grow(self, name: str, size: int, fill: int = 0) -> None:
-        old, array = self.arrays[name], self.source.by_name[name]
-        shape = self._shape(array, size)
-        if self.memory is not None:
-            waits = array.pool is not None or array.stage is not None
-            what = "partial matches" if waits else "matches" if array.extent is Extent.MATCHES else "buffers"
-            self.memory.hold("buffers", sum(array.nbytes for array in self.arrays.values()))
-            self.memory.claim(what, math.prod(shape) * old.itemsize)
-        larger = np.empty(shape, dtype=old.dtype)
-        larger[: len(old)] = old
-        if fill:
-            larger[len(old) :] = fill
-        self.arrays[name] = larger
+                self.arrays[f"sorted{z}_order"][done:full] = order.reshape(-1)
+                self.arrays["sorted_fill"][z] = full
 
     def reserve_keys(self) -> None:
         """Room for every key there is in the tables that are looked up by key."""
-        self.arrays["COUNT"] = self.keys.counts
-        layout = self.source.layout
-        for (_, key), q in layout.indexes.items():
-            for table in (f"X{q}_first", f"X{q}_last"):
-                self._reserve_key(table, key)
-        for pool in self.source.pools:
-            for child in pool.heads:
-                self._reserve_key(f"P{pool.node}_head{child}", self.source.head_keys[child])
-
-    def _reserve_key(self, table: str, key: str) -> None:
-        least = (
-            len(self.keys if key == PARTITION else self.values[key]) if key == PARTITION or key in self.values else 1
-        )
-        if least > len(self.arrays[table]):
-            self.grow(table, 2 * least, -1)
-
-    def grow_pool(self, pool: Pool) -> None:
-        size = 2 * len(self.arrays[f"P{pool.node}__t"])
-        for name in (*pool.rows, *pool.links):
-            self.grow(name, size)
+        self.arrays[COUNT.name] = self.keys.counts
+        columns = {key for _, key in self.source.layout.indexes}
+        columns |= {self.source.head_keys[child] for pool in self.source.pools for child in pool.heads}
+        for key in columns:
+            known = self.keys if key == PARTITION else self.values.get(key, ())
+            self.arrays.reserve(key_owner(key), len(known))
 
     def waiting(self) -> int:
         """How many partial matches wait."""
-        return int(self.arrays["PF"][:, 0].sum())
+        if not self.source.pools:
+            return 0
+        return int(self.arrays["pool_fill"][:, 0].sum())
 
     def prune(self, support: Tier, span: int, *, by_partition: bool) -> None:
         """Forget the partial matches whose window has passed; places are counted in all, or `by_partition`."""
         if span >= 0:
             for pool in self.source.pools:
-                n = int(self.arrays["PF"][pool.node, 0])
-                t = self.arrays[f"P{pool.node}__t"][:n]
-                now = self.counts[self.arrays[f"P{pool.node}__p"][:n]] if by_partition else self.now
+                n = int(self.arrays["pool_fill"][pool.node, 0])
+                t = self.arrays[f"pool{pool.node}_t"][:n]
+                now = self.counts[self.arrays[f"pool{pool.node}_p"][:n]] if by_partition else self.now
                 keep = np.flatnonzero(now - t <= span) if self.now != FOREVER else np.empty(0, dtype=np.int64)
                 for name in pool.rows:
                     self.arrays[name][: len(keep)] = self.arrays[name][keep]
-                self.arrays["PF"][pool.node, 0] = len(keep)
+                self.arrays["pool_fill"][pool.node, 0] = len(keep)
             self.rehead(support)
         self.pruned = max(INITIAL_ROOM, self.waiting())
 
@@ -251,8 +204,8 @@ class LazyState(StreamState):
         """Link the partial matches that wait by their keys; those that were put back for want of room are left out."""
         for pool in self.source.pools:
             for child in pool.heads:
-                n = int(self.arrays["PF"][pool.node, 0])
-                arrays = (self.arrays[f"P{pool.node}_{x}{child}"] for x in ("id", "next", "head"))
+                n = int(self.arrays["pool_fill"][pool.node, 0])
+                arrays = (self.arrays[f"pool{pool.node}_{x}{child}"] for x in ("id", "next", "head"))
                 support("rehead", n, *arrays)
 
     # -- saving -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ Only the events are saved. Chains follow from them, and are built anew when old 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,17 +15,33 @@ import pyarrow as pa
 
 from augury.budget import Account, too_many_partial_matches
 from augury.codegen.common.inventory import stream_arrays
-from augury.codegen.linked.chains import COUNTERS, ENTRIES, FINAL, FOUND, LINKS, PARTITIONS, LinkedSource, emit_linked
-from augury.codegen.linked.lists import FOUND_SO_FAR, STACK
+from augury.codegen.linked.arrays import (
+    CHAINS,
+    DEPTHS,
+    FINALS,
+    LINKS,
+    LISTS,
+    PARTITIONS,
+    combine_arrays,
+    combine_lists_arrays,
+    walk_arrays,
+    walked_arrays,
+)
+from augury.codegen.linked.chains import LinkedSource, emit_linked
 from augury.ir.query import TimeWindow, span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
+from augury.kernels.common.counters import counters_of
+from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import KeyNumbers
-from augury.kernels.common.reporting import WARM_UP_EVENTS, Bindings, Expanded
+from augury.kernels.common.pool import ArrayPool
+from augury.kernels.common.reporting import WARM_UP_EVENTS, Bindings
 from augury.kernels.common.restoring import restore_pending
-from augury.kernels.common.segment import EDGES, NODES, Segment
+from augury.kernels.common.segment import EDGES, NODES, Segment, match_buffer
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.stream import Renumbering, StreamKernel, StreamState
+from augury.native.cells import CELLS, FIRST_COUNTER, LinkCell
+from augury.native.chains import linked_ways, settled
 from augury.options import Options
 from augury.plan import LinkedPlan
 from augury.runtime.batch import Integers
@@ -37,10 +52,14 @@ from augury.runtime.shared import FoundMatches
 from augury.runtime.state import FOREVER, LONG_AGO
 
 ROOM = 256
-"""Nodes, lists, chains and partitions that there is room for at first."""
+"""Links, lists, chains, finals and partitions that there is room for at first."""
 
 FIRST_ROWS, ROWS = 1 << 10, 1 << 16
 """How many matches there is room for at first, since often there are few, and later."""
+
+
+FILLED = {LinkCell.LINKS: LINKS, LinkCell.LISTS: LISTS, LinkCell.CHAINS: CHAINS, LinkCell.FINALS: FINALS}
+"""Cells of `nums` that say how many there are of each owner."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -48,54 +67,40 @@ class LinkedState(StreamState):
     """Everything that outlives a step, as arrays that are changed in place."""
 
     source: LinkedSource
-    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    pool: ArrayPool
     segments: list[Segment] = field(default_factory=list)
     """What a step has found so far, if it is not to be written out."""
     watermark: int = LONG_AGO
 
     @classmethod
     def start(cls, source: LinkedSource, *, keys: int, with_places: bool, memory: Account | None = None) -> LinkedState:
-        live = cls(
+        return cls(
             source=source,
+            pool=_new_pool(source, memory),
             encoding=Encoding.start(source.strings),
             events=EventStore(source.specs, with_places=with_places),
             keys=KeyNumbers(keys),
-            nums=np.zeros(16, dtype=np.int64),
+            nums=np.zeros(CELLS, dtype=np.int64),
             pending=Expanded.none(),
             memory=memory,
         )
-        live.clear()
-        return live
 
     def clear(self) -> None:
         """No chains; the counters stay."""
-        k = len(self.source.component_variables)
-        self.nums[:8] = 0
-        sizes = {"HEAD": (k, ROOM), "CH": (k, ROOM), "F_events": (ROOM, k), "M": (k,), "BEST": (k,), "KEEP": (1,)}
-        for name in (*LINKS, *PARTITIONS, *FINAL):
-            filling = -1 if name in ("HEAD", "ROOT") else 0
-            self.arrays[name] = np.full(sizes.get(name, (ROOM,)), filling, dtype=np.int64)
-        self.arrays["KEEP"] = np.zeros(1, dtype=np.uint8)
+        self.nums[:FIRST_COUNTER] = 0
+        self.pool = _new_pool(self.source, self.memory)
 
     def stream(self) -> list[npt.NDArray[Any]]:
         return stream_arrays(self.events, self.encoding, self.source.specs, self.source.source)
 
-    def grow(self, names: tuple[str, ...], least: int, axis: int = 0) -> None:
-        for name in names:
-            old = self.arrays[name]
-            if old.shape[axis] < least:
-                shape = list(old.shape)
-                shape[axis] = max(2 * shape[axis], least)
-                if self.memory is not None:
-                    self.memory.hold("chains", sum(array.nbytes for array in self.arrays.values()))
-                    self.memory.claim("chains", math.prod(shape) * old.itemsize)
-                larger = np.full(shape, -1 if name in ("HEAD", "ROOT") else 0, dtype=old.dtype)
-                larger[tuple(slice(0, s) for s in old.shape)] = old
-                self.arrays[name] = larger
-
     def to_tables(self) -> dict[str, pa.Table]:
         watermark = pa.table({"": pa.array([self.watermark], pa.int64())})
         return StreamState.to_tables(self) | {"watermark": watermark}
+
+
+def _new_pool(source: LinkedSource, memory: Account | None) -> ArrayPool:
+    sizes = dict.fromkeys((LINKS, LISTS, CHAINS, FINALS, PARTITIONS), ROOM)
+    return ArrayPool(source.arrays, sizes, "chains", memory)
 
 
 class LinkedKernel(StreamKernel[LinkedState]):
@@ -104,7 +109,7 @@ class LinkedKernel(StreamKernel[LinkedState]):
     family = "linked"
     version = 2
     state_type = LinkedState
-    counted = COUNTERS
+    counted = counters_of(LinkCell)
     fewer_matches = "ask for OUTPUT COVER or LATEST, shorten WITHIN, or add predicates"
 
     def __init__(self, plan: LinkedPlan, options: Options, source: LinkedSource | None = None) -> None:
@@ -124,8 +129,12 @@ class LinkedKernel(StreamKernel[LinkedState]):
         joined_by_order = not plan.conjuncts and not plan.absent and not self.lists
         self.shares = options.compressed and plan.query.output is OutputMode.ALL and joined_by_order
 
-    def new_state(self) -> LinkedState:
+    def new_state(self, used_up: LinkedState | None = None) -> LinkedState:
         return LinkedState.start(self.source, keys=len(self.keys), with_places=self.counts_events, memory=self.memory)
+
+    @property
+    def codes(self) -> tuple[Tier, ...]:
+        return (self.code,)
 
     def columns(self, live: LinkedState) -> tuple[ColumnSpec, ...]:
         return self.source.specs
@@ -158,16 +167,14 @@ class LinkedKernel(StreamKernel[LinkedState]):
 
     def _link(self, live: LinkedState, first: int, *, quiet: bool = False) -> Expanded:
         """Consume the events from `first` on; the matches that are known with them, but for covers."""
-        live.grow(("HEAD", "CH"), len(live.keys), axis=1)
-        live.grow(("LIVE", "REL", "ROOT"), len(live.keys))
+        live.pool.reserve(PARTITIONS, len(live.keys))
         stream = live.stream()
         match = self._match_arrays(live, stream)
         parts: list[Expanded] = []
         at, n = first, live.events.length
         while at < n:
             end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
-            arrays = (live.arrays[name] for name in (*LINKS, *PARTITIONS, *FINAL))
-            at = self.code("advance", at, end, int(quiet), live.nums, *stream, *arrays, *match)
+            at = self.code("advance", at, end, int(quiet), live.nums, *stream, *live.pool.arguments, *match)
             if self.plan.query.output is not OutputMode.COVER:
                 self._take_out(live, stream, parts)
             if at < end:
@@ -175,7 +182,7 @@ class LinkedKernel(StreamKernel[LinkedState]):
         return Expanded.of(parts)
 
     def _make_room(self, live: LinkedState, at: int) -> None:
-        lists = int(live.arrays["LIVE"][live.events.view("partition")[at]])
+        lists = int(live.pool["live_lists"][live.events.view("partition")[at]])
         if lists > self.options.max_partial_matches:
             raise too_many_partial_matches(
                 self.options.max_partial_matches,
@@ -183,42 +190,35 @@ class LinkedKernel(StreamKernel[LinkedState]):
                 "shorten WITHIN, add predicates",
             )
         need = 2 * (lists + self.size)
-        nodes, chains, ends = (
-            ("N_event", "N_prev", "N_up", "N_list"),
-            ("C_last",),
-            ("F_parent", "F_chain", "F_next", "F_up", "F_own", "F_events"),
-        )
-        combinations = ("L_parent", "L_chain", "L_tail", "L_next", "L_child", "L_depth")
-        for cell, names in enumerate((nodes, combinations, chains, ends)):
-            live.grow(names, int(live.nums[cell]) + need)
+        for cell, owner in FILLED.items():
+            live.pool.reserve(owner, int(live.nums[cell]) + need)
 
     def _take_out(self, live: LinkedState, stream: list[npt.NDArray[Any]], parts: list[Expanded]) -> None:
         """The matches found so far, out of the arrays that generated code writes them to."""
-        n = int(live.nums[FOUND])
-        live.nums[FOUND] = 0
+        n = int(live.nums[LinkCell.FINALS])
+        live.nums[LinkCell.FINALS] = 0
         if not n:
             return
         if self.lists:
             self._combine_lists(live, stream, n, parts)
             return
         if self.plan.query.output is OutputMode.LATEST:
-            parts.append(self._expanded(live.arrays["F_events"][:n].copy()))
+            parts.append(self._expanded(live.pool["final_events"][:n].copy()))
             return
         if self.shares:
-            self.memory.claim("compressed matches", 8 * (12 * int(live.nums[0]) + 4 * live.events.length))
+            self.memory.claim("compressed matches", 8 * (12 * int(live.nums[LinkCell.LINKS]) + 4 * live.events.length))
             live.segments.append(self._segment(live, n))
             self.memory.hold("compressed matches", sum(segment.nbytes for segment in live.segments))
             return
         found = sum(map(len, parts))
         at, size = 0, FIRST_ROWS
         while at < n:
-            live.nums[ENTRIES] = 0
+            live.nums[LinkCell.MATCHES] = 0
             out = np.empty((size, self.size), dtype=np.int64)
-            links = (live.arrays[name] for name in ("N_event", "N_prev", "N_up", "L_tail", "M"))
-            ends = live.arrays["F_up"], live.arrays["F_events"]
             before = at
-            at = self.code("combine", at, n, *ends, out, *links, live.nums, *stream)
-            written = int(live.nums[ENTRIES])
+            arrays = ({**live.pool, "out_events": out}[spec.name] for spec in combine_arrays())
+            at = self.code("combine", at, n, *arrays, live.nums, *stream)
+            written = int(live.nums[LinkCell.MATCHES])
             parts.append(self._expanded(out[:written].copy() if written < size else out))
             found += written
             self._check(found)
@@ -231,46 +231,44 @@ class LinkedKernel(StreamKernel[LinkedState]):
 
     def _combine_lists(self, live: LinkedState, stream: list[npt.NDArray[Any]], n: int, parts: list[Expanded]) -> None:
         """The same where matches have lists: their sizes are not known beforehand."""
-        longest = int(live.nums[0]) + 2
-        stack = [np.zeros(longest, dtype=np.int64) for _ in STACK[:-1]]
-        stack.append(np.empty(self.size + 1, dtype=np.int64))
-        ends = [live.arrays[name] for name in ("F_own", "F_up", "F_events")]
-        links = [live.arrays[name] for name in ("N_event", "N_prev", "N_up")]
+        longest = int(live.nums[LinkCell.LINKS]) + 2
+        walk = live.pool | ArrayPool(walk_arrays(self.size), {DEPTHS: longest}, "matches")
         found = sum(map(len, parts))
         at, size = 0, FIRST_ROWS
         while at < n:
-            live.nums[ENTRIES : ENTRIES + 3] = 0
+            live.nums[LinkCell.MATCHES : LinkCell.WALKED] = 0
             out = [np.empty(max(longest, 4 * size), dtype=np.int64) for _ in range(2)]
             offsets = np.zeros(size + 1, dtype=np.int64)
             before, limit = at, self.options.max_partial_matches
-            at = self.code("combine", at, n, limit, *ends, *out, offsets, *links, *stack, live.nums, *stream)
-            if live.nums[ENTRIES + 2]:
+            written = {"out_events": out[0], "out_codes": out[1], "out_offsets": offsets}
+            arrays = ((walk | written)[spec.name] for spec in (*combine_lists_arrays(), *walked_arrays()))
+            at = self.code("combine", at, n, limit, *arrays, live.nums, *stream)
+            if live.nums[LinkCell.TOO_MANY_STEPS]:
                 raise too_many_partial_matches(
                     limit,
                     "ways back from one event to the one before a match",
                     "shorten WITHIN, add predicates, bound the iteration (`{1,5}`)",
                 )
-            matches, events = int(live.nums[ENTRIES]), int(live.nums[ENTRIES + 1])
+            matches, events = int(live.nums[LinkCell.MATCHES]), int(live.nums[LinkCell.EVENTS])
             parts.append(Expanded(offsets[: matches + 1].copy(), out[0][:events].copy(), out[1][:events].copy()))
             found += matches
             self.memory.claim("matches", 6 * sum(p.events.nbytes for p in parts))
             # Of the event that there was no room for, the matches so far are known though not written.
-            self._check(found + int(live.nums[FOUND_SO_FAR]) if at < n else found)
+            self._check(found + int(live.nums[LinkCell.WALKED]) if at < n else found)
             size = max(ROWS, 4 * size if at == before else size)
 
     def _segment(self, live: LinkedState, finals: int) -> Segment:
         """The chains as they are, from which the matches that end with the `finals` can be told."""
-        n = int(live.nums[0])
+        n = int(live.nums[LinkCell.LINKS])
         buffer = {name: np.full(2 * n + finals, -1, dtype=np.int64) for name in NODES}
         buffer |= {name: np.full(max(1, n), -1, dtype=np.int64) for name in EDGES}
-        arrays, view = live.arrays, live.events.view
+        view = live.events.view
         rank, clock = view("rank"), view("place" if self.counts_events else "time")
-        names = ("N_event", "N_prev", "N_up", "N_list", "L_depth")
-        self.support("linked_ways", n, *(arrays[name] for name in names), rank, clock, *buffer.values())
-        ends = arrays["F_events"][:finals, 0].copy(), arrays["F_up"][:finals]
-        links = arrays["N_event"], arrays["N_prev"]
-        nodes = (buffer[name] for name in NODES)
-        self.support("final_ways", finals, n, *ends, self.size - 1, *links, rank, *nodes)
+        nodes, edges = match_buffer(buffer)
+        self.support("linked_ways", n, *live.pool.taken_by(linked_ways), rank, clock, nodes, edges)
+        ends = live.pool["final_events"][:finals, 0].copy(), live.pool["final_above"][:finals]
+        links = live.pool["link_event"], live.pool["link_before"]
+        self.support("final_ways", finals, n, *ends, self.size - 1, *links, rank, nodes)
         columns = (view(name).copy() for name in ("time", "rank", "rows"))
         places = 2 * n + np.arange(finals, dtype=np.int64)
         return Segment(places, buffer, clock.copy(), span_of(self.plan.query.window), *columns)
@@ -289,18 +287,17 @@ class LinkedKernel(StreamKernel[LinkedState]):
 
     def _settled(self, live: LinkedState) -> Expanded:
         """The covers that no event to come can make later, each once."""
-        n = int(live.nums[FOUND])
+        n = int(live.nums[LinkCell.FINALS])
         if not n:
             return Expanded.none()
         window = self.plan.query.window
         span = window.ticks if isinstance(window, TimeWindow) else -1
         out = np.empty(n, dtype=np.int64)
-        names = ("F_parent", "F_chain", "F_next", "F_events", "L_parent", "L_chain", "REL", "CH", "C_last")
-        arrays = (live.arrays[name] for name in names)
+        arrays = live.pool.taken_by(settled)
         view = live.events.view
         ended = int(live.watermark == FOREVER)
         m = self.support("settled", n, ended, live.watermark, span, *arrays, view("time"), view("partition"), out)
-        return self._expanded(live.arrays["F_events"][out[:m]])
+        return self._expanded(live.pool["final_events"][out[:m]])
 
     # -- forgetting -------------------------------------------------------------------------------------------------
 
@@ -320,9 +317,9 @@ class LinkedKernel(StreamKernel[LinkedState]):
 
     def _relink(self, live: LinkedState) -> None:
         """Build the chains of the events there are; what was reported is not reported again."""
-        counted = live.nums[8:].copy()
+        counted = live.nums[FIRST_COUNTER:].copy()
         live.clear()
         self._link(live, 0, quiet=True)
         if self.plan.query.output is OutputMode.COVER:
             self._settled(live)
-        live.nums[8:] = counted
+        live.nums[FIRST_COUNTER:] = counted

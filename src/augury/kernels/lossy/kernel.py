@@ -8,17 +8,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from augury.codegen.lossy.conditions import COUNTERS
-from augury.codegen.lossy.queues import FOUND, LIMIT, LossySource, emit_lossy
+from augury.codegen.lossy.arrays import ENTRIES, MATCHES, QUEUES
+from augury.codegen.lossy.queues import LossySource, emit_lossy
 from augury.ir.query import TimeWindow
 from augury.jit.tier import Tier
+from augury.kernels.common.counters import counters_of
 from augury.kernels.common.keys import key_words
 from augury.kernels.lossy.reporting import WARM_UP_EVENTS, LossyReporting
 from augury.kernels.lossy.state import LossyState, Scored, score_tables
 from augury.kernels.stream import Renumbering, StreamKernel
 from augury.loss import DIGITS
+from augury.native.cells import QueueCell
+from augury.native.queues import sweep
 from augury.options import Options
 from augury.plan import LossyPlan
+from augury.plan.lossy import Floats
 from augury.runtime.columns import ColumnSpec, EncodedBatch
 from augury.runtime.matches import MatchSet
 
@@ -27,9 +31,9 @@ class LossyKernel(StreamKernel[LossyState]):
     """Runs a lossy plan; all that it remembers of the events is in the state."""
 
     family = "lossy"
-    version = 2
+    version = 3
     state_type = LossyState
-    counted = COUNTERS
+    counted = counters_of(QueueCell)
     fewer_matches = "raise THRESHOLD, ask for OUTPUT NONOVERLAP, shorten WITHIN, or add predicates"
 
     def __init__(self, plan: LossyPlan, options: Options, source: LossySource | None = None) -> None:
@@ -42,12 +46,15 @@ class LossyKernel(StreamKernel[LossyState]):
         self.tables = score_tables(plan, self.source)
         self.reporting = LossyReporting(plan, self.source, self.code)
 
-    def new_state(self) -> LossyState:
+    def new_state(self, used_up: LossyState | None = None) -> LossyState:
         components = len(self.plan.positive)
-        slots = components + len(self.plan.negated)
         return LossyState.start(
-            self.source, keys=len(self.keys), components=components, slots=slots, memory=self.memory
+            self.source, self.tables, keys=len(self.keys), components=components, memory=self.memory
         )
+
+    @property
+    def codes(self) -> tuple[Tier, ...]:
+        return (self.code,)
 
     def columns(self, live: LossyState) -> tuple[ColumnSpec, ...]:
         return self.source.specs
@@ -72,36 +79,35 @@ class LossyKernel(StreamKernel[LossyState]):
     # -- consuming --------------------------------------------------------------------------------------------------
 
     def advance(self, live: LossyState, first: int, watermark: int) -> Scored:
-        live.grow_slots(max(1, len(live.keys)) * self.source.queues)
+        live.pool.reserve(QUEUES, max(1, len(live.keys)) * self.source.queues)
         stream = live.stream(self.source)
-        live.nums[FOUND], live.nums[LIMIT] = 0, self.options.max_matches
+        live.nums[QueueCell.FOUND], live.nums[QueueCell.LIMIT] = 0, self.options.max_matches
         at, n = first, live.events.length
         while True:
             end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
-            at = self.code("advance", at, end, *live.arguments(stream, self.tables))
-            needed = max(int(live.nums[FOUND]), int(live.nums[LIMIT + 1]))
+            at = self.code("advance", at, end, live.nums, *stream, *live.pool.arguments)
+            needed = max(int(live.nums[QueueCell.FOUND]), int(live.nums[QueueCell.NO_ROOM]))
             if needed > self.options.max_matches:
                 raise self.too_many()
             if at == n:
-                count = int(live.nums[FOUND])
-                return Scored(live.pool["OUT"][:count].copy(), np.round(live.pool["OUT_score"][:count], DIGITS))
+                count = int(live.nums[QueueCell.FOUND])
+                scores: Floats = live.pool["match_score"][:count]
+                return Scored(live.pool["match_events"][:count].copy(), np.round(scores, DIGITS))
             if at < end:
                 self._make_room(live, int(live.events.view("time")[at]))
 
     def _make_room(self, live: LossyState, now: int) -> None:
         """Dequeue what has expired, and enlarge what is still too small."""
-        if live.nums[LIMIT + 1]:
-            live.grow_output(2 * int(live.nums[LIMIT + 1]))
-            live.nums[LIMIT + 1] = 0
+        if live.nums[QueueCell.NO_ROOM]:
+            live.pool.reserve(MATCHES, 2 * int(live.nums[QueueCell.NO_ROOM]))
+            live.nums[QueueCell.NO_ROOM] = 0
             return
         self._sweep(live, now)
-        if 2 * live.used > len(live.pool["FREE"]):
+        if 2 * live.used > live.pool.room(ENTRIES):
             live.grow_entries()
 
     def _sweep(self, live: LossyState, now: int) -> None:
-        names = ("QE", "QO", "QY", "MO", "MY", "FREE", "HEAD", "TAIL", "MF", "MB")
-        time = live.events.view("time")
-        self.code("sweep", now - self.window, live.nums, time, *(live.pool[k] for k in names))
+        self.code("sweep", now - self.window, live.nums, live.events.view("time"), *live.pool.taken_by(sweep))
 
     # -- forgetting -------------------------------------------------------------------------------------------------
 

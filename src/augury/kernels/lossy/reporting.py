@@ -9,6 +9,7 @@ from augury.codegen.lossy.queues import LossySource
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
+from augury.kernels.common.candidates import candidates
 from augury.kernels.common.reporting import row_lists
 from augury.kernels.lossy.state import LossyState, Scored
 from augury.plan import LossyPlan
@@ -57,27 +58,13 @@ class LossyReporting:
 
     def _settled(self, live: LossyState, found: Scored) -> npt.NDArray[np.uint8]:
         """1 for each match that nothing observed after its last event refutes."""
-        stream, n = live.stream(self.source), live.events.length
-        starts, parts, events = [0], [], []
-        for k in range(len(self.source.awaited)):
-            fits = np.zeros(n, dtype=np.uint8)
-            self.code("fits", k, n, fits, *stream)
-            candidates = np.flatnonzero(fits)
-            partition = live.events.view("partition")[candidates]
-            order = np.argsort(partition, kind="stable")
-            parts.append(partition[order])
-            events.append(candidates[order])
-            starts.append(starts[-1] + len(candidates))
-        lists = (
-            np.array(starts, dtype=np.int64),
-            np.concatenate(parts).astype(np.int64),
-            np.concatenate(events).astype(np.int64),
-        )
+        stream = live.stream(self.source)
+        lists = candidates(self.code, len(self.source.awaited), live.events, stream)
         keep = np.zeros(len(found), dtype=np.uint8)
         at = 0
         while at < len(found):
             end = min(len(found), at + WARM_UP_EVENTS) if self.code.warming_up else len(found)
-            self.code("settled", at, end, keep, found.events, *lists, live.nums, *stream, live.pool["B"])
+            self.code("settled", at, end, keep, found.events, *lists, live.nums, *stream, live.pool["path_event"])
             at = end
         return keep
 

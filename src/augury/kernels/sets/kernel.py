@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
-from augury.budget import too_many_partial_matches
-from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, RunCell
+from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, PARTITIONS
 from augury.codegen.eager.nfa import EagerNfaSource
 from augury.codegen.sets.event_sets import emit_event_sets, width
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
-from augury.kernels.common.reporting import WARM_UP_EVENTS, Expanded, Remembered
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.reporting import WARM_UP_EVENTS, Remembered
 from augury.kernels.eager.checks import Arrays, check_sets
 from augury.kernels.eager.kernel import AutomatonKernel
 from augury.kernels.eager.reporting import EagerReporting
 from augury.kernels.eager.state import EagerState
+from augury.native.cells import RunCell
 from augury.options import Options
 from augury.plan import EventSetsPlan
 from augury.runtime.batch import Integers
@@ -37,7 +33,7 @@ class EventSetReporting(EagerReporting):
     def tallies(self) -> bool:
         return False
 
-    def _uncertain(self, live: Remembered) -> Expanded:
+    def uncertain(self, live: Remembered) -> Expanded:
         return live.pending + self.growing
 
 
@@ -48,6 +44,8 @@ class EventSetKernel(AutomatonKernel):
     counted = ("predicates", "instances", "peak_instances", "buffer_writes", "visits")
     plan: EventSetsPlan
     reporting: EventSetReporting
+    at_a_time = "instances at a time"
+    fewer_runs = "shorten WITHIN, add predicates that keep the variables apart, bound the iteration (`{1,5}`)"
 
     def __init__(self, plan: EventSetsPlan, options: Options, source: EagerNfaSource | None = None) -> None:
         """`source` is what the plan was emitted as with these options, if it was."""
@@ -56,7 +54,7 @@ class EventSetKernel(AutomatonKernel):
     def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
         check_sets(self.plan, runs, nodes, edges)
 
-    def new_state(self) -> EagerState:
+    def new_state(self, used_up: EagerState | None = None) -> EagerState:
         walks = max((len(j.each) for b in self.plan.branches for j in b.conjuncts), default=0)
         return EagerState.start(
             self.source,
@@ -70,13 +68,13 @@ class EventSetKernel(AutomatonKernel):
 
     def advance(self, live: EagerState, first: int, watermark: int) -> Expanded:
         """Consume the events from `first` on, then end what nothing can join any more."""
-        live.grow_partitions(max(1, len(live.keys)))
+        live.pool.reserve(PARTITIONS, max(1, len(live.keys)))
         stream = live.stream()
         found: list[Expanded] = []
         at, n = first, live.events.length
         while at < n:
             end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
-            at = self.code("advance", at, end, live.nums, *stream, *self._arrays(live))
+            at = self.code("advance", at, end, live.nums, *stream, *live.pool.arguments)
             self._drain(live, found)
             if at < end:
                 self._room_for(live, at, found)
@@ -90,9 +88,6 @@ class EventSetKernel(AutomatonKernel):
             self.reporting.growing = Expanded.of(growing)
         return Expanded.of(found)
 
-    def _arrays(self, live: EagerState) -> list[npt.NDArray[Any]]:
-        return [live.pool[spec.name] for spec in live.specs]
-
     def _drain(self, live: EagerState, found: list[Expanded]) -> None:
         if live.nums[RunCell.FOUND]:
             found.append(self.reporting.expand(live, sum(map(len, found))))
@@ -102,10 +97,10 @@ class EventSetKernel(AutomatonKernel):
     ) -> None:
         if not live.nums[RunCell.LIVE]:
             return
-        if live.nums[RunCell.LIVE] > len(live.pool["final_node"]):
-            live.grow(MATCHES, int(live.nums[RunCell.LIVE]))
+        if live.nums[RunCell.LIVE] > live.pool.room(MATCHES):
+            live.pool.grow(MATCHES, int(live.nums[RunCell.LIVE]))
         flags = int(every), int(listing)
-        self.code("flush", now, *flags, live.counts, live.nums, *live.stream(), *self._arrays(live))
+        self.code("flush", now, *flags, live.counts, live.nums, *live.stream(), *live.pool.arguments)
         self._drain(live, found)
 
     def _room_for(self, live: EagerState, at: int, found: list[Expanded]) -> None:
@@ -117,42 +112,13 @@ class EventSetKernel(AutomatonKernel):
         group = int(live.events.view("partition")[at]) if self.by_partition else 0
         components = sum(len(b.components) for b in self.plan.branches)
         need = width(self.plan) * int(live.pool["live_runs"][group]) + components
-        if live.nums[RunCell.FREE] < 2 * need:
-            if len(live.pool["run_state"]) > self.options.max_partial_matches:
-                raise too_many_partial_matches(
-                    self.options.max_partial_matches,
-                    "instances at a time",
-                    "shorten WITHIN, add predicates that keep the variables apart, bound the iteration (`{1,5}`)",
-                )
-            live.grow_runs(2 * need)
-        if live.nums[RunCell.NODES] + 2 * need > len(live.pool["node_event"]) // 2:
-            live.grow(NODES, 4 * need)
+        self.reserve_runs(live, need)
+        if live.nums[RunCell.NODES] + 2 * need > live.pool.room(NODES) // 2:
+            live.pool.grow(NODES, 4 * need)
         for owner in (EDGES, MATCHES):
-            if need > live.room(owner) // 2:
-                live.grow(owner, 2 * need)
+            if need > live.pool.room(owner) // 2:
+                live.pool.grow(owner, 2 * need)
 
     def _collect(self, live: EagerState, now: int | None = None) -> int:
-        """Throw away nodes that no instance holds; the first event that is left in one."""
-        pool = live.pool
-        self.memory.claim("instances", 8 * (len(pool["node_event"]) + 2 * len(pool["edge_node"])))
-        scratch = np.empty(len(pool["node_event"]), dtype=np.int64)
-        edges = np.empty((2, len(pool["edge_node"])), dtype=np.int64)
-        chains = (
-            pool[k]
-            for k in (
-                "run_node",
-                "run_next",
-                "first_run",
-                "node_event",
-                "node_before",
-                "node_component",
-                "node_start",
-                "node_edge",
-                "edge_node",
-                "edge_next",
-            )
-        )
-        limits = np.empty(1, dtype=np.int64)
-        events = live.events.view("partition"), self.reporting.starts(live)
-        least = self.support("collect", live.nums, *chains, scratch, edges, LONG_AGO, limits, -1, *events)
-        return min(int(least), live.events.length)
+        """Throw away nodes that no instance holds: one that has expired is a match, which `flush` reports."""
+        return self.collect(live)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from augury.ir.predicate import Conjunct
+from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
-from augury.plan import Component, EagerNfaPlan, NfaBranch
+from augury.plan import Component, EagerNfaPlan, NfaBranch, Phase
 from augury.planner.describe.parts import Celled, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
@@ -19,7 +20,7 @@ def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) ->
     key = ", ".join(query.partition_by)
     facts = Table(
         [
-            ["strategy", str(query.strategy)],
+            ["strategy", _strategies(query)],
             ["partition", f"{key}; {_partitioned(plan)}" if key else "none"],
             ["window", window_text(query) + ("" if query.window is None else ", on every edge")],
             ["runs", "merged when equivalent" if plan.merge else f"not merged: {plan.unmerged}"],
@@ -37,7 +38,7 @@ def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) ->
 
 
 def _partitioned(plan: EagerNfaPlan) -> str:
-    if plan.query.strategy is Strategy.STRICT_CONTIGUITY:
+    if plan.query.strategies == {Strategy.STRICT_CONTIGUITY}:
         return "the events of a run agree on it, and any other event ends the run"
     return "each value has runs of its own"
 
@@ -47,17 +48,25 @@ def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str | Table]:
     yield "  start"
     yield from _edge(plan, "begin", f"{event(first)}  {_to(branch, 0)}", _entering(first))
     for j, c in enumerate(branch.components):
-        if j > 0 and not branch.components[j - 1].iterated:
+        before, inside = branch.gaps[j].before, branch.gaps[j].inside
+        phases = branch.phases(j)
+        if Phase.WAITING in phases:
             yield f"  waiting for {c.variable}"
             yield from _edge(plan, "take", f"{event(c)}  {_to(branch, j)}", _entering(c))
-            yield _ignore(plan)
+            yield _ignore(before)
+        if Phase.BEHIND in phases:
+            earlier = branch.components[j - 1].variable
+            yield f"  behind {earlier}, waiting for {c.variable}"
+            yield from _edge(plan, "take", f"{event(c)}  {_to(branch, j)}", _entering(c))
+            yield _ignore(before)
+            yield f"    end      with an event that {earlier} could have taken"
         if c.iterated:
             yield f"  looping over {c.variable}"
             bound = "" if c.high is None else f", {c.high} at most"
             more = (*c.alone, *(j for j in c.take if c.variable in j.each))
             yield from _edge(plan, "take", f"{event(c)}{bound}", more)
             yield from _leaving(plan, branch, j)
-            yield _ignore(plan)
+            yield _ignore(inside)
 
 
 def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str | Table]:
@@ -68,6 +77,10 @@ def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str | Ta
         yield from _edge(plan, "match", f"after {enough} events" if enough else "after each event", c.whole)
         return
     after = branch.components[j + 1]
+    if branch.splits(j):
+        text = f"once it has {enough}" if enough else "after each event"
+        yield from _edge(plan, "leave", f"{text}, by a run of its own", c.whole)
+        return
     text = f"{event(after)}{f', after {enough} {c.variable}' if enough else ''}  {_to(branch, j + 1)}"
     yield from _edge(plan, "proceed", text, (*c.whole, *_entering(after)))
 
@@ -81,8 +94,13 @@ def _edge(plan: EagerNfaPlan, word: str, text: str, conjuncts: Iterable[Conjunct
     return [f"    {word:<8} {text}", *tests(plan, conjuncts, " " * 13 + "if ")]
 
 
-def _ignore(plan: EagerNfaPlan) -> str:
-    match plan.query.strategy:
+def _strategies(query: BoundQuery) -> str:
+    steps = (f"{step.strategy}({step.variable}{'[]' if step.inside else ''})" for step in query.steps)
+    return ", ".join([str(query.strategy), *steps])
+
+
+def _ignore(strategy: Strategy) -> str:
+    match strategy:
         case Strategy.SKIP_TILL_ANY_MATCH:
             return "    ignore   any event, also one that is taken"
         case Strategy.SKIP_TILL_NEXT_MATCH:
@@ -92,7 +110,7 @@ def _ignore(plan: EagerNfaPlan) -> str:
         case Strategy.STRICT_CONTIGUITY:
             return "    ignore   nothing; an event that cannot be taken ends the run"
         case _:
-            assert_never(plan.query.strategy)
+            assert_never(strategy)
 
 
 def _to(branch: NfaBranch, j: int) -> str:

@@ -49,7 +49,17 @@ def _output(output: OutputMode) -> str:
             return "with each event that completes matches the latest of them"
         case OutputMode.ALL:
             return "all matches, by joining the chains backwards from each event that completes some"
-        case OutputMode.NONOVERLAP | OutputMode.COUNT:
+        case (
+            OutputMode.NONOVERLAP
+            | OutputMode.COUNT
+            | OutputMode.FIRST
+            | OutputMode.LONGEST
+            | OutputMode.LONGEST_NONOVERLAP
+            | OutputMode.NONOVERLAP_FROM
+            | OutputMode.TIMEOUTS
+            | OutputMode.ALL_WITH_TIMEOUTS
+            | OutputMode.FIRST_WITH_TIMEOUTS
+        ):
             raise AssertionError(f"no chains for OUTPUT {output}")
         case _:
             assert_never(output)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from augury.errors import Diagnostic, QueryError
-from augury.ir.row_expression import ColumnValue, walk
 from augury.ir.row_pattern import BoundRowPattern, Rows, SkipTo
 from augury.reference.row_pattern.mapping import Mapping
-from augury.reference.row_pattern.search import Budget, Search
+from augury.reference.row_pattern.search import Budget, Ends, Search
 from augury.reference.row_pattern.states import States
-from augury.reference.row_pattern.values import Evaluator, arrow_values, python_values
+from augury.reference.row_pattern.values import Evaluator, NotKnownYet, arrow_values, python_values
 
 
 @dataclass(slots=True)
@@ -24,35 +23,62 @@ class _Written:
     measures: list[list[Any]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far the search has come in one partition, whose rows are those that it still needs.
+
+    It goes on at row `candidate`; its next match has this `number`; the rows before `mapped` are known to be mapped or
+    not. Row 0 is the first of the partition unless rows before it have been `forgotten`.
+    """
+
+    candidate: int = 0
+    number: int = 1
+    mapped: int = 0
+    forgotten: bool = False
+
+
 def match_rows(bound: BoundRowPattern, partition: pa.Table, budget: Budget) -> pa.Table:
     """What the clause writes for one partition, whose rows are sorted.
 
     The result has the columns of `bound.output_schema`.
     """
-    columns = {c: python_values(partition.column(c)) for c in _used_columns(bound)}
-    evaluator = Evaluator(columns, partition.num_rows, bound.source)
+    return match_known_rows(bound, partition, budget, Reached(), None)[0]
+
+
+def match_known_rows(
+    bound: BoundRowPattern, partition: pa.Table, budget: Budget, reached: Reached, watermark: int | None
+) -> tuple[pa.Table, Reached]:
+    """What the clause writes for the rows of a partition that are known, and how far it has come.
+
+    With a `watermark` more rows may come, none of them earlier: the search stops before the first match that could
+    depend on them.
+    """
+    columns = {c: python_values(partition.column(c)) for c in bound.used_columns}
+    evaluator = Evaluator(columns, partition.num_rows, bound.source, more=watermark is not None)
     order = columns[bound.order_by[0].column] if bound.within is not None else None
-    search = Search(bound, States(bound.pattern), evaluator, order, budget)
+    ends = Ends(None if reached.forgotten else 0, watermark)
+    search = Search(bound, States(bound.pattern), evaluator, order, budget, ends)
     written = _Written([], [[] for _ in bound.measures])
-    row, number, mapped_to = 0, 1, 0
-    while row < partition.num_rows:
-        mapping = search.match_at(row, number)
-        if mapping is None:
-            if bound.rows is Rows.ALL_WITH_UNMATCHED and row >= mapped_to:
-                _write(written, row, [None] * len(bound.measures))
-            row += 1
-            continue
-        _write_match(bound, evaluator, mapping, written)
-        number += 1
-        mapped_to = max(mapped_to, row + len(mapping))
-        row = _next_candidate(bound, mapping)
-    return _table(bound, partition, written)
+    while reached.candidate < partition.num_rows:
+        try:
+            reached = _advance(bound, search, reached, written)
+        except NotKnownYet:
+            break
+    return _table(bound, partition, written), reached
 
 
-def _used_columns(bound: BoundRowPattern) -> set[int]:
-    expressions = [*bound.conditions.values(), *(m.value for m in bound.measures)]
-    used = {n.column for e in expressions for n in walk(e) if isinstance(n, ColumnValue)}
-    return used | ({bound.order_by[0].column} if bound.within is not None else set())
+def _advance(bound: BoundRowPattern, search: Search, reached: Reached, written: _Written) -> Reached:
+    """Find and write the match at the next candidate."""
+    row, number = reached.candidate, reached.number
+    mapping = search.match_at(row, number)
+    if mapping is None:
+        if bound.rows is Rows.ALL_WITH_UNMATCHED and row >= reached.mapped:
+            _write(written, row, [None] * len(bound.measures))
+        return replace(reached, candidate=row + 1)
+    _write_match(bound, search.evaluator, mapping, written)
+    following = _next_candidate(bound, mapping)
+    mapped = max(reached.mapped, row + len(mapping))
+    return replace(reached, candidate=following, number=number + 1, mapped=mapped)
 
 
 def _write(written: _Written, row: int, values: list[Any]) -> None:
@@ -62,21 +88,19 @@ def _write(written: _Written, row: int, values: list[Any]) -> None:
 
 
 def _write_match(bound: BoundRowPattern, evaluator: Evaluator, mapping: Mapping, written: _Written) -> None:
+    """Write the rows of a match, all of them or, if a measure is not known yet, none."""
     length = len(mapping)
-
-    def measures(at: int) -> list[Any]:
-        return [evaluator.value(m.value, at) for m in bound.measures]
-
+    # Each row of the input that is written, and how many rows of the match its measures see.
     if bound.rows is Rows.ONE_ROW:
         # The last row sees the whole match, so that running and final are the same there.
-        _write(written, mapping.start, measures(length))
+        shown = [(mapping.start, length)]
     elif length == 0:
-        if bound.rows is not Rows.ALL_OMIT_EMPTY:
-            _write(written, mapping.start, measures(0))
+        shown = [] if bound.rows is Rows.ALL_OMIT_EMPTY else [(mapping.start, 0)]
     else:
-        for position in range(length):
-            if not mapping.excluded[position]:
-                _write(written, mapping.start + position, measures(position + 1))
+        shown = [(mapping.start + p, p + 1) for p in range(length) if not mapping.excluded[p]]
+    values = [[evaluator.value(m.value, at) for m in bound.measures] for _, at in shown]
+    for (row, _), measures in zip(shown, values, strict=True):
+        _write(written, row, measures)
 
 
 def _next_candidate(bound: BoundRowPattern, mapping: Mapping) -> int:

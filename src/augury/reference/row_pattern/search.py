@@ -11,7 +11,7 @@ from augury.ir.row_expression import Aggregate, Classifier, ColumnValue, MatchNu
 from augury.ir.row_pattern import BoundRowPattern, Variable, parts_of
 from augury.reference.row_pattern.mapping import Mapping
 from augury.reference.row_pattern.states import Assert, Choose, Done, States, Take
-from augury.reference.row_pattern.values import Evaluator
+from augury.reference.row_pattern.values import Evaluator, NotKnownYet
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,17 @@ def wanted_variables(bound: BoundRowPattern) -> set[frozenset[str]]:
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where a partition begins and ends: its `first` row, None if that has been forgotten, and whether rows may come.
+
+    With a `watermark` they may, none of them earlier.
+    """
+
+    first: int | None = 0
+    watermark: int | None = None
+
+
 class Search:
     """Finds the preferred match at each row of one partition, in the order of preference.
 
@@ -97,8 +108,10 @@ class Search:
         evaluator: Evaluator,
         order: list[Any] | None,
         budget: Budget,
+        ends: Ends,
     ) -> None:
         self.bound, self.states, self.evaluator, self.order, self.budget = bound, states, evaluator, order, budget
+        self.ends = ends
         self.depends = dependence(bound)
         self.wanted = wanted_variables(bound)
         # States by the row they were reached at; where conditions see everything, by the number of rows mapped.
@@ -136,11 +149,15 @@ class Search:
                         pending.extend((option, len(mapping)) for option in reversed(options[1:]))
                         state = options[0]
                     case Assert(end, following):
-                        if row != (self.evaluator.rows if end else 0):
+                        if row != (self.evaluator.rows if end else self.ends.first):
                             break
                         state = following
                     case Take(variable, excluded, following):
-                        if row == self.evaluator.rows or not self._near(start, row):
+                        if row == self.evaluator.rows:
+                            if self._may_come(start):
+                                raise NotKnownYet
+                            break
+                        if not self._near(start, row):
                             break
                         mapping.append(variable, excluded)
                         if not self._holds(variable, row, mapping):
@@ -184,6 +201,13 @@ class Search:
         assert self.order is not None
         first, here = self.order[start], self.order[row]
         return first is not None and here is not None and abs(here - first) <= self.bound.within.distance
+
+    def _may_come(self, start: int) -> bool:
+        """Whether a row may come after the last one that a match from `start` on may map."""
+        if self.ends.watermark is None or self.bound.within is None:
+            return self.ends.watermark is not None
+        assert self.order is not None
+        return bool(self.ends.watermark - self.order[start] <= self.bound.within.distance)
 
     def _place(self, state: int, mapping: Mapping) -> Hashable:
         """All that decides what comes of a state at some row."""

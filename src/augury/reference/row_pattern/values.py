@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -55,11 +56,18 @@ def arrow_values(values: list[Any], type: pa.DataType) -> pa.Array:
     return pa.array(values, _ticked(type)).cast(type)
 
 
-class Evaluator:
-    """Values of expressions for one partition; `columns` holds the input columns that expressions use."""
+class NotKnownYet(Exception):
+    """A value depends on rows that are still to come."""
 
-    def __init__(self, columns: dict[int, list[Any]], rows: int, source: Source) -> None:
-        self.columns, self.rows, self.source = columns, rows, source
+
+class Evaluator:
+    """Values of expressions for one partition; `columns` holds the input columns that expressions use.
+
+    If `more` rows may come, a value that depends on them raises `NotKnownYet`.
+    """
+
+    def __init__(self, columns: dict[int, list[Any]], rows: int, source: Source, *, more: bool = False) -> None:
+        self.columns, self.rows, self.source, self.more = columns, rows, source, more
         self.mapping = Mapping(0, ())
         self.number = 1
         # States of each aggregate after as many rows as the list is long, less one.
@@ -79,8 +87,9 @@ class Evaluator:
                 place = row if at is None else self._row(at, length)
                 return None if place is None else self.columns[column][place]
             case Classifier(at):
-                place = row if at is None else self._row(at, length)
-                return None if place is None else self._variable(place)
+                # Whatever comes after the match is mapped to nothing.
+                place = row if at is None else self._row(replace(at, shift=0), length)
+                return None if place is None else self._variable(place + (0 if at is None else at.shift))
             case MatchNumber():
                 return self.number
             case Aggregate():
@@ -97,6 +106,8 @@ class Evaluator:
             return None
         number = count - 1 - at.offset if at.last else at.offset
         row = self.mapping.start + self.mapping.position(at.variables, number) + at.shift
+        if row >= self.rows and self.more:
+            raise NotKnownYet
         return row if 0 <= row < self.rows else None
 
     def _variable(self, row: int) -> str | None:

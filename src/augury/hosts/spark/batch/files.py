@@ -14,7 +14,7 @@ from augury.engine.group import one_group
 from augury.engine.host import Totals
 from augury.engine.scan.parquet import CannotSplit, Footers, first_rows, read_footers, row_groups, why_other_columns
 from augury.engine.scan.tasks import ScanAndMatch, plan_scan
-from augury.engine.sources.events import conform
+from augury.engine.sources.column_types import conform
 from augury.errors import AuguryWarning
 from augury.hosts.spark.batch.match import match_batch, shuffle_partitions
 from augury.hosts.spark.batch.sample import SAMPLE_EVENTS, SampledFrame

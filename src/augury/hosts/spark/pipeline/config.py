@@ -88,7 +88,8 @@ class SinkSection(LocationSection):
 class QuerySection(_WithOptions):
     """`[[query]]`: a query, or a program of several, in the text or in a file, and how it is evaluated.
 
-    Every option of `augury.match` that TOML can state: all but functions. A `loss` model is a table, as in JSON.
+    Every option of `augury.match` that TOML can state: all but functions. A `loss` model is a table, as in JSON. With
+    `sql` instead, it is a SQL query with MATCH_RECOGNIZE over the table `events`, which is the source.
     """
 
     form = Options
@@ -97,6 +98,7 @@ class QuerySection(_WithOptions):
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     file: str | None = None
     text: str | None = None
+    sql: str | None = None
     sink: SinkSection
 
     @property
@@ -107,8 +109,10 @@ class QuerySection(_WithOptions):
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
-        if (self.file is None) == (self.text is None):
-            raise ValueError("give the query in `text` or in a `file`, one of them")
+        if sum(given is not None for given in (self.file, self.text, self.sql)) != 1:
+            raise ValueError("give the query in `text` or in a `file`, one of them, or as `sql`")
+        if self.sql is not None and self.model_extra:
+            raise ValueError(f"`{next(iter(self.model_extra))}` is an option of the pattern language, not of SQL")
         return self
 
 

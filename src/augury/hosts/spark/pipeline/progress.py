@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +17,20 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
+from augury.engine.board import BatchProgress
+
+LAST_MATCH = "augury_last_match"
+"""Under what name a query tells the latest match of a micro-batch, if somebody looks at it."""
+
 
 class ProgressLine(StreamingQueryListener):
-    """One line for each micro-batch; Spark tells of it in a thread of its own, some time afterwards."""
+    """One line for each micro-batch, and what it says as data for whoever watches.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.say = say
+    Spark tells of it in a thread of its own, some time afterwards.
+    """
+
+    def __init__(self, say: Callable[[str], None], watch: Callable[[BatchProgress], None] | None = None) -> None:
+        self.say, self.watch = say, watch
         self.ended: set[str] = set()
         self.changed = threading.Condition()
 
@@ -33,6 +43,8 @@ class ProgressLine(StreamingQueryListener):
         self.say(f"{event.name}: started")
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        if self.watch is not None:
+            self.watch(batch_progress(event.progress, time.time()))
         self.say(progress_line(event.progress))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
@@ -63,6 +75,29 @@ def progress_line(progress: StreamingQueryProgress) -> str:
     return "  ".join(parts)
 
 
+def batch_progress(progress: StreamingQueryProgress, now: float) -> BatchProgress:
+    """A micro-batch as data."""
+    counted = _counted(progress.observedMetrics)
+    watermark = progress.eventTime.get("watermark")
+    seen = None if watermark is None else dt.datetime.fromisoformat(watermark).timestamp()
+    last = progress.observedMetrics.get(LAST_MATCH)
+    return BatchProgress(
+        query=progress.name or "",
+        batch=progress.batchId,
+        at=now,
+        seconds=progress.batchDuration / 1000,
+        events=progress.numInputRows,
+        matches=counted["matches"],
+        late=counted["late_events"],
+        state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
+        state_bytes=sum(operator.memoryUsedBytes for operator in progress.stateOperators),
+        watermark=watermark,
+        # A watermark of 1970 is that of a stream without events.
+        lag=None if not seen else max(0.0, now - seen),
+        match=None if last is None else last["match"],
+    )
+
+
 def _counted(metrics: dict[str, Any]) -> dict[str, int]:
-    rows = [row for name, row in metrics.items() if name.startswith("augury_")]
+    rows = [row for name, row in metrics.items() if name.startswith("augury_") and name != LAST_MATCH]
     return {what: sum(row[what] or 0 for row in rows) for what in ("matches", "late_events")}

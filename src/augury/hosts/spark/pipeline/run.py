@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
 import time
@@ -13,27 +12,47 @@ from typing import cast
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from augury.engine.board import BatchProgress
 from augury.engine.sources.query_text import query_source
 from augury.errors import AuguryError, HostError
 from augury.hosts.spark.match import match
 from augury.hosts.spark.pipeline.config import Pipeline, QuerySection
 from augury.hosts.spark.pipeline.connectors import read_source, start_stream, write_batch
-from augury.hosts.spark.pipeline.progress import ProgressLine
+from augury.hosts.spark.pipeline.progress import LAST_MATCH, ProgressLine
 from augury.hosts.spark.releases import require
 from augury.hosts.spark.session import embedded_session
+from augury.hosts.spark.sql.row_patterns import sql
+from augury.hosts.spark.task_errors import error_text, own_error
 from augury.options import MatchOptions
 
 STOP_SECONDS = 60.0  # that a micro-batch may take to end after the user asked to stop
 
 POLL_SECONDS = 1  # between two checks of whether a stream has ended or is to end
 
+EVENTS_VIEW = "events"
+"""What the source is called in the SQL of a query."""
+
 LISTENER_SECONDS = 10.0  # to wait for Spark's last progress reports of a stream that has ended
 
 
-def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str], None]) -> None:
-    """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes."""
+def run_pipeline(
+    pipeline: Pipeline,
+    *,
+    master: str | None,
+    say: Callable[[str], None],
+    watch: Callable[[BatchProgress], None] | None = None,
+) -> None:
+    """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes.
+
+    `watch` is given the progress of every micro-batch of a stream.
+    """
+    if watch is not None and pipeline.streaming is None:
+        raise HostError(
+            "A706", "a pipeline without [streaming] runs once: there is no stream to look at", "leave out --ui"
+        )
     if pipeline.streaming is not None:
         require("streaming pipelines", "leave out [streaming] to read the source once, or update Spark")
     there = SparkSession.getActiveSession()
@@ -45,7 +64,7 @@ def run_pipeline(pipeline: Pipeline, *, master: str | None, say: Callable[[str],
             for query in pipeline.query:
                 _batch(events, query, pipeline, say)
         else:
-            _stream(spark, events, pipeline, say)
+            _stream(spark, events, pipeline, say, watch)
     except (PySparkException, Py4JJavaError) as e:
         # Spark makes the one of the other for most errors, but not for all.
         raise _told(e) from e
@@ -61,14 +80,21 @@ def _batch(events: DataFrame, query: QuerySection, pipeline: Pipeline, say: Call
     say(f"{query.name}: done in {time.monotonic() - began:.1f} s{written}")
 
 
-def _stream(spark: SparkSession, events: DataFrame, pipeline: Pipeline, say: Callable[[str], None]) -> None:
-    listener = ProgressLine(say)
+def _stream(
+    spark: SparkSession,
+    events: DataFrame,
+    pipeline: Pipeline,
+    say: Callable[[str], None],
+    watch: Callable[[BatchProgress], None] | None,
+) -> None:
+    listener = ProgressLine(say, watch)
     spark.streams.addListener(listener)
     running: list[StreamingQuery] = []
     try:
         with _interruption() as asked_to_stop:
             for query in pipeline.query:
-                running.append(start_stream(_found(events, query, pipeline), query, pipeline))
+                found = _found(events, query, pipeline)
+                running.append(start_stream(found if watch is None else _telling(found), query, pipeline))
             while not asked_to_stop.is_set() and not _over(running):
                 continue
             if asked_to_stop.is_set():
@@ -79,6 +105,14 @@ def _stream(spark: SparkSession, events: DataFrame, pipeline: Pipeline, say: Cal
             started.stop()
         listener.wait_for({str(started.runId) for started in running}, LISTENER_SECONDS)
         spark.streams.removeListener(listener)
+
+
+def _telling(found: DataFrame) -> DataFrame:
+    """Matches that tell the latest of each micro-batch; rows of SQL need not have an end, and tell none."""
+    if "end" not in found.columns:
+        return found
+    latest = F.max_by(F.to_json(F.struct("*")), F.col("end"))
+    return found.observe(LAST_MATCH, latest.alias("match"))
 
 
 def _over(running: list[StreamingQuery]) -> bool:
@@ -126,20 +160,24 @@ def _last_done(query: StreamingQuery) -> tuple[int, str] | None:
 
 def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFrame:
     streaming = pipeline.streaming
+    lateness = None if streaming is None else pipeline.events.lateness
+    buckets = None if streaming is None else streaming.buckets
+    if query.sql is not None:
+        events.createOrReplaceTempView(EVENTS_VIEW)
+        return sql(events.sparkSession, query.sql, lateness=lateness, buckets=buckets)
     source = query.text if query.text is not None else query_source(pipeline.folder / (query.file or "")).text
     return match(
         events,
         source,
-        lateness=None if streaming is None else pipeline.events.lateness,
-        buckets=None if streaming is None else streaming.buckets,
+        lateness=lateness,
+        buckets=buckets,
         **cast("MatchOptions", pipeline.events.options_given | query.options_given),
     )
 
 
 def _told(error: PySparkException | Py4JJavaError) -> AuguryError:
     """What Spark reports, without the traces of two languages; our own errors as they were raised."""
-    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
-    own = re.search(r"error\[(A\d{3})\]: ((?:(?!\n\S*Error|\nTraceback|\n\tat |\n$| SQLSTATE).)*)", text, re.DOTALL)
+    own, text = own_error(error), error_text(error)
     if own is not None:
-        return HostError("A587", f"a task of the pipeline failed: {own[0].strip()}")
+        return HostError("A587", f"a task of the pipeline failed: {own}")
     return HostError("A588", f"Spark could not run the pipeline: {text.splitlines()[0] if text else error!r}")

@@ -15,6 +15,7 @@ from augury.engine.cut.by_time import CutEvery
 from augury.engine.exchange.blobs import BLOB, from_blob
 from augury.engine.exchange.kernels import light_enough
 from augury.engine.group import Group
+from augury.engine.stream import BucketedStream, Buckets
 from augury.errors import AuguryWarning, HostError
 from augury.hosts.spark.expressions import column, row_filter, ticks
 from augury.hosts.spark.releases import require, with_state
@@ -23,7 +24,7 @@ from augury.hosts.spark.schemas import spark_schema
 from augury.hosts.spark.stream.clock import delay_milliseconds
 from augury.hosts.spark.stream.packing import BUCKET, KIND, PackBucketsTask, packed_schema
 from augury.hosts.spark.stream.processor import LATE, BucketProcessor
-from augury.schema import UNITS
+from augury.schema import UNITS, EventSchema
 
 DEFAULT_BUCKETS = 16
 """Buckets of keys of a stream: enough for many cores, few enough to be large tables."""
@@ -32,6 +33,8 @@ EVENT_TIME = "__augury_time"
 
 MICROSECOND = 1_000
 """Nanoseconds."""
+
+LATE_COLUMN = "__augury_late"
 
 OUTPUT = pa.schema([(KIND, pa.int32()), (BLOB, pa.binary())])
 
@@ -50,22 +53,51 @@ def match_stream(
     cut = None if group.key or number == 1 else CutEvery(number * max(1, group.halo), group.halo)
     events = _events(frame, group, watermark, number)
     kernels = light_enough(tuple(file for job in group.jobs for file in job.kernels))
-    pack = PackBucketsTask(group.schema, group.arrival_matters, cut)
-    packed = map_in_arrow(events, pack, spark_schema(packed_schema(cut)))
     # The first job of a group brings the kernels of all of them.
     shares = (kernels, *((),) * (len(group.jobs) - 1))
     light = replace(group, jobs=tuple(replace(j, kernels=k) for j, k in zip(group.jobs, shares, strict=True)))
-    processor = BucketProcessor(light, number, delay_milliseconds(watermark), cut)
-    states = with_state(packed.groupBy(BUCKET), processor, spark_schema(OUTPUT))
-    name = _late_column(group, late)
-    result = group.result.append(pa.field(name, pa.struct(list(group.arrow))))
-    found = states.mapInArrow(UnpackTask(result, name), spark_schema(result))
-    counted = found.observe(
-        metric_name(group),
-        F.count(column(name)).alias("late_events"),
-        F.count(F.when(column(name).isNull(), 1)).alias("matches"),
+    found = run_buckets(
+        events,
+        BucketedStream(light, number, cut),
+        arrival=group.arrival_matters,
+        delay=delay_milliseconds(watermark),
+        result=group.result,
+        late=_late_column(group, late),
+        metric=metric_name(group),
     )
-    return counted if late is not None else counted.where(column(name).isNull()).drop(name)
+    return found if late is not None else without_late(found, LATE_COLUMN)
+
+
+def run_buckets(
+    events: DataFrame,
+    stream: Buckets,
+    *,
+    arrival: bool,
+    delay: int | None,
+    result: pa.Schema,
+    late: str,
+    metric: str,
+) -> DataFrame:
+    """What a stream finds, with the columns `result`, and in a column `late` of its own what came too late.
+
+    `events` have a column that says in which bucket each is, unless the stream is cut by time. Matches and late events
+    are counted under the name `metric`; `arrival` is whether the order matters in which events come.
+    """
+    cut = stream.cut
+    packed = map_in_arrow(events, PackBucketsTask(stream.schema, arrival, cut), spark_schema(packed_schema(cut)))
+    states = with_state(packed.groupBy(BUCKET), BucketProcessor(stream, delay), spark_schema(OUTPUT))
+    both = result.append(pa.field(late, pa.struct(list(stream.arrow))))
+    found = states.mapInArrow(UnpackTask(both, late), spark_schema(both))
+    return found.observe(
+        metric,
+        F.count(column(late)).alias("late_events"),
+        F.count(F.when(column(late).isNull(), 1)).alias("matches"),
+    )
+
+
+def without_late(found: DataFrame, late: str) -> DataFrame:
+    """The matches alone."""
+    return found.where(column(late).isNull()).drop(late)
 
 
 def metric_name(group: Group) -> str:
@@ -101,7 +133,7 @@ def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int)
     events = frame
     clock = column(group.schema.time)
     if watermark is not None:
-        events = events.withColumn(EVENT_TIME, _event_time(group)).withWatermark(EVENT_TIME, watermark)
+        events = events.withColumn(EVENT_TIME, event_time(group.schema)).withWatermark(EVENT_TIME, watermark)
         clock = column(EVENT_TIME)
     relevant = group.relevant
     test = None if relevant is None else row_filter(relevant, group.schema)
@@ -113,16 +145,16 @@ def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int)
     return events.select(*columns, place.alias(BUCKET))
 
 
-def _event_time(group: Group) -> Column:
+def event_time(schema: EventSchema) -> Column:
     """The time of an event as Spark's watermark needs it; what is finer than a microsecond is cut off."""
-    time = ticks(group.schema, group.schema.time)
-    unit = UNITS[group.schema.time_unit]
+    time = ticks(schema, schema.time)
+    unit = UNITS[schema.time_unit]
     finer = unit < MICROSECOND
     return F.timestamp_micros(F.floor(time / F.lit(MICROSECOND)) if finer else time * F.lit(unit // MICROSECOND))
 
 
 def _late_column(group: Group, wanted: str | None) -> str:
-    name = "__augury_late" if wanted is None else wanted
+    name = LATE_COLUMN if wanted is None else wanted
     if name in group.result.names:
         raise HostError("A576", f"late={name!r} is the name of a column of the matches", "choose another one")
     return name

@@ -12,7 +12,7 @@ from pyspark import TaskContext
 from augury.engine.batches import STEP_EVENTS, joined
 from augury.engine.cut.by_time import CutEvery, copies
 from augury.engine.exchange.blobs import ARRIVAL, BLOB, blobs_by
-from augury.engine.sources.events import engine_table
+from augury.engine.sources.column_types import engine_table
 from augury.hosts.spark.stream.clock import milliseconds
 from augury.runtime.batch import Integers, time_ticks
 from augury.runtime.state import LONG_AGO

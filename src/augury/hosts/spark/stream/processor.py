@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
-from augury.engine.cut.by_time import CutEvery
 from augury.engine.exchange.blobs import ARRIVAL, BLOB, from_blob, to_blob
-from augury.engine.group import Group
-from augury.engine.sources.events import conform
+from augury.engine.sources.column_types import conform
 from augury.engine.state.checkpoint import SavedBucket
-from augury.engine.stream import BucketedStream, LateEvents, MatchedRows, StreamOutput
+from augury.engine.stream import Buckets, LateEvents, MatchedRows, StreamOutput
 from augury.hosts.spark.releases import StatefulProcessor
 from augury.hosts.spark.stream.clock import first_millisecond_after, watermark_ticks
 from augury.hosts.spark.stream.packing import LATEST, header_bucket
@@ -42,16 +40,15 @@ class BucketProcessor(StatefulProcessor):
     the watermark of the next batch: whatever comes then and is earlier will be late.
     """
 
-    def __init__(self, group: Group, buckets: int, delay: int | None, cut: CutEvery | None = None) -> None:
-        self.stream = BucketedStream(group, buckets, cut)
-        self.group, self.delay, self.schema = group, delay, group.schema
+    def __init__(self, stream: Buckets, delay: int | None) -> None:
+        self.stream, self.delay, self.schema = stream, delay, stream.schema
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
-        self.states = [handle.getValueState(state_name(name), "state binary") for name in self.group.names]
+        self.states = [handle.getValueState(state_name(name), "state binary") for name in self.stream.names]
         self.segments = [
             handle.getMapState(f"{state_name(name)}_events", "number long", "events binary")
-            for name in self.group.names
+            for name in self.stream.names
         ]
         self.advanced: dict[int, int] = {}
 
@@ -66,7 +63,7 @@ class BucketProcessor(StatefulProcessor):
             events = events.take(pa.array(np.argsort(events[ARRIVAL].to_numpy(), kind="stable")))
         now = timerValues.getCurrentWatermarkInMs()
         next_now = now if self.delay is None else max(now, latest - self.delay)
-        return self._advance(key[0], conform(events.select(self.group.arrow.names), self.group.arrow), now, next_now)
+        return self._advance(key[0], conform(events.select(self.stream.arrow.names), self.stream.arrow), now, next_now)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo

@@ -1,0 +1,135 @@
+"""The figures that the documentation shows: kept in docs/measured/, written into tables here, drawn by `make pictures`.
+
+python -m benchmarks.published                                        write the tables of README and docs anew
+python -m benchmarks.published --call build/bench/call.json           take the figures of a run over first
+python -m benchmarks.published --sql build/bench/sql.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+ROOT = Path(__file__).parents[1]
+MEASURED = ROOT / "docs" / "measured"
+SMALL, LARGE = "1", "20"
+"""The days of ticks of the two streams that are shown, as the benchmark of the whole call names them."""
+
+QUESTIONS = {
+    "W1": "three types in order",
+    "W2": "four in order, equal volumes",
+    "W3": "three in order, two comparisons",
+    "W4": "three in any order",
+    "W5": "a list between two events",
+    "W6": "one missing in between",
+    "W7": "rising trades, none left out",
+}
+"""The workloads of the whole call in a few words."""
+
+Figures: TypeAlias = "Mapping[str, Mapping[str, Any]]"
+
+
+def read(name: str) -> Figures:
+    """The figures of one benchmark, by workload."""
+    figures: Figures = json.loads((MEASURED / f"{name}.json").read_text(encoding="utf-8"))
+    return figures
+
+
+def call_figures(run: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, dict[str, Any]]:
+    """What is published of a run of `benchmarks.call`: days, workloads, engines, and what each needed."""
+    figures = {}
+    for name in QUESTIONS:
+        large, small = run[LARGE][name], run[SMALL][name]
+        own, polars = large["augury"], large["polars"]
+        figures[name] = {
+            "matches": own["matches"],
+            "seconds": {"augury": round(own["again"], 2), "polars": round(polars["again"], 2)},
+            "polars_to_augury": round(polars["again"] / own["again"], 2),
+            "one_thread_to_two": round(large["augury-1"]["again"] / own["again"], 1),
+            "peak_mb": {"augury": round(own["peak"] / 1e6), "polars": round(polars["peak"] / 1e6)},
+            "small_ms": {e: round(1000 * small[e]["again"]) for e in ("augury", "polars", "duckdb") if e in small},
+        }
+    return figures
+
+
+def front_table(call: Figures) -> Iterator[str]:
+    """The whole call in the README: a question in words, and the time of each engine."""
+    yield "| | 224,473 events: Augury | Polars | DuckDB | 4.5 million: Augury | Polars |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for name, question in QUESTIONS.items():
+        few, many = call[name]["small_ms"], call[name]["seconds"]
+        duckdb = f"{few['duckdb']:,} ms" if "duckdb" in few else "-"
+        yield (
+            f"| {question} | {few['augury']} ms | {few['polars']} ms | {duckdb} "
+            f"| {many['augury']:.2f} s | {many['polars']:.2f} s |"
+        )
+
+
+def call_table(call: Figures) -> Iterator[str]:
+    """The whole call in docs/benchmarks.md: everything that is kept of it."""
+    yield (
+        "| | matches | 4.5M events, s: Augury / Polars | Polars to Augury | one thread to two "
+        "| peak MB: Augury / Polars | 224,473 events, ms: Augury / Polars / DuckDB |"
+    )
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for name in QUESTIONS:
+        figures = call[name]
+        many, peak, few = figures["seconds"], figures["peak_mb"], figures["small_ms"]
+        yield (
+            f"| {name} | {figures['matches']:,} | {many['augury']:.2f} / {many['polars']:.2f} "
+            f"| {figures['polars_to_augury']:.2f} | {figures['one_thread_to_two']} "
+            f"| {peak['augury']} / {peak['polars']} | {few['augury']} / {few['polars']} / {few.get('duckdb', '-')} |"
+        )
+
+
+def sql_table(sql: Figures) -> Iterator[str]:
+    """Row patterns beside window expressions."""
+    yield "| | rows | matches | Augury | Polars | DuckDB | best peer / Augury |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for name, figures in sql.items():
+        own, polars, duckdb = (figures[engine] for engine in ("augury", "polars", "duckdb"))
+        yield (
+            f"| {name} | {figures['rows']:,} | {figures['matches']:,} | {own:.2f} s | {polars:.2f} s | {duckdb:.1f} s "
+            f"| {min(polars, duckdb) / own:.1f} |"
+        )
+
+
+def pages() -> dict[Path, str]:
+    """The pages that show figures, as they should read."""
+    call, sql = read("call"), read("sql")
+    front, page = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
+    text = _with_table(page.read_text(encoding="utf-8"), "call", call_table(call))
+    return {
+        front: _with_table(front.read_text(encoding="utf-8"), "call", front_table(call)),
+        page: _with_table(text, "sql", sql_table(sql)),
+    }
+
+
+def _with_table(text: str, name: str, lines: Iterator[str]) -> str:
+    """The text with these lines between the two comments that name the table."""
+    begin, end = f"<!-- {name}: from docs/measured/{name}.json -->", f"<!-- {name}: end -->"
+    parts = re.split(f"({re.escape(begin)}\n).*?({re.escape(end)})", text, flags=re.DOTALL)
+    assert len(parts) == 4, f"no place for the table {name}"
+    return parts[0] + parts[1] + "\n" + "\n".join(lines) + "\n\n" + parts[2] + parts[3]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--call", type=Path, help="what `make bench-call` has written")
+    parser.add_argument("--sql", type=Path, help="what `make bench-sql` has written")
+    given = parser.parse_args()
+    if given.call is not None:
+        kept = json.dumps(call_figures(json.loads(given.call.read_text(encoding="utf-8"))), indent=1)
+        (MEASURED / "call.json").write_text(kept + "\n", encoding="utf-8")
+    if given.sql is not None:
+        (MEASURED / "sql.json").write_text(given.sql.read_text(encoding="utf-8").rstrip() + "\n", encoding="utf-8")
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

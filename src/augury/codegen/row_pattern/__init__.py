@@ -1,0 +1,1 @@
+"""Emits the search of row patterns."""

@@ -1,0 +1,98 @@
+"""The events of a stream that a match may still bind: batches are added at the end, and the oldest are let go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from augury.engine.arrivals import Arrivals
+from augury.runtime.batch import Integers
+
+PARTS_JOINED = 32  # of equal weight, into one: fewer would copy events more often, more would make for long lists
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some of the events, joined from `weight` batches; the least and the greatest of their rows."""
+
+    events: Arrivals
+    weight: int
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptEvents:
+    """An `EventLog` in parts, so that a step costs the events of its batch and not all that are kept.
+
+    Parts are joined as the carries of a sum are: there are never many, and an event is copied a few times at most. All
+    of them are put together only when somebody asks for events, those that are not before the row `oldest`.
+
+    >>> import numpy as np
+    >>> kept = KeptEvents(pa.schema([("ts", pa.int64())]))
+    >>> for first in (0, 2, 4):
+    ...     rows = np.arange(first, first + 2)
+    ...     kept = kept + Arrivals(pa.table({"ts": rows}), rows, rows, rows)
+    >>> len(kept), kept.since(3).everything().rows.tolist()
+    (6, [3, 4, 5])
+    """
+
+    arrow: pa.Schema
+    parts: tuple[Part, ...] = ()
+    oldest: int = 0
+    _joined: list[Arrivals] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, events: Arrivals) -> KeptEvents:
+        """These events, in one part."""
+        return cls(events.table.schema) + events
+
+    def __len__(self) -> int:
+        return len(self.everything())
+
+    def __add__(self, events: Arrivals) -> KeptEvents:
+        if not len(events):
+            return self
+        new = _part(events, 1)
+        if new.lowest < self.oldest:
+            # It came before others and waited: `oldest` is about those that were there, and they alone are cut.
+            left = self.everything()
+            return KeptEvents(self.arrow, (_part(left, 1), new) if len(left) else (new,))
+        parts = (*self.parts, new)
+        while len(parts) >= PARTS_JOINED and parts[-PARTS_JOINED].weight == parts[-1].weight:
+            parts = (*parts[:-PARTS_JOINED], self._join(parts[-PARTS_JOINED:]))
+        return KeptEvents(self.arrow, parts, self.oldest)
+
+    def _join(self, parts: Sequence[Part]) -> Part:
+        events = Arrivals.concat([part.events for part in parts], self.arrow)
+        # In one piece, so that nothing is held on to that a batch was a part of.
+        table = events.table.combine_chunks()
+        return _part(replace(events, table=table), sum(part.weight for part in parts))
+
+    def since(self, row: int) -> KeptEvents:
+        """Without the events before `row`: parts that hold no others are let go, and the first of the rest is next."""
+        row = max(row, self.oldest)
+        first = 0
+        while first < len(self.parts) and self.parts[first].highest < row:
+            first += 1
+        if not first and row == self.oldest:
+            return self
+        return KeptEvents(self.arrow, self.parts[first:], row)
+
+    def everything(self) -> Arrivals:
+        """All of them, in one piece."""
+        if not self._joined:
+            events = Arrivals.concat([part.events for part in self.parts], self.arrow)
+            passed = any(part.lowest < self.oldest for part in self.parts)
+            self._joined.append(events.where(events.rows >= self.oldest) if passed else events)
+        return self._joined[0]
+
+    def fetch(self, rows: Integers, names: Sequence[str] | None = None) -> pa.Table:
+        return self.everything().fetch(rows, names)
+
+
+def _part(events: Arrivals, weight: int) -> Part:
+    rows = events.rows
+    return Part(events, weight, int(rows.min()), int(rows.max()))

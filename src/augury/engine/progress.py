@@ -1,0 +1,43 @@
+"""How far a stream has come, and one step further: events are held back, put in order and matched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from augury.engine.arrivals import Arrivals, in_order, release
+from augury.engine.stages import FIRST_DERIVED, Stage, StageResult, step
+from augury.options import Options
+from augury.runtime.state import FOREVER, LONG_AGO
+from augury.schema import EventSchema
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Progress:
+    """The stages of a program, events `held` back until the watermark passes them, and the numbers that come next."""
+
+    stages: tuple[Stage, ...]
+    held: Arrivals
+    next_row: int = 0
+    next_derived: int = FIRST_DERIVED
+    watermark: int = LONG_AGO
+
+
+P = TypeVar("P", bound=Progress)
+
+
+def due(at: Progress, schema: EventSchema, *, everything: bool = False) -> tuple[Arrivals, Arrivals]:
+    """The held events that the watermark has passed, or all of them, in order; and those that still wait."""
+    ready, held = release(at.held, FOREVER if everything else at.watermark)
+    return in_order(ready, schema), held
+
+
+def advance(
+    at: P, ready: Arrivals, held: Arrivals, options: Options, **changes: Any
+) -> tuple[P, tuple[StageResult, ...]]:
+    """Match the events that are due; what each stage found, and the progress after it, in which `held` still wait.
+
+    `changes` are other fields that change with the step.
+    """
+    chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, options)
+    return replace(at, stages=chain, held=held, next_derived=next_derived, **changes), found

@@ -1,0 +1,187 @@
+"""What a row pattern writes for a whole table.
+
+The compiled search finds the matches of all partitions in one pass. Where it meets an error, such as a division by
+zero, or a pattern that takes too many steps, the reference evaluator runs that partition and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from queue import SimpleQueue
+
+import numpy as np
+import pyarrow as pa
+
+from augury.engine.row_patterns.planned import PlannedRowPattern, plan_row_pattern
+from augury.engine.row_patterns.sorting import SortedTable, sort_table
+from augury.engine.threads import side_by_side, threads_of
+from augury.errors import UnsupportedPlan
+from augury.ir.row_pattern import BoundRowPattern
+from augury.jit.compile import compiled_before
+from augury.jit.tier import Tier
+from augury.kernels.row_pattern.kernel import RowPatternKernel
+from augury.kernels.row_pattern.output import WrittenRows, written_rows
+from augury.kernels.row_pattern.rows import SortedRows, Unsorted
+from augury.kernels.row_pattern.vectors import Vector, column_vector
+from augury.native.row_pattern_support import row_pattern_support
+from augury.options import Options
+from augury.reference.row_pattern.output import match_rows
+from augury.reference.row_pattern.search import Budget
+
+MAX_STEPS = 5_000_000
+"""Steps of the search at one row, beside those that its partition's rows need: some 20 seconds."""
+
+MIN_ROWS_TO_COMPILE = 20_000
+"""From so many rows on a search is compiled at once: as plain Python it would take about as long."""
+
+PORTION_ROWS = 1 << 17
+"""Rows that a thread searches at a time: so many that what is computed for them stays in the caches of a processor."""
+
+WORD_ROWS = 4
+"""Rows of a portion for each distinct string of a column, for which some functions are called in each portion."""
+
+MIN_ROWS_TO_LOAD = 1_000
+"""From so many rows on a search is used that has been compiled before."""
+
+
+def evaluate(
+    bound: BoundRowPattern,
+    table: pa.Table,
+    max_steps: int = MAX_STEPS,
+    options: Options | None = None,
+    *,
+    plan: str | None = None,
+) -> pa.Table:
+    """What a row pattern writes for a table, partition by partition in the order of their first rows.
+
+    `plan` forces an evaluator: "row-pattern" or "reference".
+    """
+    planned = PlannedRowPattern(bound, None, None, None) if plan == "reference" else plan_row_pattern(bound)
+    if plan == "row-pattern" and planned.refused is not None:
+        raise UnsupportedPlan(
+            "A691",
+            f"the plan `row-pattern` cannot run this pattern: {planned.refused.reason}",
+            "leave `plan` out: the reference evaluator runs it",
+        )
+    return run(planned, table, max_steps, Options() if options is None else options)
+
+
+def run(planned: PlannedRowPattern, table: pa.Table, max_steps: int, options: Options) -> pa.Table:
+    """The rows of a planned clause."""
+    bound = planned.bound
+    if not table.num_rows:
+        return bound.output_schema.empty_table()
+    if planned.source is not None:
+        options = compiling(planned, table.num_rows, options)
+        table = _in_one_chunk(table, bound.leading_columns + bound.trailing_columns)
+    rows = sort_table(bound, table, Tier(row_pattern_support(), options), threads_of(options))
+    if planned.plan is None:
+        return _by_reference(bound, rows, range(len(rows.starts) - 1), max_steps)
+    return _compiled(planned, rows, max_steps, options)
+
+
+def _in_one_chunk(table: pa.Table, columns: Sequence[int]) -> pa.Table:
+    """The table with some columns in one chunk each: taking rows of more puts them together every time."""
+    for number in columns:
+        column = table.column(number)
+        if column.num_chunks > 1:
+            whole = column.combine_chunks()
+            table = table.set_column(number, table.schema.field(number), whole)
+    return table
+
+
+def compiling(planned: PlannedRowPattern, rows: int, options: Options) -> Options:
+    """Whether the search is compiled beforehand."""
+    if options.jit is not None or planned.source is None or rows < MIN_ROWS_TO_LOAD:
+        return options
+    at_once = rows >= MIN_ROWS_TO_COMPILE or compiled_before(planned.source.source, options.cache_dir)
+    return replace(options, jit=True) if at_once else options
+
+
+def _by_reference(bound: BoundRowPattern, rows: SortedTable, partitions: range | list[int], max_steps: int) -> pa.Table:
+    budget = Budget(max_steps, bound)
+    parts = [match_rows(bound, rows.partition(p), budget) for p in partitions]
+    return pa.concat_tables(parts) if parts else bound.output_schema.empty_table()
+
+
+def _compiled(planned: PlannedRowPattern, table: SortedTable, max_steps: int, options: Options) -> pa.Table:
+    """What the compiled search writes: partitions are searched in portions, on all cores if they are many."""
+    assert planned.plan is not None
+    plan, bound = planned.plan, planned.bound
+    support = Tier(row_pattern_support(), options)
+
+    def read(column: int) -> Vector:
+        vector = column_vector(table.table.column(column))
+        return sorted_vector(table, vector, support) if column in plan.searched_columns else vector
+
+    # Those that only measures read are not sorted: of them, a few values are wanted.
+    used = sorted(bound.used_columns)
+    vectors = dict(zip(used, side_by_side(read, used, threads_of(options) if options.jit else 1), strict=True))
+    if not options.jit:
+        return _portion(RowPatternKernel(plan, options, planned.source), table, vectors, max_steps)
+    words = max((len(v.words) for v in vectors.values()), default=0)
+    portions = table.portions(max(PORTION_ROWS, WORD_ROWS * words))
+    threads = min(threads_of(options), len(portions))
+    # A kernel is for one thread at a time.
+    kernels: SimpleQueue[RowPatternKernel] = SimpleQueue()
+    for _ in range(threads):
+        kernels.put(RowPatternKernel(plan, options, planned.source))
+
+    def one(portion: SortedTable) -> pa.Table:
+        kernel = kernels.get()
+        try:
+            return _portion(kernel, portion, vectors, max_steps)
+        finally:
+            kernels.put(kernel)
+
+    return pa.concat_tables(side_by_side(one, portions, threads))
+
+
+def _portion(kernel: RowPatternKernel, table: SortedTable, vectors: Mapping[int, Vector], max_steps: int) -> pa.Table:
+    """What the compiled search writes for some partitions.
+
+    `vectors` are columns of the whole table, those that the search reads in its order.
+    """
+    bound = kernel.plan.bound
+    searched = {c: vectors[c].slice(table.first, len(table)) for c in kernel.plan.searched_columns}
+    rows = SortedRows(table.starts, searched, unsorted=Unsorted(vectors, table.order, table.first))
+    found = kernel.search(rows, max_steps)
+    written = written_rows(kernel, found, rows)
+    leading = _written_columns(table, bound, bound.leading_columns, written)
+    trailing = _written_columns(table, bound, bound.trailing_columns, written)
+    failed = {*found.undecided, *written.partitions[written.failed].tolist()}
+    if not failed:
+        return pa.table([*leading, *written.measures, *trailing], schema=bound.output_schema)
+    # In the order of partitions, so that the first error is the one that is told.
+    undecided = sorted(failed)
+    by_reference = [_by_reference(bound, table, [p], max_steps) for p in undecided]
+    out = pa.table([*leading, *written.measures, *trailing], schema=bound.output_schema)
+    pieces, at = [], 0
+    for number, piece in zip(undecided, by_reference, strict=True):
+        before, after = np.searchsorted(written.partitions, [number, number + 1])
+        pieces += [out.slice(at, int(before) - at), piece]
+        at = int(after)
+    return pa.concat_tables([*pieces, out.slice(at)])
+
+
+def _written_columns(
+    table: SortedTable, bound: BoundRowPattern, columns: Sequence[int], written: WrittenRows
+) -> list[pa.ChunkedArray]:
+    """Columns of the input beside the measures; those of PARTITION BY are the same for a whole partition."""
+    firsts, places = pa.array(table.rows(table.starts[:-1])), None
+    out = []
+    for number in columns:
+        column = table.table.column(number)
+        if number in bound.partition_by:
+            out.append(column.take(firsts).take(pa.array(written.partitions)))
+        else:
+            places = pa.array(table.rows(written.rows)) if places is None else places
+            out.append(column.take(places))
+    return out
+
+
+def sorted_vector(table: SortedTable, vector: Vector, support: Tier) -> Vector:
+    """A column in the order of the search."""
+    codes = None if vector.codes is None else table.sorted(vector.codes, support)
+    return replace(vector, values=table.sorted(vector.values, support), codes=codes)

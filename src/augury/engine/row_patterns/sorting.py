@@ -1,0 +1,253 @@
+"""The rows of a table by key, each key sorted by ORDER BY; null is a key like any other.
+
+Keys come in the order of their first rows. Rows are grouped by counting, which keeps their order, and sorted only if
+that is not the order that is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.engine.threads import side_by_side
+from augury.ir.row_pattern import BoundRowPattern, Order
+from augury.jit.tier import Tier
+
+Integers = npt.NDArray[np.int64]
+
+MIN_ROWS_TO_SHARE = 500_000
+"""Rows whose keys are numbered on several threads; fewer take less time than it takes to start them."""
+
+MOST_SHORT_KEYS = 1 << 15
+"""Distinct strings of a key that are numbered by their bytes; the table for them stays in the caches."""
+
+RANGE_A_ROW = 4
+"""Integers of a key that may lie between the least and the greatest for each row: so many are looked up directly."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortedTable:
+    """Which rows of a table come in which order: `order` is None if they come as they are, from row `first` on.
+
+    Partition p is the sorted rows from `starts[p]` up to `starts[p + 1]`. `place` may say where each row of the table
+    comes in the order: values are brought there faster than they are fetched.
+    """
+
+    table: pa.Table
+    order: Integers | None
+    starts: Integers
+    first: int = 0
+    place: Integers | None = None
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def rows(self, sorted_rows: Integers) -> Integers:
+        """Row numbers of the table, by their place in the order."""
+        return sorted_rows + self.first if self.order is None else self.order[sorted_rows]
+
+    def sorted(self, values: npt.NDArray[Any], support: Tier) -> npt.NDArray[Any]:
+        """Values of the rows of the table, in the order."""
+        if self.order is None:
+            return values[self.first : self.first + len(self)]
+        if self.place is None or values.dtype.hasobject:
+            return values.take(self.order)
+        # Whatever they are, values are bytes or words of eight.
+        whole = np.ascontiguousarray(values).view(np.int64 if values.itemsize == 8 else np.uint8)
+        out = np.empty_like(whole)
+        support("scatter", whole, self.place, out)
+        return out.view(values.dtype)
+
+    def portions(self, rows: int) -> list[SortedTable]:
+        """Runs of partitions with at least so many rows each, or what is left at the end."""
+        out, begin, starts = [], 0, self.starts
+        while begin < len(starts) - 1:
+            end = min(int(np.searchsorted(starts, starts[begin] + rows)), len(starts) - 1)
+            low, high = int(starts[begin]), int(starts[end])
+            order = None if self.order is None else self.order[low:high]
+            out.append(SortedTable(self.table, order, starts[begin : end + 1] - low, self.first + low))
+            begin = end
+        return out
+
+    def partition(self, number: int) -> pa.Table:
+        """The rows of one partition, in the order."""
+        low, high = int(self.starts[number]), int(self.starts[number + 1])
+        if self.order is None:
+            return self.table.slice(self.first + low, high - low)
+        return self.table.take(pa.array(self.order[low:high]))
+
+
+def sort_table(bound: BoundRowPattern, table: pa.Table, support: Tier, threads: int = 1) -> SortedTable:
+    """The order in which the rows of a table are searched."""
+    found = key_numbers([table.column(c) for c in bound.partition_by], table.num_rows, threads, support)
+    if found is None:
+        starts = np.array([0, table.num_rows] if table.num_rows else [0], np.int64)
+        return SortedTable(table, _sorted(table, bound.order_by), starts)
+    return sort_by_key(bound, table, found, int(found.max()) + 1 if len(found) else 0, support)
+
+
+def sort_by_key(bound: BoundRowPattern, table: pa.Table, keys: Integers, count: int, support: Tier) -> SortedTable:
+    """The order in which rows are searched; `keys` are the numbers of their keys, of which there are `count`."""
+    starts = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(keys, minlength=count), out=starts[1:])
+    order, place = (None, None) if _ascends(keys) else _grouped(keys, starts, support)
+    if not _is_sorted(table, bound.order_by, order, starts):
+        rows = _sorted(table, bound.order_by)
+        if rows is None:
+            order, place = _grouped(keys, starts, support)
+        else:
+            order, place = rows[_grouped(keys[rows], starts, support)[0]], None
+    return SortedTable(table, order, starts, place=place)
+
+
+def _grouped(keys: Integers, starts: Integers, support: Tier) -> tuple[Integers, Integers | None]:
+    """Row numbers by key, those of one key as they come; and the place of each row, if that is cheap to tell."""
+    if support.plain:
+        return np.argsort(keys, kind="stable"), None
+    order, place = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    support("place_by_key", keys, starts[:-1].copy(), order, place)
+    return order, place
+
+
+def _ascends(values: npt.NDArray[Any]) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def key_numbers(
+    columns: Sequence[pa.ChunkedArray], rows: int, threads: int = 1, support: Tier | None = None
+) -> Integers | None:
+    """For each row the number of its key, in the order of first rows."""
+    if not columns:
+        return None
+    keys = _numbers(columns[0], threads, support)
+    for column in columns[1:]:
+        other = _numbers(column, threads, support)
+        combined = pa.array(keys * (int(other.max(initial=0)) + 1) + other)
+        keys = _numbers(pa.chunked_array([combined]), threads, support)
+    return keys
+
+
+def _numbers(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Integers:
+    """Numbers that are equal where values are, null included, from 0 on as they first come."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if support is not None and not support.plain and len(column) and not column.null_count:
+        found = _looked_up(column, support)
+        if found is not None:
+            return found
+    if threads > 1 and len(column) >= MIN_ROWS_TO_SHARE and not column.null_count:
+        size = -(-len(column) // threads)
+        parts = [column.slice(first, size) for first in range(0, len(column), size)]
+        shares = side_by_side(lambda part: part.combine_chunks().dictionary_encode(), parts, threads)
+        encoded = pa.chunked_array([c for s in shares for c in (s.chunks if isinstance(s, pa.ChunkedArray) else [s])])
+    else:
+        encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        if not encoded.num_chunks:
+            return np.zeros(0, np.int64)
+        encoded = encoded.chunk(0)
+    return np.ascontiguousarray(encoded.indices.cast(pa.int64()).to_numpy(zero_copy_only=False))
+
+
+def _looked_up(column: pa.ChunkedArray, support: Tier) -> Integers | None:
+    """The numbers of integers that lie close together, or of short strings; None for others."""
+    numbers = np.empty(len(column), np.int64)
+    if pa.types.is_integer(column.type) and column.type != pa.uint64():
+        bounds = pc.min_max(column)
+        least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
+        if greatest - least >= RANGE_A_ROW * len(column):
+            return None
+        values = column.cast(pa.int64()).to_numpy()
+        support("number_integers", values, least, np.full(greatest - least + 1, -1, np.int64), numbers)
+        return numbers
+    if not pa.types.is_string(column.type):
+        return None
+    table, spelled = np.full(2 * MOST_SHORT_KEYS, -1, np.int64), np.empty((MOST_SHORT_KEYS, 3), np.int64)
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        return None
+    _, offsets, data = array.buffers()
+    begins = np.frombuffer(offsets, np.int32, len(array) + 1, 4 * array.offset)
+    # A string is read as two words that lie side by side, so that one more comes after the last.
+    low, high = int(begins[0]), int(begins[-1])
+    words = np.zeros((high - low) // 8 + 2, np.int64)
+    if data is not None:
+        words.view(np.uint8)[: high - low] = np.frombuffer(data, np.uint8, high - low, low)
+    if support("number_words", begins - low, words, table, spelled, numbers) < 0:
+        return None
+    return numbers
+
+
+def _plain_values(column: pa.ChunkedArray) -> npt.NDArray[Any] | None:
+    """Numbers that are ordered as the column is, if it has no nulls nor NaN and that is cheap."""
+    type = column.type
+    if column.null_count:
+        return None
+    if pa.types.is_timestamp(type) or pa.types.is_duration(type):
+        column = column.cast(pa.int64())
+    elif pa.types.is_date32(type):
+        column = column.cast(pa.int32())
+    elif not (pa.types.is_integer(type) or pa.types.is_floating(type)):
+        return None
+    values: npt.NDArray[Any] = column.to_numpy()
+    return None if values.dtype.kind == "f" and np.isnan(values).any() else values
+
+
+def _is_sorted(table: pa.Table, by: tuple[Order, ...], order: Integers | None, starts: Integers) -> bool:
+    """Whether each partition is in the order of some columns already."""
+    if not by or not table.num_rows:
+        return True
+    tied = np.ones(table.num_rows - 1, np.bool_)
+    # The first row of a partition follows whatever the last of the one before is.
+    between = starts[1:-1]
+    tied[between[(between > 0) & (between < table.num_rows)] - 1] = False
+    for item in by:
+        values = _plain_values(table.column(item.column))
+        if values is None:
+            return False
+        if len(by) == 1 and not item.descending and _ascends(values):
+            # Rows of one key keep their order, and need not be brought together to be compared.
+            return True
+        values = values if order is None else values.take(order)
+        before, after = (values[1:], values[:-1]) if item.descending else (values[:-1], values[1:])
+        if (tied & (before > after)).any():
+            return False
+        tied &= before == after
+    return True
+
+
+def _sorted(table: pa.Table, by: tuple[Order, ...]) -> Integers | None:
+    """Row numbers in the order of some columns, None if they come as they are; ties stay as they came.
+
+    NaN is greater than every number.
+    """
+    if _is_sorted(table, by, None, np.array([0, table.num_rows])):
+        return None
+    keys: dict[str, Any] = {}
+    directions: list[tuple[str, str]] = []
+
+    def add(column: Any, descending: bool) -> None:
+        name = str(len(keys))
+        keys[name] = column
+        directions.append((name, "descending" if descending else "ascending"))
+
+    for item in by:
+        column = table.column(item.column)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if column.null_count:
+            add(pc.is_null(column), item.nulls_first)
+        if pa.types.is_floating(column.type):
+            add(pc.is_nan(column), item.descending)
+        add(column, item.descending)
+    add(pa.array(np.arange(table.num_rows)), False)
+    found = pc.sort_indices(pa.table(keys), sort_keys=directions)
+    return np.asarray(found).astype(np.int64)

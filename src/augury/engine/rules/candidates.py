@@ -1,0 +1,493 @@
+"""Which rules of one shape an event can concern: an index over the values of the rules.
+
+A component of the shape is looked up by the types of the rules and by conditions `attribute = value`, which are hashed,
+and by one condition `attribute < value`, by which the rules are sorted. What is found may be more than what a kernel
+finds true, and never less: numbers are compared as floats, and bounds are included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augury.engine.cut.by_key import key_hashes, mixed
+from augury.engine.rules.shapes import Shape, role
+from augury.ir.pattern import Event, Repeat, Seq, components, event_of, variable_of
+from augury.ir.predicate import Compare, Expr, Ref
+from augury.ir.query import BoundQuery, TimeWindow
+from augury.runtime.batch import Integers
+from augury.runtime.dictionary import codes_of
+from augury.runtime.state import LONG_AGO
+from augury.schema import MAX_TICKS
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+SAMPLED_EVENTS = 1_000  # of which it is counted how many rules each bound lets through
+
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`column operator value`: one attribute of an event beside the k-th value of a rule."""
+
+    column: str
+    operator: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentTest:
+    """What can be told of an event by itself: whether it has one of these roles, none for any, and is within bounds."""
+
+    roles: tuple[int, ...]
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """What an event of a shape has to satisfy one of.
+
+    With `opened_by_first` every match begins with an event of the first of them, and no event that comes earlier than
+    that, or more than `reach` ticks later, makes a difference to it.
+    """
+
+    components: tuple[ComponentTest, ...]
+    opened_by_first: bool
+    reach: int
+    key: tuple[str, ...]
+    """The columns beside the rule on which all events of a match agree."""
+
+
+def tests_of(shape: Shape, rewritten: BoundQuery) -> Tests:
+    """What is asked of the events of a shape, whose query has been rewritten."""
+    roles = {role(k): k for k in range(_role_count(rewritten))} if shape.typed else {}
+    own: list[ComponentTest] = []
+    for component in components(rewritten.pattern):
+        variable = variable_of(component)
+        conditions = (
+            _condition(c.expr, shape) for c in rewritten.conjuncts if c.variables == (variable,) and c.one_event
+        )
+        types = event_of(component).types
+        own.append(ComponentTest(tuple(roles[name] for name in types if roles), tuple(c for c in conditions if c)))
+    reach = rewritten.window.ticks if isinstance(rewritten.window, TimeWindow) else None
+    first = rewritten.pattern.parts[0] if isinstance(rewritten.pattern, Seq) else rewritten.pattern
+    begins = isinstance(first, Event) or (isinstance(first, Repeat) and first.low > 0)
+    farthest = (reach or 0) + (rewritten.longest_silence or 0)
+    opened = reach is not None and begins and len(own) > 1 and farthest <= MAX_TICKS
+    key = tuple(name for name in rewritten.partition_by if name != shape.columns.rule)
+    return Tests(tuple(own), opened, farthest, key)
+
+
+def _role_count(query: BoundQuery) -> int:
+    return sum(len(event_of(component).types) for component in components(query.pattern))
+
+
+def _condition(e: Expr, shape: Shape) -> Condition | None:
+    """The condition that an index can look up."""
+    match e:
+        case Compare(operator, Ref() as left, Ref() as right) if operator in FLIPPED:
+            for one, other, op in ((left, right, operator), (right, left, FLIPPED[operator])):
+                names = [shape.columns.of_value(k) for k in range(len(shape.value_types))]
+                if other.column in names and one.column not in names and one.default is None:
+                    k = names.index(other.column)
+                    if op == "=" or shape.value_types[k].numeric:
+                        return Condition(one.column, op, k)
+            return None
+        case _:
+            return None
+
+
+@dataclass(slots=True, eq=False)
+class EventColumns:
+    """Columns of some events in the form in which they are looked up, made when they are wanted."""
+
+    table: pa.Table
+    time: Integers
+    type: str | None
+    _numbers: dict[str, Floats] = field(default_factory=dict)
+    _codes: dict[tuple[str, tuple[str, ...]], Integers] = field(default_factory=dict)
+    _keys: dict[tuple[str, ...], Integers] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def numbers(self, name: str) -> Floats:
+        """A column of numbers; what is null is NaN."""
+        if name not in self._numbers:
+            column = self.table[name].cast(pa.float64(), safe=False)
+            self._numbers[name] = column.to_numpy()
+        return self._numbers[name]
+
+    def codes(self, name: str, texts: tuple[str, ...]) -> Integers:
+        """The places of the strings of a column in a list, -1 where they are not in it."""
+        if (name, texts) not in self._codes:
+            column = self.table[name].combine_chunks()
+            wanted = pa.array(texts, pa.string())
+            if pa.types.is_dictionary(column.type):
+                of_each = pc.index_in(column.dictionary.cast(pa.string()), value_set=wanted).fill_null(-1).to_numpy()
+                # Null is coded -1: the place behind all.
+                found = np.append(of_each, -1).take(codes_of(column), mode="wrap")
+            else:
+                found = pc.index_in(column.cast(pa.string()), value_set=wanted).fill_null(-1).to_numpy()
+            self._codes[name, texts] = found.astype(np.int64)
+        return self._codes[name, texts]
+
+    def keys(self, names: tuple[str, ...]) -> Integers:
+        """A number for each event that is the same for the same values of these columns."""
+        if names not in self._keys:
+            self._keys[names] = key_hashes(self.table, names).view(np.int64) if names else np.zeros(len(self), np.int64)
+        return self._keys[names]
+
+
+class Coded(NamedTuple):
+    """Distinct strings, and the places of some lists of strings among them."""
+
+    texts: tuple[str, ...]
+    places: tuple[Integers, ...]
+
+
+def _coded(lists: Sequence[Sequence[str]]) -> Coded:
+    texts = tuple(sorted({text for one in lists for text in one}))
+    place = {text: k for k, text in enumerate(texts)}
+    return Coded(texts, tuple(np.array([place[text] for text in one], dtype=np.int64) for one in lists))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleValues:
+    """The values of rules of one shape by column, and their types by role; rules are numbered from 0."""
+
+    values: tuple[npt.NDArray[np.generic], ...]
+    types: tuple[tuple[str, ...], ...]
+    count: int
+    _coded: dict[int | tuple[int, ...], Coded] = field(default_factory=dict)
+
+    def texts(self, k: int) -> Coded:
+        """The k-th values of the rules, which are strings, and where they are among the distinct ones."""
+        if k not in self._coded:
+            self._coded[k] = _coded([self.values[k].tolist()])
+        return self._coded[k]
+
+    def types_of(self, roles: tuple[int, ...]) -> Coded:
+        """The type names that rules have in these roles, and for each role where that of each rule is among them."""
+        if roles not in self._coded:
+            self._coded[roles] = _coded([self.types[k] for k in roles])
+        return self._coded[roles]
+
+    @classmethod
+    def of(cls, shape: Shape, rules: Sequence[tuple[tuple[float | str, ...], tuple[str, ...]]]) -> RuleValues:
+        """The values and types of some rules."""
+        columns = tuple(
+            np.array([values[k] for values, _ in rules], dtype=np.float64 if type.numeric else object)
+            for k, type in enumerate(shape.value_types)
+        )
+        roles = max((len(types) for _, types in rules), default=0)
+        return cls(columns, tuple(tuple(types[k] for _, types in rules) for k in range(roles)), len(rules))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Rules that a component index has found for events: `counts` of them for each, from the places `starts` on."""
+
+    starts: Integers
+    counts: Integers
+
+
+class ComponentIndex:
+    """The rules of a shape by what they ask of the events of one component."""
+
+    def __init__(self, test: ComponentTest, rules: RuleValues, events: EventColumns) -> None:
+        self.test, self.rules = test, rules
+        bounds = [c for c in test.conditions if c.operator != "="]
+        self.bound = min(bounds, key=lambda c: self._passing(c, events), default=None)
+        self.others = tuple(c for c in bounds if c is not self.bound)
+        # A component of several types has a rule in the index for each of them.
+        each = np.arange(rules.count)
+        entries = np.tile(each, max(1, len(test.roles)))
+        self.hashed: list[tuple[str, tuple[str, ...] | Floats]] = []
+        codes = np.zeros(len(entries), dtype=np.int64)
+        if test.roles:
+            coded = rules.types_of(test.roles)
+            codes = self._with_texts("", coded.texts, np.concatenate(coded.places), codes)
+        for condition in test.conditions:
+            if condition.operator == "=":
+                values = rules.values[condition.value]
+                if values.dtype == object:
+                    coded = rules.texts(condition.value)
+                    codes = self._with_texts(condition.column, coded.texts, coded.places[0][entries], codes)
+                else:
+                    distinct, own = np.unique(values.astype(np.float64), return_inverse=True)
+                    self.hashed.append((condition.column, distinct))
+                    codes = codes * len(distinct) + own.reshape(-1)[entries]
+        self.buckets, bucket = np.unique(codes, return_inverse=True)
+        bucket = bucket.reshape(-1)
+        rank = np.zeros(len(entries), dtype=np.int64)
+        self.ranked = np.zeros(1)
+        if self.bound is not None:
+            self.ranked, inverse = np.unique(self._signed(rules.values[self.bound.value]), return_inverse=True)
+            rank = inverse.reshape(-1)[entries]
+        self.span = len(self.ranked) + 1
+        keys = bucket * self.span + rank
+        order = np.argsort(keys, kind="stable")
+        self.keys, self.entries = keys[order], entries[order]
+
+    def _with_texts(self, column: str, texts: tuple[str, ...], own: Integers, codes: Integers) -> Integers:
+        self.hashed.append((column, texts))
+        return codes * len(texts) + own
+
+    def _signed(self, values: npt.NDArray[np.generic]) -> Floats:
+        """Numbers turned so that a value lets an event pass that is not less."""
+        assert self.bound is not None
+        numbers = values.astype(np.float64)
+        return numbers if self.bound.operator in (">", ">=") else -numbers
+
+    def _passing(self, condition: Condition, events: EventColumns) -> float:
+        """The share of pairs of an event and a rule that a bound lets through."""
+        numbers = events.numbers(condition.column)[:: max(1, len(events) // SAMPLED_EVENTS)]
+        numbers = numbers[~np.isnan(numbers)]
+        if not len(numbers) or not self.rules.count:
+            return 0.0
+        values = np.sort(self.rules.values[condition.value].astype(np.float64))
+        below = float(np.searchsorted(values, numbers, side="right").sum()) / (len(numbers) * len(values))
+        return below if condition.operator in (">", ">=") else 1 - below
+
+    def find(self, events: EventColumns) -> Found:
+        """The rules whose conditions each event meets, the bounds beside the first one aside."""
+        known = np.ones(len(events), dtype=bool)
+        codes = np.zeros(len(events), dtype=np.int64)
+        for column, distinct in self.hashed:
+            if isinstance(distinct, tuple):
+                assert column or events.type is not None
+                place = events.codes(column or str(events.type), distinct)
+                known &= place >= 0
+            else:
+                numbers = events.numbers(column)
+                place = np.minimum(np.searchsorted(distinct, numbers), len(distinct) - 1)
+                known &= distinct[place] == numbers
+            codes = codes * len(distinct) + place
+        bucket = np.minimum(np.searchsorted(self.buckets, codes), len(self.buckets) - 1)
+        known &= self.buckets[bucket] == codes
+        reached = np.full(len(events), self.span - 1)
+        if self.bound is not None:
+            numbers = events.numbers(self.bound.column)
+            known &= ~np.isnan(numbers)
+            reached = np.searchsorted(self.ranked, self._signed(numbers), side="right")
+        starts = np.searchsorted(self.keys, bucket * self.span)
+        counts = np.searchsorted(self.keys, bucket * self.span + reached) - starts
+        return Found(starts, np.where(known, counts, 0))
+
+    def pairs(self, found: Found, events: EventColumns) -> tuple[Integers, Integers]:
+        """Events and rules that can concern each other, by event."""
+        event, offset = _enumerated(found.counts)
+        rule = self.entries[found.starts[event] + offset]
+        return _where(within_bounds(self.others, self.rules, events, event, rule), event, rule)
+
+
+def _enumerated(counts: Integers) -> tuple[Integers, Integers]:
+    """For each place as many times as its count says: the place, and the numbers from 0 on."""
+    places = np.repeat(np.arange(len(counts)), counts)
+    firsts = np.cumsum(counts) - counts
+    return places, np.arange(len(places)) - firsts[places]
+
+
+def _first_of_each(ascending: Integers) -> Mask:
+    """Which numbers are not the same as the one before them."""
+    first = np.ones(len(ascending), dtype=bool)
+    first[1:] = ascending[1:] != ascending[:-1]
+    return first
+
+
+def _where(mask: Mask | None, event: Integers, rule: Integers) -> tuple[Integers, Integers]:
+    return (event, rule) if mask is None else (event[mask], rule[mask])
+
+
+def within_bounds(
+    conditions: Sequence[Condition], rules: RuleValues, events: EventColumns, event: Integers, rule: Integers
+) -> Mask | None:
+    """Which pairs meet all conditions; None where there are none."""
+    passed: Mask | None = None
+    for condition in conditions:
+        values = rules.values[condition.value]
+        if values.dtype == object:
+            coded = rules.texts(condition.value)
+            holds = events.codes(condition.column, coded.texts)[event] == coded.places[0][rule]
+        else:
+            number, value = events.numbers(condition.column)[event], values.astype(np.float64)[rule]
+            match condition.operator:
+                case "=":
+                    holds = number == value
+                case ">" | ">=":
+                    holds = number >= value
+                case _:
+                    holds = number <= value
+        passed = holds if passed is None else passed & holds
+    return passed
+
+
+def meets(test: ComponentTest, rules: RuleValues, events: EventColumns, event: Integers, rule: Integers) -> Mask | None:
+    """Which pairs a component could bind; None for all of them."""
+    passed = within_bounds(test.conditions, rules, events, event, rule)
+    if test.roles:
+        coded = rules.types_of(test.roles)
+        assert events.type is not None
+        code = events.codes(events.type, coded.texts)[event]
+        of_type = np.zeros(len(event), dtype=bool)
+        for places in coded.places:
+            of_type |= code == places[rule]
+        passed = of_type if passed is None else passed & of_type
+    return passed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """Keys of rules in which a match may have begun: until when its other events may come."""
+
+    rule: Integers
+    key: Integers
+    until: Integers
+
+    @classmethod
+    def none(cls) -> Opened:
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(nothing, nothing, nothing)
+
+    def joined(self, other: Opened, watermark: int) -> Opened:
+        """These and others, the latest time of each; those that are over by the watermark are let go."""
+        rule, key = np.concatenate([self.rule, other.rule]), np.concatenate([self.key, other.key])
+        until = np.concatenate([self.until, other.until])
+        live = until >= watermark
+        rule, key, until = rule[live], key[live], until[live]
+        order = np.lexsort([until, key, rule])
+        rule, key, until = rule[order], key[order], until[order]
+        last = np.ones(len(rule), dtype=bool)
+        last[:-1] = (rule[1:] != rule[:-1]) | (key[1:] != key[:-1])
+        return Opened(rule[last], key[last], until[last])
+
+    def of_rules(self, wanted: Mask) -> Opened:
+        """Those of some rules."""
+        kept = wanted[self.rule]
+        return Opened(self.rule[kept], self.key[kept], self.until[kept])
+
+
+class RuleIndex:
+    """The rules of one shape by what they ask of events."""
+
+    def __init__(self, tests: Tests, rules: RuleValues, sample: EventColumns) -> None:
+        self.tests, self.rules = tests, rules
+        self.components = [ComponentIndex(test, rules, sample) for test in tests.components]
+
+    def candidates(
+        self, events: EventColumns, opened: Opened, limit: int | None = None
+    ) -> tuple[Integers, Integers, Opened] | None:
+        """The pairs of an event and a rule that it can concern, by event, and what is open after them.
+
+        None if there are more than `limit` of them, counted before they are written out. The events are in order.
+        """
+        found = [index.find(events) for index in self.components]
+        counts = [int(one.counts.sum()) for one in found]
+        if limit is not None and counts[0] > limit:
+            return None
+        first = self.components[0].pairs(found[0], events)
+        after, parts = opened, [first]
+        later = sum(counts[1:])
+        if self.tests.opened_by_first:
+            keys = events.keys(self.tests.key)
+            watermark = int(events.time[-1]) if len(events) else LONG_AGO
+            begun = Opened(first[1], keys[first[0]], events.time[first[0]] + self.tests.reach)
+            after = opened.joined(begun, watermark)
+            stretches = self._stretches(events, keys, first[0], begun, opened)
+            behind = sum(one.total for one in stretches)
+            if behind < later:
+                if limit is not None and len(first[0]) + behind > limit:
+                    return None
+                parts += [self._passing_later(events, one) for one in stretches]
+                return (*self._by_event(parts), after)
+        if limit is not None and len(first[0]) + later > limit:
+            return None
+        parts += [index.pairs(one, events) for index, one in zip(self.components[1:], found[1:], strict=True)]
+        return (*self._by_event(parts), after)
+
+    def _by_event(self, parts: Sequence[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
+        """Each pair once, and by event."""
+        if len(parts) == 1 and len(self.tests.components[0].roles) < 2:
+            return parts[0]
+        both = np.concatenate([event * self.rules.count + rule for event, rule in parts])
+        both.sort()
+        both = both[_first_of_each(both)]
+        event = both // self.rules.count
+        return event, both - event * self.rules.count
+
+    def _stretches(
+        self, events: EventColumns, keys: Integers, first: Integers, begun: Opened, opened: Opened
+    ) -> list[Stretches]:
+        """The events behind the `first` one of a rule: of each type that its later components have, or of any."""
+        later = self.tests.components[1:]
+        ends = np.concatenate([begun.until, opened.until])
+        until = np.searchsorted(events.time, ends, side="right")
+        after = np.concatenate([first + 1, np.zeros(len(opened.rule), dtype=np.int64)])
+        rule, key = np.concatenate([begun.rule, opened.rule]), np.concatenate([begun.key, opened.key])
+        if any(not test.roles for test in later):
+            return [_stretches(keys, key, rule, after, until)]
+        assert events.type is not None
+        coded = self.rules.types_of(tuple(sorted({k for test in later for k in test.roles})))
+        typed = mixed(keys, events.codes(events.type, coded.texts))
+        return [_stretches(typed, mixed(key, own[rule]), rule, after, until) for own in coded.places]
+
+    def _passing_later(self, events: EventColumns, stretches: Stretches) -> tuple[Integers, Integers]:
+        """The pairs in stretches that a component behind the first could bind."""
+        event, rule = stretches.pairs()
+        passed = np.zeros(len(event), dtype=bool)
+        for test in self.tests.components[1:]:
+            meeting = meets(test, self.rules, events, event, rule)
+            if meeting is None:
+                return event, rule
+            passed |= meeting
+        return event[passed], rule[passed]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stretches:
+    """Runs of events of one key, each for a rule: places in `by_key` from `start` to `end`."""
+
+    by_key: Integers
+    rule: Integers
+    start: Integers
+    end: Integers
+
+    @property
+    def total(self) -> int:
+        return int((self.end - self.start).sum())
+
+    def pairs(self) -> tuple[Integers, Integers]:
+        """The events of each with its rule."""
+        which, offset = _enumerated(self.end - self.start)
+        return self.by_key[self.start[which] + offset], self.rule[which]
+
+
+def _stretches(keys: Integers, wanted: Integers, rule: Integers, after: Integers, until: Integers) -> Stretches:
+    """The events of a wanted key from the place `after` up to `until`, each once for a rule."""
+    by_key = np.argsort(keys, kind="stable")
+    new = _first_of_each(keys[by_key])
+    distinct = keys[by_key][new]
+    span = len(keys) + 1
+    places = (np.cumsum(new) - 1) * span + by_key
+    there = np.minimum(np.searchsorted(distinct, wanted), max(len(distinct) - 1, 0))
+    known = distinct[there] == wanted if len(distinct) else np.zeros(len(wanted), dtype=bool)
+    there, rule = there[known], rule[known]
+    start = np.searchsorted(places, there * span + after[known])
+    end = np.searchsorted(places, there * span + np.maximum(until, after)[known])
+    order = np.lexsort([end, start, rule])
+    rule, start, end = rule[order], start[order], end[order]
+    if len(rule) > 1:
+        # What an earlier stretch of the rule covers is not told again.
+        base = rule * span
+        covered = np.maximum.accumulate(base + end)[:-1] - base[1:]
+        start[1:] = np.maximum(start[1:], covered)
+    return Stretches(by_key, rule, np.minimum(start, end), end)

@@ -1,0 +1,100 @@
+"""Puts rules of one shape together; those that are not matched together with others stand alone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from augury.bind import bind
+from augury.engine.rules.rule_text import GroupedRule, TextShape, Token, text_shape, tokens_of
+from augury.engine.rules.shapes import Shape, shaped
+from augury.engine.rules.table import Rule
+from augury.errors import QueryError
+from augury.ir import syntax
+from augury.lang import parse
+from augury.options import Options
+from augury.schema import EventSchema
+from augury.source import Source
+
+MAX_ALIKE = 64  # texts that are kept of those that differ in parameters alone; each is compared with a new one
+
+
+class RuleShapes:
+    """Finds the shapes of rules over events of one schema.
+
+    Rules whose texts differ only in what is lifted out of them, numbers, strings and types, are read and bound once.
+    """
+
+    def __init__(self, schema: EventSchema, options: Options) -> None:
+        self.schema, self.options = schema, options
+        self.bound = 0
+        """How many rules were bound, since no text of their shape was known."""
+        self._parsed: dict[str, tuple[syntax.Query, ...]] = {}
+        self._open: dict[str, list[frozenset[int]]] = {}
+        """By the kinds of the tokens of a text, the places of tokens that may differ."""
+        self._known: dict[Hashable, list[TextShape]] = {}
+
+    def shape(self, rule: Rule) -> GroupedRule | None:
+        """The rule with its shape; None for one that stands alone, for what is wrong with it too."""
+        parameters = options_of(self.options, rule).parameters
+        tokens = tokens_of(rule.query)
+        kinds = "".join(token.kind for token in tokens)
+        for places in self._open.get(kinds, ()):
+            for known in self._known.get(_key(kinds, tokens, places), ()):
+                again = known.reused(rule, tokens, parameters)
+                if again is not None:
+                    return again
+        found = self._bound(rule, parameters)
+        text = None if found is None else text_shape(found, tokens, parameters)
+        if text is not None:
+            if text.places not in self._open.setdefault(kinds, []):
+                self._open[kinds].append(text.places)
+            alike = self._known.setdefault(_key(kinds, tokens, text.places), [])
+            if len(alike) < MAX_ALIKE:
+                alike.append(text)
+        return found
+
+    def _bound(self, rule: Rule, parameters: Mapping[str, Any]) -> GroupedRule | None:
+        source = source_of(rule)
+        self.bound += 1
+        try:
+            if rule.query not in self._parsed:
+                self._parsed[rule.query] = parse(source).queries
+            queries = self._parsed[rule.query]
+            if len(queries) > 1:
+                return None
+            bound = bind(queries[0], self.schema, source, parameters=parameters, functions=self.options.functions)
+        except QueryError:
+            # Whoever compiles it alone tells what is wrong, in full.
+            return None
+        found = shaped(bound)
+        return None if found is None else GroupedRule(rule, queries[0], found)
+
+
+def _key(kinds: str, tokens: Sequence[Token], places: frozenset[int]) -> Hashable:
+    return kinds, places, tuple(token.text for k, token in enumerate(tokens) if k not in places)
+
+
+def grouped(rules: Iterable[Rule], schema: EventSchema, options: Options) -> tuple[list[list[GroupedRule]], list[Rule]]:
+    """Rules by their shape, and those that stand alone."""
+    shapes, groups, alone = RuleShapes(schema, options), dict[Shape, list[GroupedRule]](), list[Rule]()
+    for rule in rules:
+        found = shapes.shape(rule)
+        if found is None:
+            alone.append(rule)
+        else:
+            groups.setdefault(found.shaped.shape, []).append(found)
+    # One rule by itself has a better plan: its values are known to the planner.
+    alone += [group[0].rule for group in groups.values() if len(group) == 1]
+    return [group for group in groups.values() if len(group) > 1], alone
+
+
+def source_of(rule: Rule) -> Source:
+    """The text of a rule, under its name."""
+    return Source(rule.query, rule.id)
+
+
+def options_of(options: Options, rule: Rule) -> Options:
+    """The options of one rule: what it gives as parameters goes before what all have."""
+    return replace(options, parameters={**options.parameters, **rule.parameters})

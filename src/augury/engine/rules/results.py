@@ -1,0 +1,159 @@
+"""What rules have found, what they cost, and what is wrong with some of them, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from augury.engine.results.json_text import json_rows
+from augury.engine.rules.table import Rule
+from augury.errors import AuguryError, QueryError
+from augury.runtime.batch import Integers
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMatches:
+    """What rules have found: one row a match in `table`, what each rule cost, and what was wrong with some.
+
+    `table` has the columns `rule`, `labels`, `start`, `end` and `match`, the bound events or the items of RETURN as
+    JSON. `costs` has `rule`, `shape` (rules of one shape share one compiled kernel), `seconds`, the `share` of all
+    seconds, `events`, those that the rule was given, `matches`, and `last_match`, the end of the last one. Rules that
+    are matched together share the seconds by their events. `diagnostics` has `rule`, `level`, `code` and `message`; a
+    rule with an error takes no part.
+    """
+
+    table: pa.Table
+    diagnostics: pa.Table
+    _costs: Callable[[], pa.Table] = field(repr=False)
+
+    @property
+    def costs(self) -> pa.Table:
+        """What each rule has cost up to now: of a stream, when somebody asks."""
+        return self._costs()
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+@dataclass(slots=True)
+class RuleCost:
+    """What one rule has cost so far."""
+
+    shape: str = ""
+    seconds: float = 0.0
+    events: int = 0
+    matches: int = 0
+    last_match: Any = None
+
+
+@dataclass(slots=True)
+class RuleResults:
+    """Collects what rules find, cost, and have wrong with them."""
+
+    time: pa.DataType
+    """The type of the time of events."""
+    order: dict[str, int]
+    """The rules by their place in the table."""
+    costs: dict[str, RuleCost] = field(default_factory=dict)
+    diagnostics: list[tuple[str, str, str, str]] = field(default_factory=list)
+    _parts: list[pa.Table] = field(default_factory=list)
+    _places: list[Integers] = field(default_factory=list)
+
+    def found(
+        self,
+        rules: Sequence[Rule],
+        rule: Integers,
+        matches: pa.Table,
+        seconds: float,
+        touched: Integers,
+        shape: str | None = None,
+    ) -> None:
+        """Note what some rules have found together in so many seconds.
+
+        `rule` is for each match the place of its rule among `rules`, in ascending order.
+        """
+        counts = np.bincount(rule, minlength=len(rules))
+        shares = touched / max(1, int(touched.sum()))
+        ends = np.cumsum(counts)
+        for k, one in enumerate(rules):
+            cost = self.costs.setdefault(one.id, RuleCost())
+            cost.shape = cost.shape if shape is None else shape
+            cost.seconds += seconds * (float(shares[k]) if len(rules) > 1 else 1.0)
+            cost.events += int(touched[k])
+            cost.matches += int(counts[k])
+            if counts[k]:
+                cost.last_match = matches["end"][int(ends[k]) - 1].as_py()
+        if matches.num_rows:
+            self._parts.append(self._rows(rules, rule, matches))
+            self._places.append(np.array([self.order[one.id] for one in rules], dtype=np.int64)[rule])
+
+    def warn(self, rule: Rule, texts: Sequence[str]) -> None:
+        """Note what the author of a rule should know."""
+        self.diagnostics += [(rule.id, "warning", "", text) for text in texts]
+
+    def failed(self, rule: Rule, error: AuguryError) -> None:
+        """Note what is wrong with a rule."""
+        self.diagnostics.append(diagnostic_of(rule, error))
+
+    def result(self) -> RuleMatches:
+        """What has been collected; matches come by rule, those of a rule in their order."""
+        told = list(zip(*self.diagnostics, strict=True)) or [(), (), (), ()]
+        names = ("rule", "level", "code", "message")
+        diagnostics = {name: pa.array(values, pa.string()) for name, values in zip(names, told, strict=True)}
+        return RuleMatches(self._table(), pa.table(diagnostics), self.costs_table)
+
+    def costs_table(self) -> pa.Table:
+        """What each rule has cost, in the order of the rules."""
+        known = sorted(self.costs, key=lambda id: self.order.get(id, len(self.order)))
+        costs = [self.costs[id] for id in known]
+        total = sum(cost.seconds for cost in costs)
+        columns = {
+            "rule": pa.array(known, pa.string()),
+            "shape": pa.array([cost.shape for cost in costs], pa.string()),
+            "seconds": pa.array([cost.seconds for cost in costs], pa.float64()),
+            "share": pa.array([cost.seconds / total if total else 0.0 for cost in costs], pa.float64()),
+            "events": pa.array([cost.events for cost in costs], pa.int64()),
+            "matches": pa.array([cost.matches for cost in costs], pa.int64()),
+            "last_match": pa.array([cost.last_match for cost in costs], self.time),
+        }
+        return pa.table(columns)
+
+    def _table(self) -> pa.Table:
+        table = pa.concat_tables([match_schema(self.time).empty_table(), *self._parts])
+        if len(self._parts) < 2:
+            return table
+        return table.take(pa.array(np.argsort(np.concatenate(self._places), kind="stable")))
+
+    def _rows(self, rules: Sequence[Rule], rule: Integers, matches: pa.Table) -> pa.Table:
+        """The matches of some rules in the columns of all."""
+        own = matches.drop_columns([name for name in ("start", "end") if name in matches.column_names])
+        places = pa.array(rule)
+        labels = pa.array([list(one.labels) for one in rules], pa.list_(pa.string()))
+        nothing = pa.nulls(matches.num_rows, self.time)
+        return pa.table(
+            {
+                "rule": pa.array([one.id for one in rules], pa.string()).take(places),
+                "labels": labels.take(places),
+                # OUTPUT COUNT says when matches end, not when they start.
+                "start": matches["start"] if "start" in matches.column_names else nothing,
+                "end": matches["end"],
+                "match": pa.array(json_rows(own), pa.string()),
+            },
+            schema=match_schema(self.time),
+        )
+
+
+def diagnostic_of(rule: Rule, error: AuguryError) -> tuple[str, str, str, str]:
+    """An error as a row of `diagnostics`: its first code, and all that it says."""
+    code = error.diagnostics[0].code if isinstance(error, QueryError) else getattr(error, "code", "")
+    return rule.id, "error", code, str(error)
+
+
+def match_schema(time: pa.DataType) -> pa.Schema:
+    """The columns of the matches of rules, over events whose time is of this type."""
+    columns = {"rule": pa.string(), "labels": pa.list_(pa.string()), "start": time, "end": time}
+    return pa.schema([*columns.items(), ("match", pa.string())])

@@ -1,0 +1,258 @@
+"""The shape of a rule: its query with the values and type names that rules differ in replaced by columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import assert_never
+
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, components, event_of, map_children
+from augury.ir.predicate import And, Arithmetic, Compare, Element, Expr, Literal, Negate, Not, Or, Ref, conjunct, walk
+from augury.ir.predicate import map_children as map_operands
+from augury.ir.query import BoundQuery, CountWindow
+from augury.ir.terms import OutputMode, Strategy
+from augury.schema import FLOAT, INT, STRING, Column, ColumnType, EventSchema, Kind
+from augury.source import Source, Span
+
+MAX_EXACT = 2**53  # beyond it a float does not tell integers apart
+
+GROUPED_STRATEGIES = frozenset({Strategy.SKIP_TILL_ANY_MATCH, Strategy.SKIP_TILL_NEXT_MATCH})
+"""Under these an event that no component can bind makes no difference, so that it can be left out for a rule."""
+
+UNDERSTOOD = {
+    BoundQuery: frozenset(
+        [
+            "source",
+            "schema",
+            "pattern",
+            "variables",
+            "conjuncts",
+            "strategy",
+            "window",
+            "partition_by",
+            "output",
+            "threshold",
+            "returns",
+            "into",
+            "key",
+            "steps",
+            "each",
+        ]
+    ),
+    Event: frozenset(["variable", "types", "span"]),
+    Repeat: frozenset(["body", "low", "high", "single", "reluctant", "span"]),
+    Seq: frozenset(["parts", "span"]),
+    AllOf: frozenset(["parts", "span"]),
+    AnyOf: frozenset(["parts", "span"]),
+    Absent: frozenset(["body", "since", "silence", "span"]),
+}
+"""What a query and its pattern may say to be matched together with others; any other clause makes it stand alone."""
+
+NO_SOURCE = Source("", "rules")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleColumns:
+    """The names of the columns that are added to events: unlike those that they have."""
+
+    rule: str
+    value: str
+
+    def of_value(self, k: int) -> str:
+        """The column of the k-th value of a rule."""
+        return f"{self.value}{k}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A query in which values are columns of the events; rules of one shape are equal in it.
+
+    `query` reads the columns `value_types`, and is partitioned by the number of the rule. Where `typed`, types have the
+    names of `role`, and those of a rule are told by its own list.
+    """
+
+    query: BoundQuery
+    columns: RuleColumns
+    value_types: tuple[ColumnType, ...]
+    typed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedRule:
+    """A rule as its shape, the values of its columns, and the names of its types by role.
+
+    `spans` are the places in its text that the values are written at.
+    """
+
+    shape: Shape
+    values: tuple[float | str, ...]
+    types: tuple[str, ...]
+    spans: tuple[Span, ...] = ()
+
+
+def role(k: int) -> str:
+    """The name that stands for the k-th type of each rule."""
+    return f"type {k}"
+
+
+def shaped(bound: BoundQuery) -> ShapedRule | None:
+    """The shape of a query and what is its own; None for a query that is not matched together with others.
+
+    Together are matched those that find all matches, and in which events that no component can bind do not count.
+    """
+    if (
+        not bound.strategies <= GROUPED_STRATEGIES
+        or says_more(bound)
+        or bound.output is not OutputMode.ALL
+        or bound.threshold is not None
+        or bound.into is not None
+        or isinstance(bound.window, CountWindow)
+        or (not bound.declarative and _has_sets(bound.pattern))
+    ):
+        return None
+    columns = _columns(bound.schema)
+    lifting = _Lifting(columns)
+    order = bound.pattern_order
+    conjuncts = tuple(conjunct(lifting.lifted(c.expr), order) for c in bound.conjuncts)
+    typed = bound.schema.type is not None and not any(
+        isinstance(e, Ref) and e.column == bound.schema.type for c in bound.conjuncts for e in walk(c.expr)
+    )
+    typed = typed and bound.schema.type not in bound.partition_by
+    names = list(dict.fromkeys(name for c in components(bound.pattern) for name in event_of(c).types)) if typed else []
+    roles = {name: role(k) for k, name in enumerate(names)}
+    added = (Column(columns.rule, INT), *(Column(columns.of_value(k), t) for k, t in enumerate(lifting.types)))
+    query = replace(
+        bound,
+        source=NO_SOURCE,
+        schema=replace(bound.schema, columns=(*bound.schema.columns, *added), types=None),
+        pattern=_renamed(bound.pattern, roles) if typed else bound.pattern,
+        variables=tuple(replace(v, types=tuple(roles.get(t, t) for t in v.types)) for v in bound.variables),
+        conjuncts=conjuncts,
+        partition_by=(columns.rule, *bound.partition_by),
+    )
+    shape = Shape(query, columns, tuple(lifting.types), typed)
+    return ShapedRule(shape, tuple(lifting.values), tuple(names), tuple(lifting.spans))
+
+
+def says_more(node: BoundQuery | Pattern) -> bool:
+    """Whether a query, or a part of its pattern, has a clause that is not `UNDERSTOOD`."""
+    known = UNDERSTOOD[type(node)]
+    if any(getattr(node, f.name) != f.default for f in fields(node) if f.name not in known):
+        return True
+    match node:
+        case BoundQuery(pattern=pattern):
+            return says_more(pattern)
+        case Event():
+            return False
+        case Repeat(body) | Absent(body):
+            return says_more(body)
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            return any(map(says_more, parts))
+        case _:
+            assert_never(node)
+
+
+def _has_sets(pattern: Pattern) -> bool:
+    match pattern:
+        case AllOf():
+            return True
+        case Event() | Repeat():
+            return False
+        case Seq(parts) | AnyOf(parts):
+            return any(map(_has_sets, parts))
+        case Absent(body):
+            return _has_sets(body)
+        case _:
+            assert_never(pattern)
+
+
+def _columns(schema: EventSchema) -> RuleColumns:
+    """Names that no column of the events begins with."""
+    prefix = "rule"
+    while any(name.startswith(prefix) for name in schema.names):
+        prefix += "_"
+    return RuleColumns(prefix, f"{prefix} value ")
+
+
+def _renamed(pattern: Pattern, roles: dict[str, str]) -> Pattern:
+    """The pattern with types named by their roles."""
+    match pattern:
+        case Event(types=types):
+            return replace(pattern, types=tuple(roles[name] for name in types))
+        case Repeat(body):
+            return replace(pattern, body=replace(body, types=tuple(roles[name] for name in body.types)))
+        case _:
+            return map_children(lambda part: _renamed(part, roles), pattern)
+
+
+class _Lifting:
+    """Replaces constants of comparisons by columns, and collects them."""
+
+    def __init__(self, columns: RuleColumns) -> None:
+        self.columns = columns
+        self.values: list[float | str] = []
+        self.types: list[ColumnType] = []
+        self.spans: list[Span] = []
+
+    def lifted(self, e: Expr) -> Expr:
+        match e:
+            case And() | Or() | Not():
+                return map_operands(self.lifted, e)
+            case Compare(_, left, right):
+                beside = _event_read(e)
+                if beside is None:
+                    return e
+                as_float = Kind.FLOAT in (left.type.kind, right.type.kind)
+                return map_operands(lambda side: self._in_side(side, beside, as_float=as_float), e)
+            case _:
+                return e
+
+    def _in_side(self, e: Expr, beside: Ref, *, as_float: bool) -> Expr:
+        match e:
+            case Literal(value, type):
+                own = _own_type(value, type, as_float=as_float)
+                if own is None:
+                    return e
+                k = len(self.values)
+                self.values.append(float(value) if own is FLOAT else value)  # type: ignore[arg-type]
+                self.types.append(own)
+                self.spans.append(e.span)
+                return Ref(beside.variable, self.columns.of_value(k), own, beside.element, span=e.span)
+            case Arithmetic() | Negate():
+                # An integer in a sum of floats becomes one anyway; elsewhere it decides what the result is.
+                as_float = e.type.kind is Kind.FLOAT and isinstance(e, Arithmetic) and e.operator in ("+", "-", "*")
+                return map_operands(lambda part: self._in_side(part, beside, as_float=as_float), e)
+            case _:
+                return e
+
+
+def _own_type(value: object, type: ColumnType, *, as_float: bool) -> ColumnType | None:
+    """The type of the column of a value; None for one that stays in the query."""
+    match value:
+        case bool():
+            return None
+        case int() if type.kind is Kind.INT and abs(value) <= MAX_EXACT:
+            return FLOAT if as_float else INT
+        case float() if type.kind is Kind.FLOAT and math.isfinite(value):
+            return FLOAT
+        case str() if type.kind is Kind.STRING:
+            return STRING
+        case _:
+            return None
+
+
+def _event_read(comparison: Compare) -> Ref | None:
+    """An event that a comparison reads by itself, or each element of a list: the value of its rule is read there."""
+    pending: list[Expr] = [comparison.left, comparison.right]
+    while pending:
+        e = pending.pop()
+        match e:
+            case Ref(element=Element.SINGLE | Element.EACH, default=None):
+                return e
+            case Arithmetic(_, left, right):
+                pending += [right, left]
+            case Negate(operand):
+                pending.append(operand)
+            case _:
+                pass
+    return None

@@ -1,0 +1,222 @@
+"""Rules of one shape over a stream: rules come and go while one kernel goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from augury.compiler import CompiledQuery, load
+from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
+from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
+from augury.engine.rules.grouping import source_of
+from augury.engine.rules.rule_text import GroupedRule
+from augury.errors import AuguryError
+from augury.ir.query import TimeWindow
+from augury.kernels.ahead import compile_ahead
+from augury.kernels.stream import StreamKernel
+from augury.options import Options
+from augury.runtime.batch import Integers
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import enumerated
+from augury.runtime.state import Kernel, RunState
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveRule:
+    """A rule of a stream: its number in its group, and the row of the first event that it sees."""
+
+    rule: GroupedRule
+    number: int
+    since: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What a step of a group has found: matches by rule, and for each its place among the rules that were `touched`."""
+
+    rules: tuple[LiveRule, ...]
+    found: MatchSet
+    rule: Integers
+    touched: Integers
+    failed: tuple[tuple[LiveRule, AuguryError], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Going:
+    """A kernel on its way through the stream; what is `opened` is by the numbers of rules."""
+
+    kernel: Kernel
+    state: RunState
+    opened: Opened
+
+
+@dataclass(slots=True, eq=False)
+class Active:
+    """The rules that take part now, in the order of their numbers, and their index once there were events."""
+
+    rules: tuple[LiveRule, ...]
+    group: Group
+    values: RuleValues = field(init=False)
+    numbers: Integers = field(init=False)
+    since: Integers = field(init=False)
+    index: RuleIndex | None = None
+
+    def __post_init__(self) -> None:
+        self.values = self.group.values()
+        self.numbers = np.array([rule.number for rule in self.rules], dtype=np.int64)
+        self.since = np.array([rule.since for rule in self.rules], dtype=np.int64)
+
+    def places(self, numbers: Integers) -> tuple[Integers, Integers]:
+        """Which of these numbers are those of a rule that takes part, and its place."""
+        at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        there = np.flatnonzero(self.numbers[at] == numbers)
+        return there, at[there]
+
+
+class StreamGroup:
+    """The rules of one shape on their way through a stream.
+
+    All that a kernel knows follows from the events of the last window. Should a rule fail, which leaves the kernel
+    halfway through a step, the others go on with a kernel that is given these events anew.
+    """
+
+    def __init__(self, first: GroupedRule, options: Options) -> None:
+        options = options.watched()
+        self.options = replace(options, live=True)
+        self.template = Group.of([first.shaped])
+        self.query: CompiledQuery = compile_group(
+            self.template, source_of(first.rule), first.written, options, None, live=True
+        )
+        self.reports_late = any(variable.negated for variable in self.query.bound.variables)
+        self._rules: dict[str, LiveRule] = {}
+        self._active: Active | None = None
+        self._next = 0
+        self._going = self._begun()
+        if options.jit and isinstance(self._going.kernel, StreamKernel):
+            # Now, so that no batch waits for a function that is called for the first time.
+            compile_ahead(self._going.kernel)
+
+    @property
+    def reach(self) -> int:
+        """How many ticks back from the watermark an event may still make a difference."""
+        return self.template.tests.reach
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def add(self, rule: GroupedRule, since: int) -> None:
+        """Take a rule in that sees the events from the row `since` on."""
+        self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
+        self._next += 1
+        self._active = None
+
+    def remove(self, id: str) -> None:
+        """Let a rule go; what the kernel knows of it is over with the window."""
+        del self._rules[id]
+        self._active = None
+
+    @property
+    def full(self) -> bool:
+        """Whether all numbers of rules are used up, so that a new group has to go on."""
+        return self._next >= MAX_RULES
+
+    def step(
+        self, shared: SharedEvents, watermark: int, before: Callable[[], SharedEvents], last_watermark: int
+    ) -> Step:
+        """Consume events that are in order.
+
+        `before` gives those of the last window that were consumed up to `last_watermark`.
+        """
+        active = self._now(tuple(self._rules.values()))
+        try:
+            self._going, step = self._stepped(self._going, active, shared, watermark)
+        except AuguryError:
+            earlier = before()
+            failed = self._failing(active.rules, shared, watermark, earlier, last_watermark)
+            for live, _ in failed:
+                self.remove(live.rule.rule.id)
+            active = self._now(tuple(self._rules.values()))
+            going = self._again(active, earlier, last_watermark)
+            self._going, step = self._stepped(going, active, shared, watermark)
+            return replace(step, failed=tuple(failed))
+        return step
+
+    def _failing(
+        self,
+        rules: Sequence[LiveRule],
+        shared: SharedEvents,
+        watermark: int,
+        before: SharedEvents,
+        last_watermark: int,
+    ) -> list[tuple[LiveRule, AuguryError]]:
+        """The rules that fail by themselves, or that are too many together with the last of them."""
+        active = Active(tuple(rules), self._group(rules))
+        try:
+            self._stepped(self._again(active, before, last_watermark), active, shared, watermark)
+        except AuguryError as error:
+            if len(rules) == 1:
+                return [(rules[0], error)]
+            middle = len(rules) // 2
+            first = self._failing(rules[:middle], shared, watermark, before, last_watermark)
+            second = self._failing(rules[middle:], shared, watermark, before, last_watermark)
+            # Halves that go well, and fail together, are more than a budget allows: the rules added last give way.
+            return [*first, *second] or [(rule, error) for rule in rules[middle:]]
+        return []
+
+    def _group(self, rules: Sequence[LiveRule]) -> Group:
+        return replace(self.template, rules=tuple(rule.rule.shaped for rule in rules))
+
+    def _now(self, rules: tuple[LiveRule, ...]) -> Active:
+        if self._active is None:
+            self._active = Active(rules, self._group(rules))
+        return self._active
+
+    def _begun(self) -> Going:
+        kernel = load(self.query, self.options)
+        return Going(kernel, kernel.start(), Opened.none())
+
+    def _again(self, active: Active, before: SharedEvents, watermark: int) -> Going:
+        """A kernel that has seen the events of the last window, for these rules alone."""
+        if not active.rules:
+            return self._begun()
+        return self._stepped(self._begun(), active, before, watermark)[0]
+
+    def _stepped(self, going: Going, active: Active, shared: SharedEvents, watermark: int) -> tuple[Going, Step]:
+        nothing = np.empty(0, dtype=np.int64)
+        variables = tuple(v.name for v in self.query.bound.variables if not v.negated)
+        if not active.rules:
+            return going, Step((), MatchSet.of(variables, ()), nothing, nothing)
+        if active.index is None:
+            active.index = RuleIndex(active.group.tests, active.values, shared.columns)
+        there, places = active.places(going.opened.rule)
+        opened = Opened(places, going.opened.key[there], going.opened.until[there])
+        pairs = active.index.candidates(shared.columns, opened)
+        assert pairs is not None
+        event, rule, after = pairs
+        seen = shared.events.rows[event] >= active.since[rule]
+        event, rule = event[seen], rule[seen]
+        after = replace(after, rule=active.numbers[after.rule])
+        touched, counts = np.unique(rule, return_counts=True)
+        state, found = going.state, MatchSet.of(variables, ())
+        if len(event) or self.reports_late:
+            batch = stream_of(active.group, active.values, active.numbers, shared, event, rule)
+            state, reported = going.kernel.step(state, batch, watermark)
+            found = enumerated(reported)
+        found, number = by_rule(found)
+        there, places = active.places(number)
+        if len(there) < len(number):
+            # Some were found for rules that are gone.
+            found = found.take(there)
+        named = np.union1d(touched, places)
+        share = np.zeros(len(named), dtype=np.int64)
+        share[np.searchsorted(named, touched)] = counts
+        rules = tuple(active.rules[k] for k in named.tolist())
+        step = Step(rules, found, np.searchsorted(named, places), share)
+        return Going(going.kernel, state, after), step
+
+
+def goes_together(rule: GroupedRule) -> bool:
+    """Whether a rule of a stream is matched together with others: what it knows is forgotten with its window."""
+    return isinstance(rule.shaped.shape.query.window, TimeWindow)

@@ -1,0 +1,158 @@
+"""Tables of rules: reading them from frames, files and folders, and checking their rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from augury import arguments
+from augury.errors import HostError
+
+RuleSource: TypeAlias = "str | os.PathLike[str] | pa.Table | Iterable[Mapping[str, Any]] | Any"
+"""A frame, an iterable of dicts, or a path to Parquet, JSON lines, TOML or a folder of TOML files."""
+
+OWN_COLUMNS = ("id", "query", "parameters", "enabled", "labels")
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of a table of rules: a query with the values of its parameters."""
+
+    id: str
+    query: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    enabled: bool = True
+    labels: tuple[str, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """The other columns, which mean nothing here."""
+
+    def finds_as(self, other: Rule) -> bool:
+        """Whether it finds the same matches as another rule, whatever its labels are."""
+        return self.query == other.query and self.parameters == other.parameters
+
+
+def read_rules(source: RuleSource) -> tuple[Rule, ...]:
+    """The rules of a table; a row that is no rule, or an id that is there twice, is an error."""
+    rules: dict[str, Rule] = {}
+    for number, row in enumerate(_rows(source), 1):
+        rule = _rule(row, number)
+        if rule.id in rules:
+            raise _not_a_rule(number, f"the id {arguments.shown(rule.id)} is there twice")
+        rules[rule.id] = rule
+    return tuple(rules.values())
+
+
+def _rows(source: Any) -> Iterable[Any]:
+    if isinstance(source, str | os.PathLike):
+        return _file_rows(Path(source))
+    table = source
+    if hasattr(source, "columns") and hasattr(source, "to_dict") and not hasattr(source, "__arrow_c_stream__"):
+        table = pa.Table.from_pandas(source, preserve_index=False)
+    elif hasattr(source, "__arrow_c_stream__"):
+        table = pa.table(source)
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        rows: list[Any] = table.to_pylist()
+        return rows
+    if isinstance(source, Iterable) and not isinstance(source, Mapping):
+        return source
+    raise HostError(
+        "A695",
+        f"rules are a frame, dicts or a path, not {arguments.shown(source)}",
+        "give a table with the columns `id` and `query`, and perhaps `parameters`, `enabled` and `labels`",
+    )
+
+
+def _file_rows(path: Path) -> list[Any]:
+    if path.is_dir():
+        return [row for file in sorted(path.rglob("*.toml")) for row in _toml_rows(file)]
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).to_pylist())
+    if path.suffix == ".toml":
+        return _toml_rows(path)
+    if path.suffix not in JSON_LINES:
+        raise HostError(
+            "A696",
+            f"rules in a file of this kind are not read: {path.name}",
+            "use Parquet, JSON lines (`.jsonl`) or TOML",
+        )
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError as e:
+                raise _not_a_rule(number, f"it is not JSON: {e}") from e
+    return rows
+
+
+def _toml_rows(path: Path) -> list[Mapping[str, Any]]:
+    """The rules `[[rule]]` of a file, or the one that the file is, named like the file unless it has an `id`."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as e:
+        raise HostError("A698", f"rules in {path.name} cannot be read: {e}", "correct the TOML") from e
+    many = content.get("rule")
+    return many if isinstance(many, list) else [{"id": path.stem, **content}]
+
+
+def _rule(row: Any, number: int) -> Rule:
+    if not isinstance(row, Mapping):
+        raise _not_a_rule(number, f"it is {arguments.shown(row)}")
+    id, query, enabled = row.get("id"), row.get("query"), row.get("enabled")
+    if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
+        raise _not_a_rule(number, f"its id is {arguments.shown(id)}")
+    if not isinstance(query, str):
+        raise _not_a_rule(number, f"its query is {arguments.shown(query)}")
+    if enabled is not None and not isinstance(enabled, bool):
+        raise _not_a_rule(number, f"`enabled` is {arguments.shown(enabled)}")
+    more = {name: value for name, value in row.items() if name not in OWN_COLUMNS}
+    return Rule(
+        str(id),
+        query,
+        _parameters(row.get("parameters"), number),
+        enabled is not False,
+        _labels(row.get("labels"), number),
+        more,
+    )
+
+
+def _parameters(given: Any, number: int) -> dict[str, Any]:
+    """The values of parameters: a struct, a map or JSON. In columns of structs null stands for no such parameter."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except json.JSONDecodeError as e:
+            raise _not_a_rule(number, f"its parameters are not JSON: {e}") from e
+    if given is None:
+        return {}
+    if isinstance(given, list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in given):
+        given = dict(given)
+    if not isinstance(given, Mapping):
+        raise _not_a_rule(number, f"its parameters are {arguments.shown(given)}")
+    return {str(name): value for name, value in given.items() if value is not None}
+
+
+def _labels(given: Any, number: int) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    labels = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(label, str) for label in labels):
+        raise _not_a_rule(number, f"its labels are {arguments.shown(given)}")
+    return labels
+
+
+def _not_a_rule(number: int, why: str) -> HostError:
+    return HostError(
+        "A697",
+        f"row {number} is not a rule: {why}",
+        "a rule has an `id` of its own and a `query`, and perhaps `parameters`, `enabled` and `labels`",
+    )

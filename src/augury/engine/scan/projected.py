@@ -1,0 +1,173 @@
+"""Events of which a query's columns are read at once, and what matches show when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from augury.engine.arrivals import Arrivals, arrive, in_order
+from augury.engine.scan.narrow import Wanted, narrowed, wanted_by
+from augury.engine.scan.scan import ReadAsAWhole
+from augury.engine.sources.columnar import ColumnSource, SomeEvents
+from augury.engine.sources.readable import readable_table
+from augury.engine.warnings import types_of
+from augury.errors import HostError
+from augury.ir.query import BoundQuery
+from augury.runtime.batch import Integers
+from augury.schema import EventSchema
+
+
+@dataclass(slots=True, eq=False)
+class ColumnReader:
+    """Reads columns of a source, and tells when it gives others than before.
+
+    `read_names` are the columns that have been read so far, `picked_rows` how many events the source picked by their
+    types; `rows` is how many there are, None before the first are read.
+    """
+
+    source: ColumnSource
+    rows: int | None = None
+    read_names: set[str] = field(default_factory=set)
+    picked_rows: int = 0
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        table = readable_table(self.source.read(columns))
+        self.read_names |= {*columns}
+        if self.rows is not None and table.num_rows != self.rows:
+            raise self.changed(f"{table.num_rows} events instead of {self.rows}")
+        self.rows = table.num_rows
+        return table
+
+    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> SomeEvents | None:
+        some = self.source.read_types(columns, kind, types, time)
+        if some is None:
+            return None
+        self.read_names |= {*columns}
+        self.picked_rows += len(some.rows)
+        if self.rows is not None and some.count != self.rows:
+            raise self.changed(f"{some.count} events instead of {self.rows}")
+        self.rows = some.count
+        return replace(some, table=readable_table(some.table))
+
+    def changed(self, how: str) -> HostError:
+        return HostError(
+            "A671",
+            f"{self.source.name} gave {how} when it was read again",
+            "sort it by a column that no two events share, collect it first, or match it again",
+        )
+
+
+class ProjectedScan(ReadAsAWhole):
+    """Events that a source gives column by column; those that a query reads are read once."""
+
+    def __init__(self, source: ColumnSource, arrow: pa.Schema, schema: EventSchema) -> None:
+        self.reader = ColumnReader(source)
+        self._arrow, self._schema = arrow, schema
+        self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
+        self._last = Arrivals.none(arrow)
+
+    @property
+    def arrow(self) -> pa.Schema:
+        return self._arrow
+
+    @property
+    def schema(self) -> EventSchema:
+        return self._schema
+
+    @property
+    def rows(self) -> int:
+        if self.reader.rows is None:
+            self.reader.rows = self.reader.source.count()
+        return self.reader.rows
+
+    @property
+    def identity(self) -> Hashable:
+        return self.reader.source.identity
+
+    def events(self, query: BoundQuery) -> Arrivals:
+        """The events that a rewritten query reads, in order."""
+        known = self._found.get(id(query))
+        if known is None:
+            wanted = wanted_by(query, self.arrow.names)
+            found = self._picked(wanted)
+            if found is None:
+                found = narrowed(self.reader.read(wanted.columns), self.schema, wanted)
+            known = self._found[id(query)] = (query, in_order(found, self.schema))
+        self._last = known[1]
+        return known[1]
+
+    def _picked(self, wanted: Wanted) -> Arrivals | None:
+        """The events of the types that are wanted, picked by their source; None if all have to be looked at here."""
+        schema = self.schema
+        if wanted.types is None or schema.type is None or not self._times_are_exact(wanted):
+            return None
+        some = self.reader.read_types(wanted.columns, schema.type, wanted.types, schema.time)
+        if some is None or not some.have_times:
+            return None
+        found = narrowed(some.table, schema, replace(wanted, types=None))
+        rows = some.rows[found.rows]
+        return Arrivals(found.table, rows, rows, found.time)
+
+    def _times_are_exact(self, wanted: Wanted) -> bool:
+        """Whether all that can be wrong with an event that is left out is that it has no time."""
+        time = self.arrow.field(self.schema.time).type
+        exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date32(time)
+        doubtful = any(pa.types.is_uint64(self.arrow.field(name).type) for name in wanted.columns)
+        return exact and not doubtful and len(self.schema.order_by) == 1
+
+    def types(self) -> frozenset[str]:
+        """The type names that occur."""
+        if self.schema.type is None:
+            return frozenset()
+        return types_of(self.reader.read([self.schema.type]), self.schema)
+
+    @cached_property
+    def ordered(self) -> Arrivals:
+        """All events with all columns, in order."""
+        return in_order(arrive(self.reader.read(self.arrow.names), self.schema, 0), self.schema)
+
+    @property
+    def log(self) -> ProjectedLog:
+        """The events for matches to show."""
+        return ProjectedLog(self.reader, self.arrow, self.schema, self._last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectedLog:
+    """Events that stay where they are until a match is shown with them; `seen` are those that it was found in."""
+
+    reader: ColumnReader
+    arrow: pa.Schema
+    schema: EventSchema
+    seen: Arrivals
+
+    def fetch(self, rows: Integers, names: Sequence[str] | None = None) -> pa.Table:
+        """The events of these rows, in that order, with these columns or all."""
+        columns = self.arrow.names if names is None else list(names)
+        if not len(rows):
+            return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
+        before = self.seen.fetch(rows)
+        # Read once more with the others, these tell whether it is the same events that come.
+        again = [name for name in before.column_names if name not in columns]
+        table = self.reader.read([*columns, *again]).take(pa.array(rows))
+        for name in before.column_names:
+            if not _equal(before[name], table[name]):
+                raise self.reader.changed(f"other values of `{name}`")
+        return table.select(columns)
+
+    def everything(self) -> Arrivals:
+        """Every event, with every column."""
+        return Arrivals.of(self.reader.read(self.arrow.names), self.schema)
+
+
+def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    """Whether two columns hold the same values, whatever they are encoded as; NaN is NaN."""
+    left, right = (x.cast(x.type.value_type) if pa.types.is_dictionary(x.type) else x for x in (left, right))
+    right = right if right.type == left.type else right.cast(left.type)
+    if pa.types.is_float32(left.type) or pa.types.is_float64(left.type):
+        bits = pa.int64() if pa.types.is_float64(left.type) else pa.int32()
+        left, right = (pa.chunked_array([c.view(bits) for c in x.chunks], bits) for x in (left, right))
+    return bool(left.equals(right))

@@ -1,0 +1,109 @@
+"""Whether a row group can hold an event that makes a difference, as far as its statistics tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from augury.engine.scan.needed import Relevant
+from augury.engine.sources.column_types import is_text
+from augury.ir.predicate import And, Compare, Expr, Literal, Or, Ref
+from augury.schema import EventSchema, Kind
+
+_ORDERED = (Kind.INT, Kind.FLOAT, Kind.STRING)
+"""Kinds of values that files keep the least and the greatest of, in the order in which queries compare them."""
+
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the greatest value of a column in a row group."""
+
+    low: Any
+    high: Any
+
+
+def ranges(footer: pq.FileMetaData, number: int, arrow: pa.Schema) -> Mapping[str, Range]:
+    """What a row group tells of its columns: of those without statistics nothing."""
+    group = footer.row_group(number)
+    found = {}
+    for k in range(group.num_columns):
+        column = group.column(k)
+        name, statistics = column.path_in_schema, column.statistics
+        if name in arrow.names and statistics is not None and statistics.has_min_max:
+            try:
+                found[name] = Range(statistics.min, statistics.max)
+            except (ValueError, OverflowError):
+                continue  # No UTF-8, or a time that Python cannot hold: nothing is told by it.
+    return found
+
+
+def all_have_times(footer: pq.FileMetaData, number: int, arrow: pa.Schema, schema: EventSchema) -> bool:
+    """Whether statistics tell that nothing is wrong with the events of a row group, so that it need not be read.
+
+    Times that may be no number are looked at one by one, and so is what else the events are ordered by.
+    """
+    time = arrow.field(schema.time).type
+    exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date(time)
+    if len(schema.order_by) > 1 or not exact:
+        return False
+    group = footer.row_group(number)
+    places = [k for k in range(group.num_columns) if group.column(k).path_in_schema == schema.time]
+    statistics = group.column(places[0]).statistics if places else None
+    return bool(statistics is not None and statistics.has_null_count and statistics.null_count == 0)
+
+
+def can_matter(relevant: tuple[Relevant, ...], known: Mapping[str, Range], arrow: pa.Schema, type: str | None) -> bool:
+    """Whether an event within these ranges may satisfy one of what the events have to."""
+    return any(
+        _may_be_of(one.types, known.get(type) if type is not None and is_text(arrow.field(type).type) else None)
+        and all(may_hold(conjunct.expr, known) for conjunct in one.conjuncts)
+        for one in relevant
+    )
+
+
+def _may_be_of(types: tuple[str, ...], known: Range | None) -> bool:
+    if not types or known is None or not isinstance(known.low, str):
+        return True
+    # Where a name is cut off, the least is still not greater, and the greatest not less.
+    return any(known.low <= name <= known.high for name in types)
+
+
+def may_hold(e: Expr, known: Mapping[str, Range]) -> bool:
+    """Whether a condition can be true of a value within these ranges; true if that cannot be told."""
+    match e:
+        case Compare(operator, Ref() as left, Literal() as right):
+            return _may_compare(operator, left, right, known)
+        case Compare(operator, Literal() as left, Ref() as right) if operator in _SWAPPED:
+            return _may_compare(_SWAPPED[operator], right, left, known)
+        case And(operands):
+            return all(may_hold(operand, known) for operand in operands)
+        case Or(operands):
+            return any(may_hold(operand, known) for operand in operands)
+        case _:
+            return True
+
+
+def _may_compare(operator: str, ref: Ref, literal: Literal, known: Mapping[str, Range]) -> bool:
+    found, value = known.get(ref.column), literal.value
+    if (
+        found is None
+        or ref.default is not None
+        or ref.type.kind is not literal.type.kind
+        or ref.type.kind not in _ORDERED
+        or not isinstance(found.low, type(value))
+    ):
+        return True
+    holds: Mapping[str, Callable[[], bool]] = {
+        "=": lambda: found.low <= value <= found.high,
+        "<": lambda: found.low < value,
+        "<=": lambda: found.low <= value,
+        ">": lambda: found.high > value,
+        ">=": lambda: found.high >= value,
+    }
+    return holds[operator]() if operator in holds else True

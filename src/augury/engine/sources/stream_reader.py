@@ -1,0 +1,54 @@
+"""What is fed to a stream of known columns -> a table of exactly these columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from augury.engine.sources.column_types import conform, is_text
+from augury.engine.sources.events import Events, is_rows, read_events
+from augury.engine.sources.readable import readable_schema
+from augury.schema import EventSchema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamReader:
+    """Reads what is fed to a stream of the columns `arrow`.
+
+    `settled` says that a table of these very columns can be taken as it is; where it cannot, its values decide.
+    """
+
+    arrow: pa.Schema
+    time: str
+    required: tuple[str | None, ...]
+    settled: bool
+
+    def read(self, events: Events) -> pa.Table:
+        """The events with the columns of the stream, in their order and of their types."""
+        if self.settled and isinstance(events, pa.RecordBatch | pa.Table) and self._fits(events.schema):
+            return events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+        table = read_events(events, self.time, self.required)
+        if not table.num_columns:
+            # Of no events not even the columns are known.
+            return self.arrow.empty_table()
+        return conform(table, self.arrow, fill=is_rows(events), required=self.required)
+
+    def _fits(self, schema: pa.Schema) -> bool:
+        return bool(schema.equals(self.arrow, check_metadata=True))
+
+
+def stream_reader(arrow: pa.Schema, schema: EventSchema) -> StreamReader:
+    """What reads the events of a stream.
+
+    >>> columns = pa.schema([("ts", pa.int64()), ("x", pa.int64())])
+    >>> reader = stream_reader(columns, EventSchema.from_arrow(columns))
+    >>> reader.read([{"ts": 1}, {"ts": 2, "x": 3}]).to_pydict()
+    {'ts': [1, 2], 'x': [None, 3]}
+    """
+    settled = readable_schema(arrow).equals(arrow) and not any(
+        # Dates in milliseconds have to be whole days, and times that are written out are parsed.
+        pa.types.is_date64(field.type) or (field.name == schema.time and is_text(field.type))
+        for field in arrow
+    )
+    return StreamReader(arrow, schema.time, (schema.type, *schema.order_by), settled)

@@ -1,0 +1,98 @@
+"""Matching the portions of a finite stream on several threads."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from queue import SimpleQueue
+from typing import TypeVar
+
+from augury.compiler import CompiledQuery, load
+from augury.engine.arrivals import Arrivals
+from augury.engine.cut.portions import Portion
+from augury.options import Options
+from augury.runtime.matches import MatchSet
+from augury.runtime.shared import enumerated
+from augury.runtime.state import FOREVER, Kernel, RunState
+
+AHEAD = 2
+"""Items a thread that are under way or wait for their turn: enough that no thread runs out of work."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_of(options: Options) -> int:
+    """The threads that a call may use."""
+    return cores() if options.threads is None else options.threads
+
+
+def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """What `work` makes of each item, in their order; items are taken when there is a thread for them.
+
+    >>> list(side_by_side(lambda x: x * x, range(5), 2))
+    [0, 1, 4, 9, 16]
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="augury")
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > AHEAD * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # After an error nobody waits for the others: those that run stop with the budget, or are done soon.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def matched(
+    query: CompiledQuery, portions: Iterable[Portion], options: Options, threads: int
+) -> Iterator[tuple[int, MatchSet]]:
+    """How many events each portion has, and the matches that are its own, in the order of the portions."""
+    # A kernel is for one thread at a time.
+    kernels: SimpleQueue[tuple[Kernel, RunState | None]] = SimpleQueue()
+    for _ in range(threads):
+        kernels.put((load(query, options), None))
+
+    def one(portion: Portion) -> tuple[int, MatchSet]:
+        kernel, state = kernels.get()
+        try:
+            events = portion.events()
+            begin = kernel.start() if state is None else kernel.restart(state)
+            state, found = kernel.step(begin, events.batch(query.bound.schema), FOREVER)
+            return len(events), portion.owned(enumerated(found))
+        except BaseException:
+            state = None
+            raise
+        finally:
+            kernels.put((kernel, state))
+
+    return side_by_side(one, portions, threads)
+
+
+def matched_in_steps(
+    query: CompiledQuery, steps: Iterable[Arrivals], options: Options
+) -> Iterator[tuple[int, MatchSet]]:
+    """How many events each step has, and its matches, of a stream that one kernel takes step by step."""
+    kernel = load(query, options)
+    state, waiting = kernel.start(), None
+    for events in chain(steps, [None]):
+        if waiting is not None:
+            # Whatever is still to come is not before the next event.
+            watermark = FOREVER if events is None else int(events.time[0])
+            state, found = kernel.step(state, waiting.batch(query.bound.schema), watermark)
+            yield len(waiting), enumerated(found)
+        waiting = events

@@ -1,0 +1,146 @@
+"""What became of a query, as an object: text, HTML, JSON, Mermaid and a picture."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from augury.compiler import CompiledProgram, CompiledQuery
+from augury.explain.mermaid import to_mermaid
+from augury.explain.svg import to_svg
+from augury.explain.text import explain_program, explain_text
+from augury.families import FAMILIES, portrait_of
+from augury.ir import syntax
+from augury.ir.text import part_text
+from augury.planner.describe.words import place
+from augury.planner.draw.diagram import Diagram, Edge, Node
+
+DRAWN_STAGES = ("plan", "kernel")
+"""Stages that have an automaton to draw; of the others only the pattern is drawn."""
+
+
+class Explanation(str):
+    """What became of a query; as a string it is the text that `augury.explain` prints.
+
+    Notebooks show it as a picture with the text below it. `queries` are those of the program.
+    """
+
+    __slots__ = ("_compiled", "_counters", "queries", "stage")
+
+    stage: str
+    queries: tuple[syntax.Query, ...]
+    _compiled: tuple[CompiledQuery, ...]
+    _counters: Mapping[str, int] | None
+
+    def __new__(
+        cls,
+        text: str,
+        stage: str = "plan",
+        queries: tuple[syntax.Query, ...] = (),
+        compiled: tuple[CompiledQuery, ...] = (),
+        counters: Mapping[str, int] | None = None,
+    ) -> Explanation:
+        made = super().__new__(cls, text)
+        made.stage, made.queries, made._compiled, made._counters = stage, queries, compiled, counters
+        return made
+
+    def diagrams(self) -> tuple[Diagram, ...]:
+        """The pattern of each query and, of its plan, the automata."""
+        return tuple(self._diagrams())
+
+    def _diagrams(self) -> Iterator[Diagram]:
+        for k, query in enumerate(self.queries):
+            several = f"query {k + 1} of {len(self.queries)}: " if len(self.queries) > 1 else ""
+            yield _pattern(query.pattern, f"{several}pattern")
+            if self.stage in DRAWN_STAGES and self._compiled:
+                plan = self._compiled[k].choice.plan
+                for diagram in portrait_of(plan).draw(plan, self._counters):
+                    title = f"{several}{plan.family}, {diagram.title}"
+                    yield Diagram(title, diagram.nodes, diagram.edges, diagram.notes)
+
+    def to_svg(self) -> str:
+        """The pattern and the automata as one picture."""
+        return to_svg(self.diagrams(), "; ".join(part_text(query.pattern) for query in self.queries))
+
+    def to_mermaid(self) -> str:
+        """The pattern and the automata as a flowchart of Mermaid, such as Markdown pages show."""
+        return to_mermaid(self.diagrams())
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON can hold it: the text, the diagrams, and of each plan its cost and its rivals."""
+        return {
+            "stage": self.stage,
+            "text": str(self),
+            "plans": [_plan(compiled) for compiled in self._compiled],
+            "diagrams": [asdict(diagram) for diagram in self.diagrams()],
+        }
+
+    def _repr_html_(self) -> str:
+        rivals = "".join(map(_rivals, self._compiled)) if self.stage == "plan" else ""
+        text = html.escape(str(self))
+        return (
+            f'<div style="overflow-x:auto">{self.to_svg()}</div>{rivals}'
+            f"<details><summary>{html.escape(self.stage)} as text</summary><pre>{text}</pre></details>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.stage, self.queries, self._compiled, self._counters)
+
+
+def explanation(program: CompiledProgram, stage: str) -> Explanation:
+    """One stage of every query of a program."""
+    queries = tuple(compiled.syntax for compiled in program.queries)
+    return Explanation(explain_program(program, stage), stage, queries, program.queries)
+
+
+def explanation_of_run(compiled: CompiledQuery, stage: str, counters: Mapping[str, int] | None) -> Explanation:
+    """One stage of a query that has run; its counters are shown beside what was expected."""
+    return Explanation(explain_text(compiled, stage, counters), stage, (compiled.syntax,), (compiled,), counters)
+
+
+def _pattern(pattern: syntax.Part, title: str) -> Diagram:
+    """A pattern as a tree: groups and negations with their parts."""
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+
+    def add(part: syntax.Part) -> str:
+        name = f"p{len(nodes)}"
+        match part:
+            case syntax.Group(operator, parts):
+                nodes.append(Node(name, (str(operator),), "part"))
+                inner = parts
+            case syntax.Negation(body):
+                nodes.append(Node(name, ("NOT",), "part"))
+                inner = (body,)
+            case _:
+                nodes.append(Node(name, (part_text(part),), "part"))
+                inner = ()
+        edges.extend(Edge(name, add(child), "part") for child in inner)
+        return name
+
+    add(pattern)
+    return Diagram(title, tuple(nodes), tuple(edges))
+
+
+def _plan(compiled: CompiledQuery) -> dict[str, Any]:
+    choice = compiled.choice
+    return {
+        "query": compiled.source.text,
+        "family": choice.plan.family,
+        "cost": choice.cost,
+        "rivals": [
+            {"family": r.family, "reason": r.reason, "place": place(compiled.source, r.span)} for r in choice.rivals
+        ],
+    }
+
+
+def _rivals(compiled: CompiledQuery) -> str:
+    """The plans that were not chosen, and why."""
+    rivals = sorted(compiled.choice.rivals, key=lambda r: list(FAMILIES).index(r.family))
+    rows = "".join(
+        f"<tr><td>{html.escape(r.family)}</td><td style='text-align:left'>{html.escape(r.reason)}</td></tr>"
+        for r in rivals
+    )
+    return f"<table><thead><tr><th>not chosen</th><th></th></tr></thead><tbody>{rows}</tbody></table>" if rows else ""

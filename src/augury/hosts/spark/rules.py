@@ -1,0 +1,210 @@
+"""Tables of rules over Spark frames: events are given to the rules that they can concern, then matched by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Unpack, cast
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
+
+from augury.engine.arrivals import Arrivals
+from augury.engine.results.columns import column_name
+from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
+from augury.engine.rules.group import Group, SharedEvents, rule_columns
+from augury.engine.rules.grouping import grouped, options_of
+from augury.engine.rules.results import diagnostic_of
+from augury.engine.rules.rule_text import GroupedRule
+from augury.engine.rules.table import Rule, RuleSource, read_rules
+from augury.engine.sources.schemas import event_schema
+from augury.errors import AuguryError, HostError
+from augury.hosts.spark.match import check_frame, match
+from augury.hosts.spark.options import SparkOptions, read_spark_options
+from augury.hosts.spark.schemas import arrow_schema, is_frame
+from augury.ir import syntax
+from augury.ir.text import query_text
+from augury.ir.unbind import unbind_query
+from augury.schema import EventSchema, Kind
+
+EXPANDED_EVENTS = 1_000  # that are given to their rules at a time: each may concern all of them
+
+DIAGNOSTICS = "rule string, level string, code string, message string"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFrames:
+    """What rules find on Spark: `table` has `rule`, `labels`, `start`, `end` and `match`, the match as JSON.
+
+    `diagnostics` has `rule`, `level`, `code` and `message` of the rules that take no part.
+    """
+
+    table: DataFrame
+    diagnostics: DataFrame
+
+
+def match_rules(events: DataFrame, rules: DataFrame | RuleSource, **options: Unpack[SparkOptions]) -> RuleFrames:
+    """The matches of all enabled rules in a finite frame.
+
+    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. Rules of one shape are
+    matched together, split by rule; the others each by itself. A rule that is broken takes no part, and is in
+    `diagnostics`; one that exceeds a budget makes the job fail, as a query of its own would.
+    """
+    check_frame(events)
+    if events.isStreaming:
+        raise HostError(
+            "A689",
+            "rules over a stream are not matched on Spark",
+            "give a finite frame; or use augury.spark.match_all for queries that stay as they are",
+        )
+    spark = events.sparkSession
+    roles, chosen, _ = read_spark_options(options)
+    rows = _collected(rules) if is_frame(rules) else rules
+    enabled = [rule for rule in read_rules(rows) if rule.enabled]
+    schema = event_schema(arrow_schema(events.schema), roles)
+    groups, alone = grouped(enabled, schema, chosen)
+    frames, told = list[DataFrame](), list[tuple[str, str, str, str]]()
+    for group in groups:
+        try:
+            frames.append(_together(events, group, schema, options))
+        except AuguryError:
+            # Which of them is wrong is told by each alone.
+            alone += [rule.rule for rule in group]
+    for rule in alone:
+        try:
+            own = cast("SparkOptions", {**options, "parameters": options_of(chosen, rule).parameters})
+            frames.append(_alone(match(events, rule.query, **own), rule))
+        except AuguryError as error:
+            told.append(diagnostic_of(rule, error))
+    time = events.schema[schema.time].dataType
+    nothing = spark.createDataFrame([], _result_schema(StructField("start", time), StructField("end", time)))
+    return RuleFrames(reduce(DataFrame.unionAll, frames, nothing), spark.createDataFrame(told, DIAGNOSTICS))
+
+
+def _collected(rules: Any) -> list[dict[str, Any]]:
+    """The rows of a frame of Spark."""
+    return [row.asDict(recursive=True) for row in rules.collect()]
+
+
+def _result_schema(start: StructField, end: StructField) -> StructType:
+    labels = StructField("labels", ArrayType(StringType()))
+    return StructType([StructField("rule", StringType()), labels, start, end, StructField("match", StringType())])
+
+
+def _alone(found: DataFrame, rule: Rule) -> DataFrame:
+    """The matches of one rule in the columns of all."""
+    own = [F.col(_quoted(name)) for name in found.columns if name not in ("start", "end")]
+    # OUTPUT COUNT says when matches end, not when they start.
+    start = F.col("start") if "start" in found.columns else F.lit(None).cast(found.schema["end"].dataType)
+    labels = F.array(*map(F.lit, rule.labels)).cast("array<string>")
+    return found.select(
+        F.lit(rule.id).alias("rule"), labels.alias("labels"), start.alias("start"), F.col("end"), _json(own)
+    )
+
+
+def _json(columns: Sequence[Column]) -> Column:
+    return F.to_json(F.struct(*columns), {"ignoreNullFields": "false"}).alias("match")
+
+
+def _together(
+    events: DataFrame, rules: Sequence[GroupedRule], schema: EventSchema, options: Mapping[str, Any]
+) -> DataFrame:
+    """The matches of rules of one shape: a query over events that have the columns of their rule."""
+    giving = GivenToRules(Group.of([rule.shaped for rule in rules]), schema)
+    shape = giving.group.shape
+    expanded = events.mapInArrow(giving, _with_columns(events.schema, giving))
+    written = unbind_query(shape.query)
+    variables = [v for v in shape.query.variables if not v.negated]
+    number = [
+        syntax.Attribute(v.name, shape.columns.rule, syntax.Index.FIRST if v.iterated else None) for v in variables
+    ]
+    if written.returns:
+        told = syntax.Call("coalesce", tuple(number)) if len(number) > 1 else number[0]
+        written = replace(written, returns=(*written.returns, syntax.ReturnItem(told, shape.columns.rule)))
+    chosen = {**options, "parameters": {}, **({"type": giving.role} if shape.typed else {})}
+    found = match(expanded, query_text(written), **cast("SparkOptions", chosen))
+    if written.returns:
+        rule = F.col(_quoted(shape.columns.rule))
+        own = [F.col(_quoted(item.name)) for item in shape.query.returns]
+    else:
+        names = {v.name: F.col(_quoted(column_name(v.name))) for v in variables}
+        rule = F.coalesce(*((names[v.name][0] if v.iterated else names[v.name])[shape.columns.rule] for v in variables))
+        own = [
+            (
+                F.transform(names[v.name], lambda event: event.dropFields(*map(_quoted, giving.names)))
+                if v.iterated
+                else names[v.name].dropFields(*map(_quoted, giving.names))
+            ).alias(column_name(v.name))
+            for v in variables
+        ]
+    named = _named(events.sparkSession, [one.rule for one in rules])
+    result = found.select(rule.alias("number"), "start", "end", _json(own))
+    return result.join(F.broadcast(named), "number").select("rule", "labels", "start", "end", "match")
+
+
+def _named(spark: SparkSession, rules: Sequence[Rule]) -> DataFrame:
+    """The names and labels of rules by their numbers."""
+    rows = [(k, rule.id, list(rule.labels)) for k, rule in enumerate(rules)]
+    return spark.createDataFrame(rows, "number long, rule string, labels array<string>")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _with_columns(events: StructType, giving: GivenToRules) -> StructType:
+    kinds = {Kind.FLOAT: DoubleType(), Kind.INT: LongType(), Kind.STRING: StringType()}
+    shape = giving.group.shape
+    types = [LongType(), *(kinds[type.kind] for type in shape.value_types), *([StringType()] if shape.typed else [])]
+    added = [StructField(name, type) for name, type in zip(giving.names, types, strict=True)]
+    return StructType([*events.fields, *added])
+
+
+@dataclass(slots=True, eq=False)
+class GivenToRules:
+    """A task that gives every event once to each rule of a group that it can concern."""
+
+    group: Group
+    schema: EventSchema
+    _index: RuleIndex | None = field(default=None)
+
+    @property
+    def role(self) -> str:
+        """The column of what the type of an event is called in the query of its rule."""
+        return f"{self.group.shape.columns.rule} type"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are added."""
+        columns, count = self.group.shape.columns, len(self.group.shape.value_types)
+        added = (columns.rule, *map(columns.of_value, range(count)))
+        return (*added, self.role) if self.group.shape.typed else added
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        values = self.group.values()
+        for batch in batches:
+            for first in range(0, batch.num_rows, EXPANDED_EVENTS):
+                table = pa.Table.from_batches([batch.slice(first, EXPANDED_EVENTS)])
+                yield from self._given(table, values).to_batches()
+
+    def _given(self, table: pa.Table, values: RuleValues) -> pa.Table:
+        # In which order they are is not known here: the index looks at each by itself.
+        nowhere = np.zeros(table.num_rows, dtype=np.int64)
+        shared = SharedEvents(Arrivals(table, nowhere, nowhere, nowhere), self.schema)
+        if self._index is None:
+            tests = replace(self.group.tests, opened_by_first=False)
+            self._index = RuleIndex(tests, values, shared.columns)
+        found = self._index.candidates(shared.columns, Opened.none())
+        assert found is not None
+        event, rule, _ = found
+        taken = table.take(pa.array(event))
+        added = rule_columns(self.group.shape, values, np.arange(values.count), shared, event, rule, self.role)
+        for name in self.names:
+            column = added[name]
+            plain = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+            taken = taken.append_column(name, plain)
+        return taken

@@ -1,0 +1,17 @@
+"""The names of counters, from the cells that hold them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from augury.native.cells import FIRST_COUNTER
+
+
+def counters_of(cells: type[IntEnum]) -> tuple[str, ...]:
+    """What the cells of `nums` from `FIRST_COUNTER` on count, in their order.
+
+    >>> from augury.native.cells import LinkCell
+    >>> counters_of(LinkCell)
+    ('predicates', 'temporary_matches', 'copies')
+    """
+    return tuple(cell.name.lower() for cell in cells if cell >= FIRST_COUNTER)

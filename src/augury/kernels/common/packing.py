@@ -1,0 +1,77 @@
+"""Matches of one event a variable, put in order and written by way of one number each (`augury.native.packed`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.jit.tier import Tier
+from augury.runtime.batch import Integers
+
+Rows = npt.NDArray[np.int64]
+"""A row of events for each match, or of rows of the stream for each variable."""
+
+DIGIT_BITS = 11  # that a pass of the sort looks at: its counts fit in the first cache of a processor
+
+KEY_BITS = 63  # of a number that is not negative
+
+MAX_EVENTS_PER_MATCH = 16  # all events that matches span are ranked anew, which is not worth it for a few matches
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedMatches:
+    """Matches as numbers that compare as they do, of so many `bits`, and what is needed to read them.
+
+    They are of the events from `low` on; `firsts` are the first ones of each rank among these. `longest`, `shifts` and
+    `widths` say what the parts of a number are.
+    """
+
+    keys: Integers
+    bits: int
+    low: int
+    firsts: Integers
+    longest: int
+    shifts: Integers
+    widths: Integers
+    sequential: bool
+
+    def write(self, support: Tier, time: Integers, rows: Integers) -> tuple[Rows, Integers, Integers]:
+        """The matches in order: rows by variable, starts and ends."""
+        m, size = len(self.keys), len(self.widths) - 1
+        keys, other = self.keys, np.empty_like(self.keys)
+        counts = np.zeros((-(-self.bits // DIGIT_BITS), 1 << DIGIT_BITS), np.int64)
+        if support("sort_packed", keys, DIGIT_BITS, counts, other):
+            keys = other
+        events, start, end = np.empty((size, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+        parts = self.longest, self.shifts, self.widths, self.sequential, self.firsts
+        support("write_packed", keys, *parts, time[self.low :], rows[self.low :], events, start, end)
+        return events, start, end
+
+
+def packed(
+    support: Tier, matches: Rows, columns: Integers, rank: Integers, *, sequential: bool
+) -> PackedMatches | None:
+    """Matches as numbers; None if these would be too wide, or matches are few for the events that they span.
+
+    Variable v of a match is bound to the event in column `columns[v]`. In `sequential` ones the events of all variables
+    follow one another.
+    """
+    low, high = int(matches.min()), int(matches.max()) + 1
+    if high - low > MAX_EVENTS_PER_MATCH * len(matches):
+        return None
+    fresh = np.diff(rank[low:high]) > 0
+    ranks = np.append(0, np.cumsum(fresh))
+    firsts = np.append(0, np.flatnonzero(fresh) + 1)
+    most = np.empty(matches.shape[1] + 1, dtype=np.int64)
+    support("measure_rows", matches, columns, low, ranks, firsts, sequential, most)
+    widths = [number.bit_length() for number in most.tolist()]
+    # How long a match is comes first, then the variables from the first to the last.
+    shifts = np.append(np.cumsum(widths[::-1])[::-1] - widths, sum(widths))
+    bits = sum(widths) + int(ranks[-1]).bit_length()
+    if bits > KEY_BITS:
+        return None
+    keys, longest = np.empty(len(matches), dtype=np.int64), int(most[0])
+    support("pack_rows", matches, columns, low, ranks, firsts, sequential, longest, shifts, keys)
+    return PackedMatches(keys, bits, low, firsts, longest, shifts, np.array(widths), sequential)

@@ -1,0 +1,89 @@
+"""The arrays of a kernel, allocated and grown as their table says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from inspect import signature
+from types import MappingProxyType
+from typing import Any
+
+from augury.budget import Account
+from augury.runtime.arrays import Array, ArraySpec
+
+
+class ArrayPool(dict[str, Array]):
+    """Arrays by name; `specs` says what each is, in the order that generated functions take them.
+
+    There is room for `sizes` of each owner, such as runs or nodes. What they take is charged to `memory`, under the
+    account of each array or else that of all.
+
+    >>> pool = ArrayPool((ArraySpec("run_state", owner="runs"), ArraySpec("free", more=2)), {"runs": 4}, "runs")
+    >>> pool.reserve("runs", 5)
+    >>> {name: len(array) for name, array in pool.items()}
+    {'run_state': 8, 'free': 2}
+    """
+
+    def __init__(
+        self,
+        specs: tuple[ArraySpec, ...],
+        sizes: Mapping[str, int],
+        account: str,
+        memory: Account | None = None,
+        given: Mapping[str, Array] = MappingProxyType({}),
+    ) -> None:
+        """The arrays `given` are there already, and do not grow."""
+        self.specs, self.sizes, self.account, self.memory = specs, dict(sizes), account, memory
+        super().__init__(given)
+        for spec in specs:
+            if spec.name not in given:
+                self[spec.name] = spec.allocate(self.sizes[spec.owner] if spec.owner else 0)
+
+    @property
+    def arguments(self) -> list[Array]:
+        """The arrays in the order of the arguments."""
+        return [self[spec.name] for spec in self.specs]
+
+    def taken_by(self, function: Callable[..., Any]) -> list[Array]:
+        """The arrays that a function of the native library takes, told by the names of its parameters."""
+        return [self[name] for name in _parameters(function) if name in self]
+
+    def of(self, owner: str) -> list[ArraySpec]:
+        """The arrays with a cell for each run, node, ..."""
+        return [spec for spec in self.specs if spec.owner == owner]
+
+    def room(self, owner: str) -> int:
+        """How many runs, nodes, ... there is room for."""
+        return self.sizes[owner]
+
+    def reserve(self, owner: str, least: int) -> None:
+        """Room for at least `least` runs, nodes, ...; where there is not, for twice as many as before."""
+        if least > self.room(owner):
+            self.resize(owner, max(2 * self.room(owner), least))
+
+    def grow(self, owner: str, least: int) -> None:
+        """Room for at least `least` more, and for twice as many as before."""
+        self.reserve(owner, self.room(owner) + max(1, least))
+
+    def resize(self, owner: str, size: int) -> None:
+        """Room for so many, no fewer than before; the old arrays are there until the new ones are filled."""
+        if self.memory is not None:
+            self.memory.hold(self.account, sum(array.nbytes for array in self.values()))
+            for account in dict.fromkeys(spec.account or self.account for spec in self.of(owner)):
+                claimed = [spec for spec in self.of(owner) if (spec.account or self.account) == account]
+                self.memory.claim(account, sum(math.prod(s.shape(size)) * s.dtype.itemsize for s in claimed))
+        for spec in self.of(owner):
+            self[spec.name] = spec.grown(self[spec.name], size)
+        self.sizes[owner] = size
+
+    def take(self, owner: str, kept: Array, size: int) -> None:
+        """Only the cells `kept` of each array of an owner, in that order, and room for `size`."""
+        for spec in self.of(owner):
+            self[spec.name] = spec.grown(self[spec.name][..., kept] if spec.rows else self[spec.name][kept], size)
+        self.sizes[owner] = size
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(signature(function).parameters)

@@ -1,0 +1,1 @@
+"""Runs the search of row patterns, and computes what they write."""

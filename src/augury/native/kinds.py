@@ -1,0 +1,23 @@
+"""What functions of the library take, as annotations that say the type and the dimensions of an array.
+
+To a type checker all of them are arrays. `augury.native.support` reads them, so that a function can be compiled before
+it is called.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from augury.runtime.arrays import FLOAT64, INT64, UINT8, ArrayType
+
+Ints: TypeAlias = Annotated[NDArray[Any], ArrayType(INT64)]
+Ints2: TypeAlias = Annotated[NDArray[Any], ArrayType(INT64, 2)]
+Ints3: TypeAlias = Annotated[NDArray[Any], ArrayType(INT64, 3)]
+Floats: TypeAlias = Annotated[NDArray[Any], ArrayType(FLOAT64)]
+Floats2: TypeAlias = Annotated[NDArray[Any], ArrayType(FLOAT64, 2)]
+Floats3: TypeAlias = Annotated[NDArray[Any], ArrayType(FLOAT64, 3)]
+Floats4: TypeAlias = Annotated[NDArray[Any], ArrayType(FLOAT64, 4)]
+Bytes: TypeAlias = Annotated[NDArray[Any], ArrayType(UINT8)]
+Bytes2: TypeAlias = Annotated[NDArray[Any], ArrayType(UINT8, 2)]

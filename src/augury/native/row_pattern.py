@@ -1,0 +1,186 @@
+"""Row patterns beside their search: rows by partition, how far WITHIN reaches, and aggregates over matches.
+
+Only what Numba compiles belongs here, as in `augury.native.buffer`. Aggregates are asked for at points: point e is
+about the values from `begin[e]` up to `end[e]`, and goes on from the point before it if both begin at the same value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from augury.native.prelude import mix
+
+
+def place_by_key(keys: NDArray[Any], ends: NDArray[Any], order: NDArray[Any], place: NDArray[Any]) -> None:
+    """Row numbers by key, those of one key in their order, and the place of each row among them.
+
+    `ends[k]` is where the rows of key k begin, and is moved.
+    """
+    for row in range(keys.shape[0]):
+        key = keys[row]
+        order[ends[key]] = row
+        place[row] = ends[key]
+        ends[key] += 1
+
+
+def scatter(values: NDArray[Any], place: NDArray[Any], out: NDArray[Any]) -> None:
+    """Bring values into an order, each to its place: reading one after the other and writing to one place a key."""
+    for row in range(values.shape[0]):
+        out[place[row]] = values[row]
+
+
+def number_integers(values: NDArray[Any], least: int, seen: NDArray[Any], numbers: NDArray[Any]) -> int:
+    """Number integers as they first come, from 0 on; how many there are. `seen` is -1 for each from `least` on."""
+    count = 0
+    for row in range(values.shape[0]):
+        at = values[row] - least
+        number = seen[at]
+        if number < 0:
+            number = count
+            seen[at] = number
+            count += 1
+        numbers[row] = number
+    return count
+
+
+def word_at(words: NDArray[Any], begin: int, length: int) -> int:
+    """The bytes from `begin` on as one number, up to 8 of `length`; `words` has one word more than they need."""
+    word = 0
+    if length > 0:
+        at = begin >> 3
+        shift = 8 * (begin & 7)
+        word = words[at]
+        if shift > 0:
+            word = ((word >> shift) & ((1 << (64 - shift)) - 1)) | (words[at + 1] << (64 - shift))
+        if length < 8:
+            word &= (1 << (8 * length)) - 1
+    return word
+
+
+def number_words(
+    offsets: NDArray[Any], words: NDArray[Any], table: NDArray[Any], spelled: NDArray[Any], numbers: NDArray[Any]
+) -> int:
+    """Number strings of at most 16 bytes as they first come, from 0 on; how many there are.
+
+    String r is the bytes of `words` from `offsets[r]` up to `offsets[r + 1]`. `table` has places for twice as many
+    numbers as `spelled` has room for, a power of two, -1 where there is none. If there are more strings than that, or a
+    longer one, -1 is returned.
+    """
+    count = 0
+    mask = table.shape[0] - 1
+    for row in range(offsets.shape[0] - 1):
+        begin = offsets[row]
+        length = offsets[row + 1] - begin
+        if length > 16:
+            return -1
+        first = word_at(words, begin, length)
+        second = word_at(words, begin + 8, length - 8)
+        place = (mix(int(first ^ mix(int(second ^ length)))) >> 32) & mask
+        while True:
+            number = table[place]
+            if number < 0:
+                if count >= spelled.shape[0]:
+                    return -1
+                number = count
+                table[place] = number
+                spelled[number, 0] = first
+                spelled[number, 1] = second
+                spelled[number, 2] = length
+                count += 1
+                break
+            if spelled[number, 0] == first and spelled[number, 1] == second and spelled[number, 2] == length:
+                break
+            place = (place + 1) & mask
+        numbers[row] = number
+    return count
+
+
+def mark_rows(true: NDArray[Any], mask: int, words: int, word: int, bits: NDArray[Any]) -> None:
+    """Set the bits of `mask` in one of the words of every row for which a condition is true."""
+    for row in range(true.shape[0]):
+        if true[row]:
+            bits[row * words + word] |= mask
+
+
+def reach_of(
+    times: NDArray[Any], known: NDArray[Any], starts: NDArray[Any], distance: float, reach: NDArray[Any]
+) -> None:
+    """For each row, the first row after it that is farther than `distance`; a null is far from every other row."""
+    for partition in range(starts.shape[0] - 1):
+        high = starts[partition + 1]
+        end = starts[partition]
+        for row in range(starts[partition], high):
+            end = max(end, row + 1)
+            while end < high and known[row] and known[end] and abs(times[end] - times[row]) <= distance:
+                end += 1
+            reach[row] = end
+
+
+def add_up(
+    values: NDArray[Any], codes: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], zero: Any, totals: NDArray[Any]
+) -> None:
+    """Sums of the values that are known, from left to right; `zero` is of their type."""
+    total = zero
+    at = 0
+    for e in range(begin.shape[0]):
+        if e == 0 or begin[e] != begin[e - 1] or end[e] < at:
+            at = begin[e]
+            total = zero
+        while at < end[e]:
+            if codes[at] == 0:
+                total += values[at]
+            at += 1
+        totals[e] = total
+
+
+def extremes(
+    values: NDArray[Any],
+    codes: NDArray[Any],
+    begin: NDArray[Any],
+    end: NDArray[Any],
+    greatest: bool,
+    found: NDArray[Any],
+) -> None:
+    """The least or greatest of the values that are known; of equal ones, and beside NaN, the first."""
+    at = 0
+    seen = False
+    best = values[0]
+    for e in range(begin.shape[0]):
+        if e == 0 or begin[e] != begin[e - 1] or end[e] < at:
+            at = begin[e]
+            seen = False
+        while at < end[e]:
+            if codes[at] == 0:
+                value = values[at]
+                if not seen or (value > best if greatest else value < best):
+                    best = value
+                seen = True
+            at += 1
+        found[e] = best
+
+
+def moments(
+    values: NDArray[Any], codes: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], squares: NDArray[Any]
+) -> None:
+    """Sums of squared differences from the mean, by Welford's update."""
+    at = 0
+    count = 0
+    mean = 0.0
+    square = 0.0
+    for e in range(begin.shape[0]):
+        if e == 0 or begin[e] != begin[e - 1] or end[e] < at:
+            at = begin[e]
+            count = 0
+            mean = 0.0
+            square = 0.0
+        while at < end[e]:
+            if codes[at] == 0:
+                value = float(values[at])
+                delta = value - mean
+                count += 1
+                mean += delta / count
+                square += delta * (value - mean)
+            at += 1
+        squares[e] = square

@@ -1,0 +1,1 @@
+"""Plans as diagrams: the automata as the papers draw them."""

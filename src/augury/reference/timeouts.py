@@ -1,0 +1,60 @@
+"""The partial matches of runs that have led to no match when their window has passed (SEMANTICS section 7)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from augury.ir.branches import branches, prefixes
+from augury.ir.pattern import Repeat, variable_of
+from augury.reference.any_match import rejected
+from augury.reference.conditions import Conditions
+from augury.reference.find import Candidate, positive_matches, window_closed
+from augury.reference.output import preference
+from augury.reference.stream import StreamEvent
+from augury.runtime.state import FOREVER
+
+
+def timed_out(
+    given: Conditions, complete: Iterable[Candidate], variables: Sequence[str], watermark: int
+) -> list[Candidate]:
+    """For each event that has led to no match, and will not, the partial match that got farthest."""
+    # An event whose match is not certain yet is waited for, whatever its window says.
+    led = {c.first for c in complete if c.accepted or not c.certain}
+    by_start: defaultdict[StreamEvent, list[Candidate]] = defaultdict(list)
+    for c in partial_matches(given):
+        if c.first not in led:
+            by_start[c.first].append(c)
+    return [
+        min(group, key=lambda c: (-reached(c, variables), *preference(c, variables)))
+        for group in by_start.values()
+        if _has_passed(given, group, watermark)
+    ]
+
+
+def reached(c: Candidate, variables: Sequence[str]) -> int:
+    """The place in the pattern of the last component that is bound."""
+    return max(k for k, v in enumerate(variables) if c.bindings.get(v))
+
+
+def partial_matches(given: Conditions) -> Iterator[Candidate]:
+    """What a run may have bound, from its first event on, whatever the conditions over a last list that may grow."""
+    if not all(given.holds(c, {}) for c in given.conjuncts if not c.variables):
+        return
+    for branch in branches(given.query.pattern):
+        for prefix in prefixes(branch):
+            last = prefix.in_sequence[-1]
+            open_ = {variable_of(last)} if isinstance(last, Repeat) else set()
+            conjuncts = tuple(c for c in given.conjuncts if not c.whole & open_)
+            for match in positive_matches(replace(given, conjuncts=conjuncts), prefix):
+                if not rejected(given, prefix.absent, match):
+                    yield Candidate(match, None, certain=True, accepted=True)
+
+
+def _has_passed(given: Conditions, group: Sequence[Candidate], watermark: int) -> bool:
+    """Whether no event to come can join one of the partial matches of an event."""
+    if watermark == FOREVER or window_closed(given, group[0].bindings, watermark):
+        return True
+    each = given.query.each
+    return each is not None and all(watermark > c.last.time + each for c in group)

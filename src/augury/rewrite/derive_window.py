@@ -1,0 +1,220 @@
+"""The window that conditions on differences of times leave to a match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from augury.ir.branches import AbsentPart, Branch, branches
+from augury.ir.pattern import Absent, Event, Pattern, Repeat, map_children, variable_of
+from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Ref
+from augury.ir.query import BoundQuery, TimeWindow
+from augury.ir.terms import OutputMode
+from augury.schema import MAX_TICKS, Kind
+
+Node: TypeAlias = "tuple[str, bool]"
+"""The first event of a variable, or with True its last."""
+
+Bounds: TypeAlias = "dict[tuple[Node, Node], int]"
+"""By how many ticks the second event is later than the first at most; negative where it is earlier."""
+
+BY_MATCHES = frozenset(
+    {
+        OutputMode.ALL,
+        OutputMode.NONOVERLAP,
+        OutputMode.COVER,
+        OutputMode.LATEST,
+        OutputMode.COUNT,
+        OutputMode.FIRST,
+        OutputMode.LONGEST,
+        OutputMode.LONGEST_NONOVERLAP,
+        OutputMode.NONOVERLAP_FROM,
+    }
+)
+"""Outputs that speak of whole matches, which a window that follows from their conditions does not change."""
+
+
+def derive_window(query: BoundQuery) -> BoundQuery:
+    """SEQ(A a, B b) WHERE b.ts - a.ts <= 10 seconds  ->  the same WITHIN 10 seconds"""
+    if query.output not in BY_MATCHES or query.threshold is not None:
+        return query
+    if not (query.window is None or isinstance(query.window, TimeWindow)):
+        return query
+    differences = [d for c in query.conjuncts if (d := _difference(c.expr, query)) is not None]
+    if not differences and query.each is None:
+        return query
+    spans = [_span(query, branch, differences) for branch in branches(query.pattern) if branch.components]
+    longest = max((MAX_TICKS if span is None else span for span in spans), default=MAX_TICKS)
+    if longest >= (MAX_TICKS if query.window is None else query.window.ticks):
+        return query
+    return replace(query, window=TimeWindow(max(0, longest)))
+
+
+Difference: TypeAlias = "tuple[Ref, Ref, int]"
+"""The second event is at most so many ticks later than the first."""
+
+
+def _difference(e: Expr, query: BoundQuery) -> Difference | None:
+    """What a comparison says about two times."""
+    if not isinstance(e, Compare) or e.operator not in ("<", "<=", ">", ">="):
+        return None
+    left, right = _terms(e.left, query), _terms(e.right, query)
+    if left is None or right is None:
+        return None
+    if ">" in e.operator:
+        left, right = right, left
+    refs, least = left
+    others, most = right
+    added = [*((r, sign) for r, sign in refs), *((r, -sign) for r, sign in others)]
+    later, earlier = ([r for r, sign in added if sign == s] for s in (1, -1))
+    if len(later) != 1 or len(earlier) != 1:
+        return None
+    return earlier[0], later[0], most - least - (e.operator in "<>")
+
+
+def _terms(e: Expr, query: BoundQuery) -> tuple[list[tuple[Ref, int]], int] | None:
+    """The times that are added, or taken away, and the ticks beside them; None for any other expression."""
+    schema = query.schema
+    match e:
+        case Ref(column=schema.time, type=type, default=None) if type.kind in (Kind.TIMESTAMP, Kind.INT):
+            return [(e, 1)], 0
+        case Literal(value=int() as ticks, type=type) if not isinstance(ticks, bool):
+            in_ticks = type.unit == schema.time_unit if type.kind is Kind.DURATION else type.kind is Kind.INT
+            return ([], ticks) if in_ticks else None
+        case Negate(operand):
+            inner = _terms(operand, query)
+            return None if inner is None else ([(r, -sign) for r, sign in inner[0]], -inner[1])
+        case Arithmetic("+" | "-" as operator, left, right):
+            one, other = _terms(left, query), _terms(right, query)
+            if one is None or other is None:
+                return None
+            sign = 1 if operator == "+" else -1
+            return [*one[0], *((r, sign * s) for r, s in other[0])], one[1] + sign * other[1]
+        case _:
+            return None
+
+
+def _span(query: BoundQuery, branch: Branch, differences: Iterable[Difference]) -> int | None:
+    """How far apart two events of a match, negated ones beside it included, are at most; None for any distance."""
+    if not query.declarative and not branch.by_runs:
+        # A set takes all it can until its window closes: an earlier end would make another match of it.
+        return None
+    longest = 0
+    looked_for = [part for part in branch.absent if part.silence is None]
+    if any(_has_absent(part.body) for part in looked_for):
+        return None
+    beside = [(part, body) for part in looked_for for body in branches(part.body)]
+    for part, body in [(None, Branch(())), *beside]:
+        bounds: Bounds = {}
+        for found in (*_of_order(branch), *_of_each(query, branch), *_of_part(part, branch, body)):
+            _tighten(bounds, *found)
+        lists = {variable_of(c): c for c in (*branch.components, *body.components) if isinstance(c, Repeat)}
+        variables = {*branch.variables, *body.variables}
+        for earlier, later, ticks in differences:
+            if {earlier.variable, later.variable} <= variables:
+                for found in _of_difference(earlier, later, ticks, lists):
+                    _tighten(bounds, *found)
+        nodes = [*((v, False) for v in variables), *((v, True) for v in variables if v in lists)]
+        _close(bounds, nodes)
+        pairs = [bounds.get((a, b)) for a in nodes for b in nodes if a != b]
+        if any(ticks is None for ticks in pairs):
+            return None
+        longest = max(longest, *(ticks for ticks in pairs if ticks is not None), 0)
+    return longest
+
+
+Found: TypeAlias = "tuple[Node, Node, int]"
+
+
+def _ends(components: Iterable[Event | Repeat]) -> dict[str, bool]:
+    """Whether each variable is a list, whose last event is not its first."""
+    return {variable_of(c): isinstance(c, Repeat) for c in components}
+
+
+def _of_order(branch: Branch) -> Iterator[Found]:
+    ends = _ends(branch.components)
+    for v, iterated in ends.items():
+        if iterated:
+            yield (v, True), (v, False), 0
+    for u, v in branch.order:
+        yield (v, False), (u, ends[u]), 0
+
+
+def _of_each(query: BoundQuery, branch: Branch) -> Iterator[Found]:
+    if query.each is None:
+        return
+    ends = _ends(branch.components)
+    highs = [c.high if isinstance(c, Repeat) else 1 for c in branch.components]
+    if not branch.sequential:
+        if None not in highs:
+            most = (sum(n for n in highs if n is not None) - 1) * query.each
+            everyone = [*((v, False) for v in ends), *((v, True) for v in ends if ends[v])]
+            yield from ((a, b, most) for a in everyone for b in everyone if a != b)
+        return
+    for one, other in pairwise(map(variable_of, branch.in_sequence)):
+        yield (one, ends[one]), (other, False), query.each
+    for c in branch.components:
+        if isinstance(c, Repeat) and c.high is not None:
+            yield (c.body.variable, False), (c.body.variable, True), (c.high - 1) * query.each
+
+
+def _of_part(part: AbsentPart | None, branch: Branch, body: Branch) -> Iterator[Found]:
+    """A negated part stands after some events of the match and before others."""
+    if part is None:
+        return
+    ends, inside = _ends(branch.components), _ends(body.components)
+    after = [(u, ends[u]) for u in part.after]
+    if part.since is not None and part.since.variable in ends:
+        after = [(part.since.variable, part.since.last and ends[part.since.variable])]
+    for v, iterated in inside.items():
+        yield from (((v, False), u, 0) for u in after)
+        yield from (((u, False), (v, iterated), 0) for u in part.before)
+    yield from _of_order(body)
+
+
+def _of_difference(earlier: Ref, later: Ref, ticks: int, lists: dict[str, Repeat]) -> Iterator[Found]:
+    if Element.PREVIOUS in (earlier.element, later.element):
+        high = lists[earlier.variable].high if earlier.variable == later.variable else None
+        if high is not None and (earlier.element, later.element) == (Element.PREVIOUS, Element.EACH) and ticks >= 0:
+            yield (earlier.variable, False), (later.variable, True), (high - 1) * ticks
+        return
+    for u in _nodes(earlier, lists):
+        for v in _nodes(later, lists):
+            if u != v and not (earlier.variable == later.variable and earlier.element is later.element):
+                yield u, v, ticks
+
+
+def _nodes(r: Ref, lists: dict[str, Repeat]) -> Iterator[Node]:
+    if r.element is Element.EACH and r.variable in lists:
+        yield from ((r.variable, False), (r.variable, True))
+    else:
+        yield r.variable, r.element is Element.LAST and r.variable in lists
+
+
+def _tighten(bounds: Bounds, a: Node, b: Node, ticks: int) -> None:
+    if a != b:
+        bounds[a, b] = min(ticks, bounds.get((a, b), ticks))
+
+
+def _close(bounds: Bounds, nodes: list[Node]) -> None:
+    """Add up bounds along every way from one event to another, and keep the least."""
+    for k in nodes:
+        into = [(a, bounds[a, k]) for a in nodes if (a, k) in bounds]
+        out = [(b, bounds[k, b]) for b in nodes if (k, b) in bounds]
+        for a, one in into:
+            for b, other in out:
+                _tighten(bounds, a, b, one + other)
+
+
+def _has_absent(pattern: Pattern) -> bool:
+    found = isinstance(pattern, Absent)
+
+    def look(p: Pattern) -> Pattern:
+        nonlocal found
+        found = found or _has_absent(p)
+        return p
+
+    map_children(look, pattern)
+    return found

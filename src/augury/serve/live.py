@@ -1,0 +1,134 @@
+"""The live view: a page that shows how a running pipeline is doing, and a server for it beside the pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import panel as pn
+from bokeh.models import ColumnDataSource, DataRange1d
+from bokeh.models.annotations import Title
+from bokeh.plotting import figure
+from tornado.ioloop import IOLoop
+
+from augury.engine.board import HEADER, Board
+from augury.serve.resources import page_template, resource
+from augury.serve.server import page_server
+
+REFRESH_MILLISECONDS = 1_000
+
+COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#14b8a6", "#ec4899", "#84cc16")
+"""Of queries, in their order; readable on light and on dark ground."""
+
+INK = "#808a9c"
+"""Of axes, readable on light and on dark ground."""
+
+START_SECONDS = 30.0  # that the server may take to listen
+
+
+class LiveView:
+    """One visit of the page."""
+
+    def __init__(self, board: Board, title: str) -> None:
+        self.board, self.title = board, title
+        style = {"stylesheets": [resource("parts.css")], "margin": 0, "sizing_mode": "stretch_width"}
+        self.queries = pn.pane.HTML("", css_classes=["queries"], **style)
+        self.last = pn.pane.HTML("", css_classes=["last"], **style)
+        self.lines = [ColumnDataSource({"xs": [], "ys": [], "colour": [], "query": []}) for _ in range(2)]
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what the board says now."""
+        rows = self.board.rows()
+        none = '<div class="quiet">No micro-batch has ended yet.</div>'
+        self.queries.object = _table(HEADER, rows, COLOURS) if rows else none
+        matches = self.board.matches()
+        self.last.object = _table(("query", "last matches"), matches) if matches else ""
+        rates = self.board.rates()
+        for place, source in enumerate(self.lines, start=1):
+            source.data = {
+                "xs": [[point[0] * 1000 for point in points] for points in rates.values()],
+                "ys": [[point[place] for point in points] for points in rates.values()],
+                "colour": [COLOURS[k % len(COLOURS)] for k in range(len(rates))],
+                "query": list(rates),
+            }
+
+    def page(self) -> Any:
+        """The components in their places; while somebody looks, they are refreshed."""
+        page = page_template("live.html")
+        page.add_panel("queries", self.queries)
+        page.add_panel("last", self.last)
+        for name, source in zip(("events", "matches"), self.lines, strict=True):
+            page.add_panel(
+                name, pn.pane.Bokeh(_plot(f"{name} a second", source), sizing_mode="stretch_width", margin=0)
+            )
+        page.add_variable("heading", html.escape(self.title))
+        pn.state.add_periodic_callback(self.refresh, period=REFRESH_MILLISECONDS)
+        return page
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> str:
+    """Rows of texts as a table of HTML, marked with the colours of the plots; whatever the events hold is no markup."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+    body = ""
+    for k, row in enumerate(rows):
+        mark = f'<i style="background:{colours[k % len(colours)]}"></i>' if colours else ""
+        body += f"<tr><td>{mark}" + "</td><td>".join(map(html.escape, row)) + "</td></tr>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _plot(title: str, source: ColumnDataSource) -> figure:
+    plot = figure(
+        x_axis_type="datetime",
+        y_range=DataRange1d(start=0),
+        height=200,
+        sizing_mode="stretch_width",
+        tools="",
+        toolbar_location=None,
+    )
+    plot.title = Title(text=title, text_color=INK)
+    plot.multi_line("xs", "ys", source=source, line_color="colour", line_width=2)
+    plot.background_fill_color = plot.border_fill_color = plot.outline_line_color = None
+    plot.axis.major_label_text_color = INK
+    plot.axis.axis_line_color = plot.axis.major_tick_line_color = plot.axis.minor_tick_line_color = None
+    plot.grid.grid_line_color, plot.grid.grid_line_alpha = INK, 0.25
+    return plot
+
+
+@contextmanager
+def live_view(board: Board, title: str, port: int = 0) -> Iterator[str]:
+    """Serve the page in a thread of its own as long as this lasts; gives its address."""
+    pn.extension()
+    started = threading.Event()
+    told: dict[str, Any] = {}
+
+    def serve() -> None:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        try:
+            server, told["address"] = page_server(lambda: LiveView(board, title).page(), title, port)
+        except BaseException as e:
+            # Whoever waits for the address raises it.
+            told["error"] = e
+            started.set()
+            return
+        told["loop"] = loop = IOLoop.current()
+        server.start()
+        loop.add_callback(started.set)
+        loop.start()
+        server.stop()
+        loop.close(all_fds=True)
+
+    thread = threading.Thread(target=serve, name="augury-live-view", daemon=True)
+    thread.start()
+    started.wait(START_SECONDS)
+    if "error" in told:
+        raise told["error"]
+    try:
+        yield told["address"]
+    finally:
+        told["loop"].add_callback(told["loop"].stop)
+        thread.join()

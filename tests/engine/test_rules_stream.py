@@ -1,0 +1,115 @@
+"""Rules of one shape over a stream: matched together, edited under way, switched off when they fail."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import augury
+from augury import Rules
+from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone, listed
+
+COLUMNS = drawn_events(Random(0), 4).schema
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_batches_find_what_the_reference_finds_at_once(shape: str) -> None:
+    rng, lateness = Random(shape), "3 seconds" if SHAPES.index(shape) % 2 else None
+    rows, events = drawn_rules(rng, shape, 4), drawn_events(rng, 40).sort_by("ts")
+    stream = Rules.read(rows).stream(COLUMNS, jit=False, lateness=lateness)
+    found, first = [], 0
+    while first < len(events):
+        size = rng.choice([1, 3, 9])
+        found += listed(stream.feed(events.slice(first, size)))
+        first += size
+    found += listed(stream.finish())
+    assert sorted(found, key=str) == sorted(found_alone(rows, events), key=str)
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_edits_give_what_the_history_of_the_rules_asks_for() -> None:
+    """The reference, rule by rule and version by version, over the events that each version has seen."""
+    for seed in range(2):
+        rng = Random(seed)
+        shapes = rng.sample(SHAPES[:4], 2)
+        events = drawn_events(rng, 120).sort_by("ts")
+        table: dict[str, dict[str, Any]] = {}
+        since: dict[str, int] = {}
+        wanted, found = [], []
+        stream = Rules.read([]).stream(COLUMNS, jit=False)
+        for first in range(0, 120, 6):
+            for row in drawn_rules(rng, rng.choice(shapes), rng.choice([0, 1, 3])):
+                row["id"] = f"{rng.randrange(6)}"
+                if row["id"] in table and table[row["id"]]["query"] != row["query"]:
+                    # A version that is replaced has seen the events up to here.
+                    part = events.slice(since[row["id"]], first - since[row["id"]])
+                    wanted += certain(table[row["id"]], part)
+                if table.get(row["id"], {}).get("query") != row["query"]:
+                    since[row["id"]] = first
+                table[row["id"]] = {**row, "labels": [str(first)]}
+            stream.update(Rules.read(table.values()))
+            found += listed(stream.feed(events.slice(first, 6)))
+        found += listed(stream.finish())
+        for id, row in table.items():
+            wanted += found_alone([row], events.slice(since[id]))
+        assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_a_rule_is_put_into_a_stream_as_an_update_would() -> None:
+    rng = Random(8)
+    rows = [*drawn_rules(rng, SHAPES[1], 5), {"id": "broken", "query": "PATTERN SEQ("}]
+    alone = {"id": "alone", "query": "PATTERN SEQ(A a, B b) WITHIN 9 seconds OUTPUT NONOVERLAP"}
+    events, table = drawn_events(rng, 90).sort_by("ts"), {row["id"]: row for row in rows[:3]}
+    updated, put = (Rules.read(table.values()).stream(COLUMNS, jit=False) for _ in range(2))
+    changes = [rows[3], {**rows[0], "enabled": False}, rows[5], {**rows[1], "query": rows[4]["query"]}, alone, rows[5]]
+    changes += [{**alone, "labels": ["new"]}, {**alone, "enabled": False}, rows[0]]
+    for k, change in enumerate(changes):
+        table[change["id"]] = change
+        updated.update(Rules.read(table.values()))
+        (rule,) = Rules.read([change])
+        put.put(rule)
+        found, same = updated.feed(events.slice(10 * k, 10)), put.feed(events.slice(10 * k, 10))
+        assert sorted(listed(found)) == sorted(listed(same))
+        assert found.diagnostics == same.diagnostics
+        assert {rule.id for rule in put.running} == {rule.id for rule in updated.running}
+    assert len(put._together.groups) == len(updated._together.groups)
+
+
+def certain(row: dict[str, Any], events: pa.Table) -> list[tuple[str, Any, Any, str]]:
+    """What a matcher of its own has found by the end of these events, which is not the end of the stream."""
+    table = augury.Matcher(row["query"], COLUMNS, plan="reference").feed(events).to_arrow()
+    return [(row["id"], m.pop("start"), m.pop("end"), json.dumps(m)) for m in table.to_pylist()]
+
+
+def test_a_rule_that_explodes_is_switched_off_and_the_others_keep_what_they_know() -> None:
+    text = "PATTERN SEQ(A+ a[], B b) WHERE a[i].x > {n} WITHIN 1 hour RETURN a.len AS len"
+    events = pa.table({"ts": range(40), "type": (["A"] * 9 + ["B"]) * 4, "x": range(40)})
+    rows = [{"id": f"over {n}", "query": text.format(n=n)} for n in (35, 15, 0, 37, 36)]
+    stream = Rules.read(rows).stream(events, jit=False, max_matches=200)
+    results = [stream.feed(events.slice(first, 4)) for first in range(0, 40, 4)] + [stream.finish()]
+    told = [(row["rule"], row["level"]) for some in results for row in some.diagnostics.to_pylist()]
+    assert sorted(told) == [("over 0", "error"), ("over 15", "error")]
+    assert [rule.id for rule in stream.running] == ["over 35", "over 37", "over 36"]
+    of_others = [m for some in results for m in listed(some) if m[0] not in ("over 0", "over 15")]
+    assert of_others
+    assert sorted(of_others) == sorted(found_alone([rows[0], rows[3], rows[4]], events))
+
+
+def test_what_is_kept_follows_the_window_whatever_the_number_of_edits() -> None:
+    text = "PATTERN SEQ(A a, B b) WHERE a.x > {n} WITHIN 10 seconds"
+    stream = Rules.read([]).stream(COLUMNS, jit=False)
+    kept = []
+    for k in range(60):
+        stream.update(Rules.read([{"id": n, "query": text.format(n=k + n)} for n in range(3)]))
+        times = range(20 * k, 20 * k + 20)
+        batch = {"ts": times, "type": ["A", "B"] * 10, "x": range(20), "y": [1.0] * 20, "k": ["p"] * 20}
+        stream.feed(pa.table(batch, schema=COLUMNS))
+        kept.append(len(stream._together._log))
+    assert max(kept[5:]) <= 40
+    assert len(stream._groups) == 1

@@ -1,0 +1,102 @@
+"""The live view of a stream: its numbers, its table on a terminal, and its page in a real browser."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+from rich.console import Console
+
+from augury.cli.live import board_table, shown_live
+from augury.engine.board import HEADER, KEPT_MATCHES, BatchProgress, Board
+from tests.browser import HOSTILE, NEEDS_BROWSER, browser, complaints, fetched, forget_logs, wait
+
+
+def told(query: str, batch: int, match: str | None = None, **more: Any) -> BatchProgress:
+    counts: dict[str, Any] = {"seconds": 2.0, "events": 1_000, "matches": 4, "late": 1, "lag": 75.0}
+    counts |= {"state_rows": 16, "state_bytes": 3 << 20}
+    return BatchProgress(query=query, batch=batch, at=1_800_000_000.0 + batch, match=match, **counts | more)
+
+
+@pytest.fixture
+def board() -> Board:
+    board = Board()
+    for batch in range(3):
+        board.tell(told("thefts", batch, match=HOSTILE[batch]))
+    board.tell(told("quiet", 0, seconds=2.0, matches=0, lag=None))
+    return board
+
+
+def test_counts_are_added_up_and_rates_are_those_of_the_last_batch(board: Board) -> None:
+    thefts, quiet = (dict(zip(HEADER, row, strict=True)) for row in board.rows())
+    assert thefts == {
+        "query": "thefts",
+        "events": "3,000",
+        "events/s": "500",
+        "matches": "12",
+        "matches/s": "2",
+        "late": "3",
+        "state": "16 (3.0 MiB)",
+        "lag": "1.2 min",
+        "seconds": "6.0",
+        "share": "75%",
+    }
+    assert (quiet["matches"], quiet["lag"], quiet["share"]) == ("0", "", "25%")
+    assert board.matches() == [("thefts", value) for value in reversed(HOSTILE[:3])]
+    assert [len(points) for points in board.rates().values()] == [3, 1]
+
+
+def test_only_the_last_matches_are_kept() -> None:
+    board = Board()
+    for batch in range(100):
+        board.tell(told("q", batch, match=str(batch)))
+    assert [match for _, match in board.matches()] == [str(k) for k in range(99, 99 - KEPT_MATCHES, -1)]
+
+
+def test_the_terminal_shows_the_same_as_text(board: Board) -> None:
+    board.tell(told("[red]hostile[/red]", 0, match="\x1b[31m[bold]match"))
+    out = Console(file=io.StringIO(), width=140, force_terminal=True, color_system=None)
+    with shown_live(board, out) as redraw:
+        redraw()
+    out.print(board_table(board))
+    assert isinstance(out.file, io.StringIO)
+    text = out.file.getvalue()
+    assert "500" in text
+    assert "[red]hostile[/red]: \\x1b[31m[bold]match" in text
+    assert "\x1b[31m" not in text
+
+
+class TestPage:
+    """In Chromium."""
+
+    pytestmark: ClassVar[list[pytest.MarkDecorator]] = NEEDS_BROWSER
+
+    @pytest.fixture
+    def page(self, board: Board, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+        pytest.importorskip("panel")
+        pytest.importorskip("selenium")
+        from augury.serve.live import live_view
+
+        with live_view(board, "Augury: <b>shop</b>") as address, browser(tmp_path_factory.mktemp("p")) as driver:
+            forget_logs(driver)
+            driver.get(address)
+            wait(driver, "document.querySelector('.queries')?.shadowRoot.querySelector('table')")
+            yield driver
+            assert complaints(driver) == []
+            assert [url for url in fetched(driver) if not url.startswith((address, "about:"))] == []
+
+    def test_it_follows_the_stream_and_hostile_matches_stay_text(self, page: Any, board: Board) -> None:
+        shown = "document.querySelector('.{}').shadowRoot.textContent"
+        assert "3,000" in page.execute_script(f"return {shown.format('queries')}")
+        last = page.execute_script(f"return {shown.format('last')}")
+        assert all(value in last for value in HOSTILE[:3])
+        board.tell(told("thefts", 3, match="the newest"))
+        wait(page, f"{shown.format('queries')}.includes('4,000')")
+        wait(page, f"{shown.format('last')}.includes('the newest')")
+        assert page.title == "Augury: <b>shop</b>"
+        assert "<b>shop</b>" in page.execute_script("return document.querySelector('h1').textContent")
+        before = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        page.execute_script("document.getElementById('theme').click()")
+        assert page.execute_script("return getComputedStyle(document.body).backgroundColor") != before
