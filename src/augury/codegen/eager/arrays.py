@@ -5,6 +5,8 @@ Allocation, growth, saving, the checks of a saved state and the table in docs/ke
 
 from __future__ import annotations
 
+from functools import cache
+
 from augury.runtime.arrays import FLOAT64, ArraySpec
 
 RUNS, PARTITIONS, NODES, EDGES, MATCHES, TABLE = "runs", "partitions", "nodes", "edges", "matches", "table"
@@ -14,6 +16,7 @@ GONE = -3
 """The node before is one that was thrown away since its window had passed."""
 
 
+@cache
 def run_arrays(integers: int = 1, floats: int = 1, walks: int = 0) -> tuple[ArraySpec, ...]:
     """The arrays of a kernel whose runs remember so many integers and floats, and which goes through `walks` lists."""
     return (

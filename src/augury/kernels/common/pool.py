@@ -35,6 +35,7 @@ class ArrayPool(dict[str, Array]):
     ) -> None:
         """The arrays `given` are there already, and do not grow."""
         self.specs, self.sizes, self.account, self.memory = specs, dict(sizes), account, memory
+        self._owned: dict[str, list[ArraySpec]] = {}
         super().__init__(given)
         for spec in specs:
             if spec.name not in given:
@@ -51,7 +52,9 @@ class ArrayPool(dict[str, Array]):
 
     def of(self, owner: str) -> list[ArraySpec]:
         """The arrays with a cell for each run, node, ..."""
-        return [spec for spec in self.specs if spec.owner == owner]
+        if owner not in self._owned:
+            self._owned[owner] = [spec for spec in self.specs if spec.owner == owner]
+        return self._owned[owner]
 
     def room(self, owner: str) -> int:
         """How many runs, nodes, ... there is room for."""
@@ -70,9 +73,12 @@ class ArrayPool(dict[str, Array]):
         """Room for so many, no fewer than before; the old arrays are there until the new ones are filled."""
         if self.memory is not None:
             self.memory.hold(self.account, sum(array.nbytes for array in self.values()))
-            for account in dict.fromkeys(spec.account or self.account for spec in self.of(owner)):
-                claimed = [spec for spec in self.of(owner) if (spec.account or self.account) == account]
-                self.memory.claim(account, sum(math.prod(s.shape(size)) * s.dtype.itemsize for s in claimed))
+            claims: dict[str, int] = {}
+            for spec in self.of(owner):
+                account = spec.account or self.account
+                claims[account] = claims.get(account, 0) + math.prod(spec.shape(size)) * spec.dtype.itemsize
+            for account, more in claims.items():
+                self.memory.claim(account, more)
         for spec in self.of(owner):
             self[spec.name] = spec.grown(self[spec.name], size)
         self.sizes[owner] = size

@@ -37,7 +37,7 @@ from augury.runtime.shared import FoundMatches
 from augury.runtime.state import LONG_AGO, RunState
 
 ROOM_FOR_EVENTS = 1 << 14
-"""Events of a long batch that there is room for from the start, so that room is seldom made; it fits the caches."""
+"""Room that a batch of at least as many events gets from the start, so that it is seldom made; it fits the caches."""
 
 
 class AutomatonKernel(StreamKernel[EagerState]):
@@ -118,8 +118,9 @@ class AutomatonKernel(StreamKernel[EagerState]):
         found: list[Expanded] = []
         matches = 0
         at, n = first, live.events.length
-        for owner in (NODES, EDGES, MATCHES):
-            live.pool.reserve(owner, min(n - first, ROOM_FOR_EVENTS))
+        if n - first >= ROOM_FOR_EVENTS:
+            for owner in (NODES, EDGES, MATCHES):
+                live.pool.reserve(owner, ROOM_FOR_EVENTS)
         while True:
             end = min(n, at + WARM_UP_EVENTS) if self.code.warming_up else n
             at = self.code("advance", at, end, live.nums, *stream, *live.pool.arguments)
