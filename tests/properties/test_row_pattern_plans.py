@@ -61,6 +61,12 @@ def test_compiled_code_does_what_the_same_text_does_as_plain_python(clause: str)
     assert rows
 
 
+@pytest.mark.parametrize("operand, kind", [("0 / 0", "error"), ("x / 0", "error"), ("s", "rows"), ("x", "rows")])
+def test_try_cast_forgives_its_own_conversion_alone(operand: str, kind: str) -> None:
+    clause = f"ORDER BY id MEASURES TRY_CAST({operand} AS integer) AS n PATTERN (A+) DEFINE A AS true"
+    assert assert_plans_agree(clause, TABLE)[0] == kind
+
+
 @pytest.mark.parametrize(
     "clause, reason",
     [

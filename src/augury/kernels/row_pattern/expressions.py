@@ -91,7 +91,11 @@ def _operation(function: str, operands: list[Vector], type: pa.DataType) -> Vect
             return converted(operands[0], type)
         case "try_cast":
             out = converted(operands[0], type)
-            return out if out.codes is None else replace(out, codes=np.minimum(out.codes, NULL))
+            if out.codes is None:
+                return out
+            # A conversion that fails gives null; what failed before it has failed.
+            forgiven = out.failed & ~operands[0].failed
+            return replace(out, codes=np.where(forgiven, np.uint8(NULL), out.codes))
         case "nullif":
             return _nullif(operands, type)
         case "is distinct from":
