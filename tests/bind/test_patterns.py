@@ -136,6 +136,7 @@ def test_without_a_type_column_all_events_are_of_one_type(codes: Any) -> None:
         ("OR(SEQ(A a, NOT(B b)), SEQ(C c, NOT(D d))) WHERE b.price < d.price", []),
         ("OR(SEQ(A a, NOT(SEQ(B b, D d))), SEQ(C c, NOT(B b), NOT(D d))) WHERE b.price < d.price", ["A408"]),
         ("OR(SEQ(A a, NOT(B b)), SEQ(C c, NOT(B b))) WHERE b.price < 1", []),
+        ("SEQ(A a, NOT(B+ b[] UNTIL(C c))) WHERE b[i].price < c.price", ["A429"]),
     ],
 )
 def test_conditions_over_negated_parts(codes: Any, query: str, expected: list[str]) -> None:

@@ -23,6 +23,10 @@ COLUMNS = {
     "n": "null",
 }
 TYPES = ("A", "B", "C", "D", "A", "B", "`odd type`")
+WINDOWS = (
+    *("5 seconds", "3 seconds", "1 minute", "4 EVENTS", "9 EVENTS", "w", "0 s"),
+    *("2 seconds EACH", "5 seconds, 2 seconds EACH", "4 EVENTS, w EACH"),
+)
 PLANS = (*[None] * 28, "reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
 
 
@@ -63,20 +67,40 @@ def query(chance: Random, derived: bool = False) -> str:
     if strategy is Strategy.PARTITION_CONTIGUITY or chance.random() < 0.2:
         conditions.insert(0, chance.choice(["[k]", "[s]", "[b]", "[k] AND [s]"]))
     if conditions or chance.random() < 0.8:
-        text.append(f"WHERE {strategy} {{ {' AND '.join(conditions)} }}")
+        text.append(f"WHERE {strategy}{_steps(chance, scope)} {{ {' AND '.join(conditions)} }}")
     if chance.random() < 0.75:
-        text.append(
-            f"WITHIN {chance.choice(['5 seconds', '3 seconds', '1 minute', '4 EVENTS', '9 EVENTS', 'w', '0 s'])}"
-        )
+        text.append(f"WITHIN {chance.choice(WINDOWS)}")
     if chance.random() < 0.01:
         text.append(f"THRESHOLD {chance.choice(['0.5', '0.01', '90%', '2'])}")
-    output = chance.choice(list(OutputMode))
     if chance.random() < 0.6:
-        text.append(f"OUTPUT {output}")
+        text.append(f"OUTPUT {_output(chance, scope)}")
     if chance.random() < 0.35:
         items = [f"{_returned(chance, scope, text[-1])} AS r{i}" for i in range(chance.randint(1, 3))]
+        if scope.single and chance.random() < 0.1:
+            items.append(f"{scope.single[0]}.*")
         text.append(f"RETURN {', '.join(items)}{' INTO Derived' if derived and chance.random() < 0.3 else ''}")
     return "\n".join(text)
+
+
+def _steps(chance: Random, scope: Scope) -> str:
+    """Now and then strategies of single steps, behind that of all."""
+    if chance.random() < 0.75:
+        return ""
+    places = [*scope.single, *scope.lists, *(f"{name}[]" for name in scope.lists), *scope.negated]
+    named: dict[Strategy, list[str]] = {}
+    for place in chance.sample(places, min(len(places), chance.randint(1, 3))):
+        named.setdefault(chance.choice(list(Strategy)), []).append(place)
+    return "".join(f", {strategy}({', '.join(of)})" for strategy, of in named.items())
+
+
+def _output(chance: Random, scope: Scope) -> str:
+    """A mode of OUTPUT, and now and then how far apart matches are to be."""
+    mode = chance.choice(list(OutputMode))
+    text = str(mode)
+    if mode is OutputMode.NONOVERLAP_FROM:
+        places = [*scope.single, *(f"{name}{chance.choice(['[first]', '[last]'])}" for name in scope.lists)]
+        text = f"{text} {chance.choice(places)}" if places else text
+    return text + chance.choice([*[""] * 8, " EVERY 5 seconds", " EVERY w", " ONCE"])
 
 
 def _lossy_query(chance: Random) -> str:
@@ -103,7 +127,7 @@ def _returned(chance: Random, scope: Scope, before: str) -> str:
     if scope.lists and (chance.random() < 0.5 or not scope.single):
         name = chance.choice(scope.lists)
         forms = [f"{name}[first].{column}", f"avg({name}[].{column})", f"{name}.len", f"{name}.{_column(chance)}"]
-        return chance.choice(forms)
+        return chance.choice([*forms, f"sum({name}[..i].{column})", f"{name}[2].{column}"])
     name = chance.choice(scope.single)
     return chance.choice([f"{name}.{_column(chance)}", f"{name}.{column} * 2", f"twice({name}.{column})"])
 
@@ -126,20 +150,33 @@ def _part(chance: Random, scope: Scope, depth: int, negated: bool = False) -> st
         return _component(chance, scope, negated)
     if roll < 0.86 and not negated and not depth:
         body = _part(chance, scope, depth + 1, negated=True)
-        return chance.choice([f"NOT({body})", f"!({body})" if body.startswith("SEQ") else f"NOT({body})"])
+        return f"{'!' if body.startswith('SEQ') and chance.random() < 0.5 else 'NOT'}({body}){_looks(chance, scope)}"
     parts = [_component(chance, scope, negated, firm=True)]
     parts += [_part(chance, scope, depth + 1, negated) for _ in range(chance.randint(0, 2))]
     return f"{chance.choice(['SEQ', 'AND', 'OR'])}({', '.join(parts)})"
+
+
+def _looks(chance: Random, scope: Scope) -> str:
+    """How long, or from where on, a negated part is looked for, if that is said."""
+    roll = chance.random()
+    if roll < 0.15:
+        return f" FOR {chance.choice(['2 seconds', '1 second', 'w'])}"
+    if roll < 0.3 and (scope.single or scope.lists):
+        return f" SINCE {chance.choice([*scope.single, *(f'{name}[first]' for name in scope.lists)])}"
+    return ""
 
 
 def _component(chance: Random, scope: Scope, negated: bool, *, firm: bool = False) -> str:
     types = chance.choice([chance.choice(TYPES), chance.choice(TYPES), "A|B", "C|`odd type`|D", ""])
     quantifier = chance.choice(["", "", "", "", "", "+", "{2}", "{1,3}", "{2,}"] + ["*", "?", "{0,2}"] * (not firm))
     iterated = quantifier not in ("", "?")
+    if iterated and chance.random() < 0.15:
+        quantifier += "?"
     name = scope.declare(iterated, negated)
     if not types:
         return f"{name}{quantifier}[]" if iterated else name
-    return f"{types}{quantifier} {name}{'[]' if iterated else ''}"
+    until = f" UNTIL({chance.choice(TYPES)} {scope.declare(False, True)})" if iterated and chance.random() < 0.1 else ""
+    return f"{types}{quantifier} {name}{'[]' if iterated else ''}{until}"
 
 
 def _column(chance: Random, kind: str | None = None) -> str:
@@ -156,7 +193,7 @@ def _read(chance: Random, scope: Scope, kind: str | None) -> str:
         return "0"
     name = chance.choice(pool)
     if name in scope.lists:
-        index = chance.choice(["[i]", "[i-1]", "[first]", "[last]", "[1]", "", f"[{name}.len]"])
+        index = chance.choice(["[i]", "[i-1]", "[first]", "[last]", "[1]", "[2]", "", f"[{name}.len]"])
         return f"{name}{index}.{column}"
     return f"{name}.{column}"
 
@@ -169,7 +206,8 @@ def _number(chance: Random, scope: Scope, depth: int = 0) -> str:
         return chance.choice(["0", "1", "2.5", "-3", "9223372036854775807", "1e308", "p", "q", "10%"])
     if roll < 0.75 and scope.lists:
         name, column = chance.choice(scope.lists), _column(chance, "number")
-        inner = chance.choice([f"{name}[].{column}", f"{name}[..i-1].{column}", f"{name}[].{column} * 2"])
+        forms = [f"{name}[].{column}", f"{name}[..i-1].{column}", f"{name}[..i].{column}", f"{name}[].{column} * 2"]
+        inner = chance.choice(forms)
         return f"{chance.choice(['sum', 'avg', 'min', 'max', 'count', 'stddev', 'first', 'last'])}({inner})"
     if roll < 0.8 and scope.lists:
         return f"{chance.choice(scope.lists)}.len"

@@ -291,6 +291,15 @@ def refusal(text: str) -> Diagnostic:
             "the modes are `ALL`, `NONOVERLAP`, `COVER`, `LATEST`, `COUNT`, `FIRST`, `LONGEST`, "
             "`LONGEST NONOVERLAP`, `NONOVERLAP FROM`, `TIMEOUTS`, `ALL WITH TIMEOUTS`, `FIRST WITH TIMEOUTS`",
         ),
+        *(
+            (
+                f"SEQ(A a) OUTPUT ALL {pace}",
+                "A105",
+                "OUTPUT has something behind its mode that is neither EVERY and a duration nor ONCE",
+                "write OUTPUT ALL EVERY 1 hour, or OUTPUT ALL ONCE",
+            )
+            for pace in ("EVERY 5 «secon»", "EVERY 5 «EVENTS»", "EVERY 5 s «x»", "ONCE «x»", "«EVERY»")
+        ),
         (
             "SEQ(A a) RETURN«»",
             "A101",

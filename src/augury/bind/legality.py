@@ -214,6 +214,9 @@ def check_negated_together(conjuncts: Iterable[Conjunct], declared: Iterable[Dec
 def _in_different_nots(one: Declaration, other: Declaration) -> bool:
     if one.component.variable == other.component.variable:
         return False
+    # What a list ends with stands where the list does.
+    if other.component is one.component.until or one.component is other.component.until:
+        return False
     depth, group = parting(one, other)
     if group.operator is Operator.OR:
         return False

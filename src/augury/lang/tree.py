@@ -317,9 +317,9 @@ def _pace(words: Read) -> dict[str, Any]:
         return {"once": True}
     if first == "EVERY" and len(words) > 1 and not _is(words[1], "INDEX"):
         amount = words[1:3] if _is(words[1], "NUMBER") else words[1:2]
-        if len(words) == 1 + len(amount):
+        if len(words) == 1 + len(amount) and (len(amount) == 1 or _is(amount[1], "UNIT")):
             return {"every": _length(amount)}
-    unexpected = words[0] if first not in ("ONCE", "EVERY") or len(words) == 1 else words[1]
+    unexpected = words[0] if first not in ("ONCE", "EVERY") or len(words) == 1 else words[-1]
     raise Rejected(
         "A105",
         "OUTPUT has something behind its mode that is neither EVERY and a duration nor ONCE",
