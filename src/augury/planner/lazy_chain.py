@@ -40,7 +40,7 @@ SUPPORTS = Supports(
     ),
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
-    clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until"},
+    clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until", "nth"},
     hints=frozenset({"order", "negation", "statistics"}),
     because={
         **each(
@@ -186,5 +186,5 @@ def _check(j: Conjunct, lists: set[str]) -> None:
     """A running aggregate is known while its list grows, whatever the order of the lists."""
     several = len(lists & set(j.variables)) > 1
     for e in walk(j.expr):
-        if isinstance(e, Aggregate) and e.running and (several or e.variable in j.whole):
+        if isinstance(e, Aggregate) and e.running and (several or e.variable in j.whole or e.variable in j.decided_at):
             raise Cannot("a running aggregate of a list that is already complete", e.span)
