@@ -18,7 +18,7 @@ from augury.plan import ChainBranch, LazyChainPlan, Negation
 from augury.planner.chain_steps import changed
 from augury.planner.hints import NO_HINTS
 from augury.testing.evaluate import compiled, family_plan
-from augury.testing.queries import queries, step_queries
+from augury.testing.queries import queries, step_queries, timeout_queries
 from augury.testing.streams import dense_streams, streams
 from tests.properties.agreement import CHOSEN, COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, agrees
 
@@ -114,6 +114,12 @@ def test_chosen_matches_agree_with_the_reference(text: str, events: pa.Table, da
 @PLAIN
 @given(step_queries(strategies=ANY, steps=False, outputs=OUTPUTS, elements=True), dense_streams(max_size=9), st.data())
 def test_elements_by_their_number_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check(False, text, events, data, orders=1)
+
+
+@PLAIN
+@given(timeout_queries(strategies=ANY, steps=False), dense_streams(max_size=8), st.data())
+def test_timeouts_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     check(False, text, events, data, orders=1)
 
 
