@@ -38,6 +38,13 @@ class Component:
     whole: tuple[Conjunct, ...]
     until: Component | None = None
 
+    def tested(self, *, begins: bool) -> tuple[Conjunct, ...]:
+        """The conjuncts of `take` for an event that joins, as the first one of the component or as a later one."""
+        v = self.variable
+        if begins:
+            return tuple(j for j in self.take if v not in j.from_second and v not in j.decided_at)
+        return tuple(j for j in self.take if v in j.each or v in j.decided_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Absence:

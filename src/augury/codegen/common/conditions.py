@@ -39,7 +39,7 @@ class Conditions:
         # What is read of the events before decides what a run must remember.
         at = replace(self.at, variable=self.component.variable, event="i")
         for begins in (True, False) if self.component.iterated else (True,):
-            for c in self._tested(begins=begins):
+            for c in self.component.tested(begins=begins):
                 for _, where, walk in self._tests(c, replace(at, begins=begins)):
                     self._declare(c, where, walk)
         for c in self.component.whole:
@@ -50,16 +50,6 @@ class Conditions:
         at = replace(at, walked=dict.fromkeys(walk, ("", "")))
         for leaf in leaves(c.expr):
             at.read(leaf)
-
-    def _tested(self, *, begins: bool) -> Iterator[Conjunct]:
-        """The conjuncts that an event is tested for, as the first one of the component or a later one."""
-        v = self.component.variable
-        for c in self.component.take:
-            if begins and (v in c.from_second or v in c.decided_at):
-                continue
-            if not begins and self.component.iterated and v not in c.each and v not in c.decided_at:
-                continue  # about the first event alone
-            yield c
 
     def _tests(self, c: Conjunct, at: ReadSite) -> Iterator[tuple[str, ReadSite, frozenset[str]]]:
         """When `c` is tested for an event that joins (always without a text), where, and by which lists it is walked.
@@ -85,7 +75,7 @@ class Conditions:
         """Statements that set `name` to false when event i cannot join the component."""
         v = self.component.variable
         at = replace(self.at, run=run, variable=v, event="i", begins=begins)
-        for c in self._tested(begins=begins):
+        for c in self.component.tested(begins=begins):
             for when, where, walk in self._tests(c, at):
                 with out.block(f"if {name} and {when}:") if when else nullcontext():
                     self.test(out, name, c, where, sorted(walk), run)
