@@ -156,7 +156,7 @@ def _read(chance: Random, scope: Scope, kind: str | None) -> str:
         return "0"
     name = chance.choice(pool)
     if name in scope.lists:
-        index = chance.choice(["[i]", "[i-1]", "[first]", "[last]", "[1]", "", f"[{name}.len]"])
+        index = chance.choice(["[i]", "[i-1]", "[first]", "[last]", "[1]", "[2]", "", f"[{name}.len]"])
         return f"{name}{index}.{column}"
     return f"{name}.{column}"
 

@@ -6,9 +6,18 @@ import warnings
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
 
 import augury
 from augury import AuguryWarning, Matcher
+from augury.ir.pattern import components, variable_of
+from augury.options import Options
+from augury.reference.conditions import Conditions
+from augury.reference.stream import stream
+from augury.testing.evaluate import compiled
+from augury.testing.queries import queries
+from augury.testing.streams import streams
+from tests.properties.agreement import PLAIN
 
 EVENTS = pa.table(
     {
@@ -62,6 +71,21 @@ def test_a_condition_that_no_event_satisfies(query: str, expected: str) -> None:
 )
 def test_conditions_that_say_nothing_on_their_own(query: str) -> None:
     assert warned(query) == []
+
+
+@PLAIN
+@given(queries(), streams(max_size=10))
+def test_what_is_said_of_conditions_is_so(text: str, events: pa.Table) -> None:
+    said = [warning for warning in warned(text, events) if "satisfies" in warning]
+    query = compiled(text, events).rewritten
+    conditions = Conditions.of(query, stream(query, events, range(len(events))), Options())
+    for warning in said:
+        about = [
+            c
+            for c in components(query.pattern)
+            if any(j.variables == (variable_of(c),) and j.brief in warning for j in query.conjuncts)
+        ]
+        assert any(not any(conditions.relevant(c, e) for e in conditions.events) for c in about)
 
 
 def test_a_type_that_no_event_has_is_all_there_is_to_say() -> None:
