@@ -307,3 +307,14 @@ def test_the_plan_of_a_lossy_stream() -> None:
     # The error of the tables is in the last digits, which differ from machine to machine.
     assert re.sub(r"within \S+", "within 1e-11", shown) == LOSSY
     assert "eager-nfa   a lossy stream needs the scores of the lossy plan" in rivals
+
+
+def test_an_element_by_its_number_is_shown_where_it_is_tested() -> None:
+    query = "SEQ(Shelf s, B+ b[], Exit e) WHERE skip_till_next_match { b[2].price > 5 }"
+    explained = augury.compile(query, COLUMNS)
+    assert "b[2].price > 5  unary (b); decided with element 2 of b" in str(explained.explain("bound"))
+    plan = str(explained.explain("plan"))
+    waiting, looping = plan.index("waiting for b\n"), plan.index("looping over b\n")
+    assert plan.count("if b[2].price > 5") == 2
+    assert "if b[2]" not in plan[waiting:looping]
+    assert "nth (2) of b price" in plan

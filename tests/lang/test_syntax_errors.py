@@ -208,16 +208,22 @@ def refusal(text: str) -> Diagnostic:
             "the `(` at 2:8 is still open",
         ),
         (
-            "SEQ(A a) WHERE b«[2]».x > 3",
+            "SEQ(A a) WHERE b«[0]».x > 3",
             "A103",
-            "`[2]` is not an index",
-            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
+            "`[0]` is not an index",
+            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[2]`, `[first]`, `[last]`, `[b.len]` or `[]`",
+        ),
+        (
+            "SEQ(A a) WHERE b«[1 2]».x > 3",
+            "A103",
+            "`[1 2]` is not an index",
+            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[2]`, `[first]`, `[last]`, `[b.len]` or `[]`",
         ),
         (
             "SEQ(A a) WHERE b«[i+1]».x > 3",
             "A103",
             "`[i+1]` is not an index",
-            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
+            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[2]`, `[first]`, `[last]`, `[b.len]` or `[]`",
         ),
         (
             "SEQ(A a) WHERE b«[a.len]».x > 3",
@@ -229,7 +235,7 @@ def refusal(text: str) -> Diagnostic:
             "SEQ(A a) WHERE b«[»i.x > 3",
             "A103",
             "this index is not closed or holds another one",
-            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`",
+            "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[2]`, `[first]`, `[last]`, `[b.len]` or `[]`",
         ),
         (
             "SEQ(A a) WHERE a.x = «9223372036854775808»",

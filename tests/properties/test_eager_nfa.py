@@ -40,6 +40,15 @@ def test_steps_that_differ_agree_with_the_reference(
     check(Options(jit=False, merge=merge), text, events, data)
 
 
+@pytest.mark.parametrize("merge", [False, True], ids=["unmerged", "merged"])
+@PLAIN
+@given(step_queries(outputs=OUTPUTS, steps=False, elements=True), dense_streams(max_size=9), st.data())
+def test_elements_by_their_number_agree_with_the_reference(
+    merge: bool, text: str, events: pa.Table, data: st.DataObject
+) -> None:
+    check(Options(jit=False, merge=merge), text, events, data)
+
+
 @pytest.mark.slow
 @MUCH_COMPILED
 @given(step_queries(outputs=OUTPUTS), dense_streams(max_size=9), st.data())

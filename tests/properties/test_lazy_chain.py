@@ -18,11 +18,12 @@ from augury.plan import ChainBranch, LazyChainPlan, Negation
 from augury.planner.chain_steps import changed
 from augury.planner.hints import NO_HINTS
 from augury.testing.evaluate import compiled, family_plan
-from augury.testing.queries import queries
-from augury.testing.streams import streams
+from augury.testing.queries import queries, step_queries, timeout_queries
+from augury.testing.streams import dense_streams, streams
 from tests.properties.agreement import CHOSEN, COMPILED, MUCH_COMPILED, OUTPUTS, PLAIN, agrees
 
-QUERIES = queries(outputs=OUTPUTS, strategies=(Strategy.SKIP_TILL_ANY_MATCH,))
+ANY = (Strategy.SKIP_TILL_ANY_MATCH,)
+QUERIES = queries(outputs=OUTPUTS, strategies=ANY)
 STREAMS = streams(max_size=10)
 
 
@@ -105,8 +106,20 @@ def test_plain_python_agrees_with_the_reference(text: str, events: pa.Table, dat
 
 
 @PLAIN
-@given(queries(outputs=CHOSEN, strategies=(Strategy.SKIP_TILL_ANY_MATCH,), paces=True), STREAMS, st.data())
+@given(queries(outputs=CHOSEN, strategies=ANY, paces=True), STREAMS, st.data())
 def test_chosen_matches_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check(False, text, events, data, orders=1)
+
+
+@PLAIN
+@given(step_queries(strategies=ANY, steps=False, outputs=OUTPUTS, elements=True), dense_streams(max_size=9), st.data())
+def test_elements_by_their_number_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check(False, text, events, data, orders=1)
+
+
+@PLAIN
+@given(timeout_queries(strategies=ANY, steps=False), dense_streams(max_size=8), st.data())
+def test_timeouts_agree_with_the_reference(text: str, events: pa.Table, data: st.DataObject) -> None:
     check(False, text, events, data, orders=1)
 
 

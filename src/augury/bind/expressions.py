@@ -178,7 +178,7 @@ def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Clause) ->
     return False
 
 
-def _element(e: syntax.Attribute, variable: Variable, scope: Scope, place: Clause) -> ir.Element | None:
+def _element(e: syntax.Attribute, variable: Variable, scope: Scope, place: Clause) -> ir.Element | ir.Nth | None:
     """Which event of its variable `e` reads, or None when it may not."""
     if not variable.iterated:
         if e.index is None:
@@ -187,6 +187,8 @@ def _element(e: syntax.Attribute, variable: Variable, scope: Scope, place: Claus
         return None
     if place is Clause.AGGREGATE:
         return ir.Element.EACH
+    if isinstance(e.index, syntax.NthIndex):
+        return ir.Nth(e.index.number)
     if e.index not in _ELEMENTS:
         _report_list(e.variable, e.span, scope)
         return None

@@ -85,6 +85,8 @@ def _conjunct(conjunct: Conjunct) -> list[str]:
             notes.append(f"per element of {variable}")
         if variable in conjunct.whole:
             notes.append(f"whole list of {variable}")
+        elif variable in conjunct.decided_at:
+            notes.append(f"decided with element {conjunct.decided_at[variable]} of {variable}")
     return [str(conjunct), "; ".join(notes)]
 
 

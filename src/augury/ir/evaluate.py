@@ -29,6 +29,7 @@ from augury.ir.predicate import (
     Member,
     Negate,
     Not,
+    Nth,
     Or,
     Ref,
     Value,
@@ -77,6 +78,8 @@ def evaluate(
                     return rows[elements[variable]][column]
                 case Element.PREVIOUS:
                     return rows[elements[variable] - 1][column]
+                case Nth(number):
+                    return rows[number - 1][column] if number <= len(rows) else None
                 case Element.LAST:
                     return rows[-1][column]
                 case _:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
@@ -25,6 +25,13 @@ class Element(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Nth:
+    """`b[3]`: a `Ref` to the element of that number, two or more; null where the complete list is shorter."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Literal:
     """A constant; parameters are constants too by the time they are bound."""
 
@@ -40,7 +47,7 @@ class Ref:
     variable: str
     column: str
     type: ColumnType
-    element: Element = Element.SINGLE
+    element: Element | Nth = Element.SINGLE
     default: Expr | None = None
     span: Span = span_field()
 
@@ -247,7 +254,8 @@ class Conjunct:
 
     How it reads iterated variables decides when it is tested:
     `each` are the variables it must hold for every element of, `from_second` those of them where it starts at the
-    second element (it reads the one before), `whole` those whose complete list it needs.
+    second element (it reads the one before), `whole` those whose complete list it needs, `decided_at` the number of the
+    last element that it names (`b[3]`) of those that it names any of.
     """
 
     expr: Expr
@@ -255,6 +263,7 @@ class Conjunct:
     each: frozenset[str]
     from_second: frozenset[str]
     whole: frozenset[str]
+    decided_at: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def span(self) -> Span:
@@ -292,6 +301,7 @@ def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:
     """Classify `expr` by the variables it reads and how it reads them."""
     used = variables(expr)
     each, from_second, whole = set(), set(), set()
+    decided_at: dict[str, int] = {}
     # Aggregates read their argument's elements themselves, so their inner references do not quantify the conjunct.
     pending = [expr]
     while pending:
@@ -304,6 +314,8 @@ def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:
                 from_second.add(variable)
             case Ref(variable, element=Element.LAST) | ListLength(variable):
                 whole.add(variable)
+            case Ref(variable, element=Nth(number)):
+                decided_at[variable] = max(number, decided_at.get(variable, 1))
             case Aggregate(variable=variable, running=running, inclusive=inclusive):
                 if running:
                     each.add(variable)
@@ -314,4 +326,4 @@ def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:
             case _:
                 pending += children(e)
     ordered = tuple(sorted(used, key=pattern_order.index))
-    return Conjunct(expr, ordered, frozenset(each), frozenset(from_second), frozenset(whole))
+    return Conjunct(expr, ordered, frozenset(each), frozenset(from_second), frozenset(whole), decided_at)

@@ -95,6 +95,16 @@ class Index(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NthIndex:
+    """`b[3]`: the element of that number, counted from one; `b[1]` is `Index.FIRST`."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """An integer or a float; percentages are already divided by 100."""
 
@@ -146,7 +156,7 @@ class Elements:
     """`b[]` with no attribute, as in `count(b[])`."""
 
     variable: str
-    index: Index
+    index: Index | NthIndex
     span: Span = span_field()
 
 
@@ -156,7 +166,7 @@ class Attribute:
 
     variable: str
     attribute: str
-    index: Index | None = None
+    index: Index | NthIndex | None = None
     default: Expression | None = None
     span: Span = span_field()
 
@@ -284,7 +294,7 @@ class BoundEvent:
     """The event of a variable, or the first or last of its list: `NONOVERLAP FROM v`, `NOT(...) SINCE b[first]`."""
 
     variable: str
-    index: Index | None = None
+    index: Index | NthIndex | None = None
     span: Span = span_field()
 
 

@@ -124,7 +124,7 @@ def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
         case e.Literal():
             return _literal(expr)
         case e.Ref(variable, column, _, element, default):
-            index = each if element is e.Element.EACH else _INDEX[element]
+            index = each if element is e.Element.EACH else _index(element)
             return s.Attribute(variable, column, index, None if default is None else below(default), span=span)
         case e.ListLength(variable):
             return s.Attribute(variable, "len", span=span)
@@ -154,6 +154,10 @@ def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
             return s.Call(function, tuple(map(below, arguments)), span=span)
         case _:
             assert_never(expr)
+
+
+def _index(element: e.Element | e.Nth) -> s.Index | s.NthIndex | None:
+    return s.NthIndex(element.number) if isinstance(element, e.Nth) else _INDEX[element]
 
 
 def _negated(operand: s.Expression, span: Span) -> s.Expression:

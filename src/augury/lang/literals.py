@@ -11,7 +11,7 @@ from lark import Token
 
 from augury.errors import Diagnostic
 from augury.ir.durations import SHORT_UNITS
-from augury.ir.syntax import Duration, Index, Number
+from augury.ir.syntax import Duration, Index, NthIndex, Number
 from augury.ir.text import UNITS, name_text
 from augury.printable import is_dangerous, lone_surrogate
 from augury.schema import INT_MAX, INT_MIN
@@ -26,7 +26,7 @@ class Rejected(Exception):
         super().__init__(message)
 
 
-INDEX_HELP = "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[first]`, `[last]`, `[b.len]` or `[]`"
+INDEX_HELP = "an index is `[i]`, `[i-1]`, `[..i-1]`, `[..i]`, `[1]`, `[2]`, `[first]`, `[last]`, `[b.len]` or `[]`"
 UNIT_HELP = "units of time are ns, us, ms, seconds, minutes, hours, days and weeks"
 
 _INDEX_TOKEN = re.compile(r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\s+|.", re.DOTALL)
@@ -165,12 +165,17 @@ def _too_long(span: Span) -> Rejected:
     return Rejected("A102", "this duration is too long", span, "too long", "durations reach up to 292 years")
 
 
-def read_index(token: Token, variable: str) -> Index:
+def read_index(token: Token, variable: str) -> Index | NthIndex:
     """What stands between the brackets behind `variable`."""
-    inner = "".join(t for t in _INDEX_TOKEN.findall(token[1:-1]) if t.strip() and not t.startswith(("--", "/*")))
+    tokens = [t if t.strip() and not t.startswith(("--", "/*")) else " " for t in _INDEX_TOKEN.findall(token[1:-1])]
+    inner = "".join(t for t in tokens if t != " ")
     index = _INDEXES.get(inner.lower().replace("−", "-"))
     if index is not None:
         return index
+    # Blank space is no part of a number: `[1 2]` is no index.
+    if re.fullmatch("0*[1-9][0-9]{0,17}", "".join(tokens).strip()):
+        number = int(inner)
+        return NthIndex(number) if number > 1 else Index.FIRST
     length = re.fullmatch(r"(.+)\.len", inner, re.IGNORECASE | re.DOTALL)
     if length is None:
         raise Rejected("A103", f"`{token}` is not an index", span_of(token), "not an index", INDEX_HELP)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from augury.ir.pattern import BoundEvent
-from augury.ir.predicate import Conjunct, Element, Expr, Ref, map_children
+from augury.ir.predicate import Conjunct, Element, Expr, Nth, Ref, map_children
 from augury.ir.terms import Strategy
 
 
@@ -23,7 +23,8 @@ class Component:
     """A state of the automaton, with its looping state if it is iterated.
 
     A conjunct stands where its last variable is bound: `alone` reads one event of this component and nothing else,
-    `take` is tested when an event joins, `whole` when the list is complete. No element of a list is an event `until`,
+    `take` is tested when an event joins, `whole` when the list is complete; what names elements by their number
+    (`b[3]`) is in both where the list may be too short for it. No element of a list is an event `until`,
     and none such lies between its elements.
     """
 
@@ -36,6 +37,13 @@ class Component:
     take: tuple[Conjunct, ...]
     whole: tuple[Conjunct, ...]
     until: Component | None = None
+
+    def tested(self, *, begins: bool) -> tuple[Conjunct, ...]:
+        """The conjuncts of `take` for an event that joins, as the first one of the component or as a later one."""
+        v = self.variable
+        if begins:
+            return tuple(j for j in self.take if v not in j.from_second and v not in j.decided_at)
+        return tuple(j for j in self.take if v in j.each or v in j.decided_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ def spelt(e: Expr, computed: Iterable[Computed]) -> Expr:
     return written(e)
 
 
-def _of(e: Expr, variable: str, element: Element) -> Expr:
+def _of(e: Expr, variable: str, element: Element | Nth) -> Expr:
     if isinstance(e, Ref):
         return replace(e, variable=variable, element=element)
     return map_children(lambda child: _of(child, variable, element), e)

@@ -90,7 +90,8 @@ class ChainBranch:
     `order` holds (u, v) iff all events of u precede all of v. Components carry only the conjuncts on one event alone;
     the planner places the others in the `steps`, the states of the chain (`planner.chain_steps`), and so it does with
     `spacing`, the conditions on times that follow from EACH and FOR. The negated parts `at_the_end` are looked for once
-    the chain is complete.
+    the chain is complete. What a `partial` one finds is no match, but the beginning of one (OUTPUT TIMEOUTS), which may
+    end within a list.
     """
 
     components: tuple[Component, ...]
@@ -100,6 +101,7 @@ class ChainBranch:
     spacing: tuple[Conjunct, ...] = ()
     steps: tuple[ChainStep, ...] = ()
     at_the_end: tuple[Absence, ...] = ()
+    partial: bool = False
 
     @property
     def sequential(self) -> bool:

@@ -74,8 +74,9 @@ def _near(plan: LazyChainPlan, c: Component, first: str) -> Near | None:
 def _component(plan: LazyChainPlan, branch: ChainBranch, c: Component, known: Sequence[str]) -> Component:
     conjuncts = (*plan.conjuncts, *branch.spacing)
     mine = [j for j in conjuncts if c.variable in j.variables and set(j.variables) <= set(known)]
-    whole = tuple(j for j in mine if c.variable in j.whole)
-    c = replace(c, take=tuple(j for j in mine if c.variable not in j.whole), whole=whole)
+    whole = tuple(j for j in mine if c.variable in j.whole or c.variable in j.decided_at)
+    unfinished = branch.partial and c == branch.in_sequence[-1]
+    c = replace(c, take=tuple(j for j in mine if j not in whole), whole=() if unfinished else whole)
     return _without_implied(plan, c, [u for u in known if u != c.variable])
 
 

@@ -16,6 +16,7 @@ from augury.ir.predicate import (
     Element,
     Expr,
     ListLength,
+    Nth,
     Ref,
     conjunct,
     map_children,
@@ -73,14 +74,16 @@ def component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Con
     v = variable_of(c)
     mine = [j for j in conjuncts if v in j.variables and set(j.variables) <= set(known)]
     alone = tuple(j for j in mine if j.variables == (v,) and j.one_event)
-    whole = tuple(j for j in mine if v in j.whole)
-    others = {*map(id, alone), *map(id, whole)}
-    take = tuple(j for j in mine if id(j) not in others)
+    low, high = (c.low, c.high) if isinstance(c, Repeat) else (1, 1)
+    # What names elements by their number is decided when the last of them is taken, or when the list ends before it.
+    whole = tuple(j for j in mine if v in j.whole or j.decided_at.get(v, 1) > low)
+    take = tuple(j for j in mine if v not in j.whole and id(j) not in map(id, alone))
     for j in (*take, *whole):
         for e in walk(j.expr):
             if isinstance(e, Aggregate) and e.running and (e.variable != v or v in j.whole):
                 raise Cannot("a running aggregate of a list that is already complete", e.span)
-    low, high = (c.low, c.high) if isinstance(c, Repeat) else (1, 1)
+            if isinstance(e, Aggregate) and e.running and v in j.decided_at:
+                raise Cannot("a running aggregate beside an element by its number", e.span)
     until = None
     if isinstance(c, Repeat) and c.until is not None:
         until = component(c.until, [*(u for u in known if u != v), c.until.variable], conjuncts)
@@ -121,7 +124,7 @@ def placed_absence(query: BoundQuery, part: AbsentPart, known: Sequence[str], co
 
 def _one_of(c: Component, lists: Collection[str], part: AbsentPart) -> Component:
     """A negated list as a single event: if a list of several occurs, so does the list of any one of them."""
-    if c.low > 1 or any(j.whole & set(lists) for j in (*c.take, *c.whole)):
+    if c.low > 1 or any((j.whole | j.decided_at.keys()) & set(lists) for j in (*c.take, *c.whole)):
         raise Cannot("a NOT over a list that one event does not decide", part.body.span)
     take = tuple(j for j in c.take if not j.from_second & set(lists))
     return replace(c, iterated=False, take=take)
@@ -130,6 +133,8 @@ def _one_of(c: Component, lists: Collection[str], part: AbsentPart) -> Component
 def _check(c: Conjunct) -> None:
     for e in walk(c.expr):
         match e:
+            case Ref(element=Nth(), type=t) if t.kind is Kind.LIST:
+                raise Cannot("a list that is an attribute of an element by its number", e.span)
             case Aggregate(inclusive=True):
                 raise Cannot("an aggregate of the elements up to this one (`b[..i]`)", e.span)
             case Aggregate(function="min" | "max", type=t) if t.kind is Kind.STRING:
@@ -167,7 +172,7 @@ class _Columns:
         return map_children(self.extract, e)
 
 
-def _only_event(e: Expr) -> tuple[str, Element] | None:
+def _only_event(e: Expr) -> tuple[str, Element | Nth] | None:
     """The one event that `e` reads, if it is one."""
     read = {(r.variable, r.element) for r in walk(e) if isinstance(r, Ref)}
     if len(read) != 1 or any(isinstance(x, Aggregate | ListLength) for x in walk(e)):

@@ -46,7 +46,7 @@ SUPPORTS = Supports(
     # An AND of one component and a NOT has one order only.
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
-    clauses=RESULTS | {"skip_to", "every", "once", "steps", "reluctant", "since", "silence", "each", "until"},
+    clauses=RESULTS | {"skip_to", "every", "once", "steps", "reluctant", "since", "silence", "each", "until", "nth"},
     because={
         "threshold": LOSSY_ONLY,
         OutputMode.COVER: "runs find all matches, and do not know the chains of OUTPUT COVER",
@@ -124,7 +124,8 @@ def _unmerged(query: BoundQuery, plans: Sequence[NfaBranch]) -> str:
     """Why a run is not known by its values alone; nothing if it is."""
     for plan in plans:
         for c in plan.components:
-            for j in (*(j for j in c.take if j.each - {c.variable}), *(j for j in c.whole if j.each)):
+            walked = [j for j in c.take if j.each - {c.variable} or (j.each and c.variable in j.decided_at)]
+            for j in (*walked, *(j for j in c.whole if j.each)):
                 return f"`{j}` reads the events of a list one by one, so runs with other events are not equivalent"
     if any(plan.splits(j) for plan in plans for j in range(len(plan.components))):
         return "a list that is left by a run of its own shares its history with the run that goes on with it"

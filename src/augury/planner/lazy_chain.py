@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from augury.ir.branches import Branch, branches
+from augury.ir.branches import Branch, branches, prefixes
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
@@ -36,11 +36,14 @@ SUPPORTS = Supports(
             OutputMode.LONGEST,
             OutputMode.LONGEST_NONOVERLAP,
             OutputMode.NONOVERLAP_FROM,
+            OutputMode.TIMEOUTS,
+            OutputMode.ALL_WITH_TIMEOUTS,
+            OutputMode.FIRST_WITH_TIMEOUTS,
         }
     ),
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
-    clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until"},
+    clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until", "nth"},
     hints=frozenset({"order", "negation", "statistics"}),
     because={
         **each(
@@ -121,16 +124,17 @@ def bid_lazy_tree(plan: LazyTreePlan, hints: Hints) -> Bid:
 def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
     conjuncts, computed = compiled_conjuncts(query)
     found = [b for b in branches(query.pattern) if b.components]
-    if len(found) > MOST_BRANCHES:
-        raise Cannot(
-            f"{len(found)} alternatives, and chains are for {MOST_BRANCHES}", query.pattern.span, too_large=True
-        )
+    begun = [p for b in found for p in prefixes(b)] if query.output.has_timeouts else []
+    size = len(found) + len(begun)
+    if size > MOST_BRANCHES:
+        raise Cannot(f"{size} alternatives, and chains are for {MOST_BRANCHES}", query.pattern.span, too_large=True)
     for b in found:
         _check_lists(b, conjuncts, query.pattern.span)
     plans = tuple(_branch(query, b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
         raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
+    plans += tuple(_partial(query, p, conjuncts) for p in begun)
     positive = {v.name for v in query.variables if not v.negated}
     several = tuple(
         j for j in conjuncts if j.variables and set(j.variables) <= positive and not (_unary(j) and j.one_event)
@@ -166,6 +170,15 @@ def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) ->
     return ChainBranch(bare, branch.order, absent, evaluation, spacing(query, branch))
 
 
+def _partial(query: BoundQuery, prefix: Branch, conjuncts: Sequence[Conjunct]) -> ChainBranch:
+    """What a match may begin with; its last list need not be complete."""
+    last = variable_of(prefix.in_sequence[-1])
+    for j in conjuncts:
+        if last in j.decided_at and set(j.variables) <= set(prefix.variables):
+            raise Cannot("an element by its number in a list that a partial match ends in", j.span)
+    return replace(_branch(query, prefix, conjuncts), partial=True)
+
+
 def _has_end(c: Event | Repeat) -> bool:
     return isinstance(c, Repeat) and c.until is not None
 
@@ -186,5 +199,5 @@ def _check(j: Conjunct, lists: set[str]) -> None:
     """A running aggregate is known while its list grows, whatever the order of the lists."""
     several = len(lists & set(j.variables)) > 1
     for e in walk(j.expr):
-        if isinstance(e, Aggregate) and e.running and (several or e.variable in j.whole):
+        if isinstance(e, Aggregate) and e.running and (several or e.variable in j.whole or e.variable in j.decided_at):
             raise Cannot("a running aggregate of a list that is already complete", e.span)

@@ -38,7 +38,7 @@ SUPPORTS = Supports(
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS
-    | {"threshold", "steps", "reluctant", "skip_to", "every", "once", "since", "silence", "each", "until"},
+    | {"threshold", "steps", "reluctant", "skip_to", "every", "once", "since", "silence", "each", "until", "nth"},
 )
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, assert_never
 
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
+from augury.ir.predicate import Nth, Ref, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import FamilyName, Unsupported
@@ -60,6 +61,9 @@ class Supports:
         yield query.output, self.outputs, f"OUTPUT {query.output}", None
         if query.window is not None:
             yield type(query.window), self.windows, f"a window of the kind {type(query.window).__name__}", None
+        for e in (e for c in query.conjuncts for e in walk(c.expr)):
+            if isinstance(e, Ref) and isinstance(e.element, Nth):
+                yield "nth", self.clauses, f"an element by its number (`{e.variable}[{e.element.number}]`)", e.span
         for node in _nodes(query.pattern):
             yield type(node), self.operators, f"a pattern of the kind {type(node).__name__}", node.span
             if isinstance(node, Absent) and node.since is not None:

@@ -58,13 +58,17 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of one query over one stretch of its stream."""
+    """The conditions of one query over one stretch of its stream.
+
+    Lists that are `unfinished` are never complete: a partial match ends within them (OUTPUT TIMEOUTS).
+    """
 
     query: BoundQuery
     events: Sequence[StreamEvent]
     conjuncts: tuple[Conjunct, ...]
     options: Options
     budget: Budget
+    unfinished: frozenset[str] = frozenset()
     _candidates: dict[Event | Repeat, dict[Partition, list[StreamEvent]]] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -95,8 +99,8 @@ class Conditions:
     ) -> Bindings | None:
         """`bindings` with `e` added to `variable`, if the window, the partition and the predicates allow it.
 
-        Tested is every conjunct that can be decided now: all its variables are bound, and it does not need the whole
-        of a list that may still grow (`variable` itself, and `open_lists`).
+        Tested is every conjunct that can be decided now: all its variables are bound, and it does not wait for a list
+        that may still grow (`variable` itself, and `open_lists`).
         """
         self.budget.spend(bindings)
         if not (self.agrees(bindings, e) and self.within(bindings, e)):
@@ -105,13 +109,13 @@ class Conditions:
         joined = {**bindings, variable: (*earlier, e)}
         growing = {variable, *open_lists}
         for c in self.conjuncts:
-            if variable not in c.variables or not set(c.variables) <= joined.keys() or c.whole & growing:
+            if variable not in c.variables or not set(c.variables) <= joined.keys() or waits(c, joined, growing):
                 continue
-            if variable in c.each:
-                if not self.holds(c, joined, element=(variable, len(earlier))):
+            if len(joined[variable]) == c.decided_at.get(variable, 1):
+                # The single event, the first one, or the last one that is named: what came before it is now decided.
+                if not self.holds(c, joined):
                     return None
-            elif not earlier and not self.holds(c, joined):
-                # A conjunct over the single event, or the first one, of its variable.
+            elif variable in c.each and not self.holds(c, joined, element=(variable, len(earlier))):
                 return None
         return joined
 
@@ -180,7 +184,9 @@ class Conditions:
         return all(
             self.holds(c, bindings)
             for c in self.conjuncts
-            if c.whole & set(variables) and set(c.variables) <= bindings.keys() and not c.whole & set(open_lists)
+            if set(c.variables) <= bindings.keys()
+            and waits(c, bindings, variables)
+            and not waits(c, bindings, (*open_lists, *self.unfinished))
         )
 
     def holds(self, c: Conjunct, bindings: Bindings, element: tuple[str, int] | None = None) -> bool:
@@ -214,6 +220,13 @@ class Conditions:
         latest = min(f.time for f in present) + self.query.window.ticks
         first = bisect_left(group, earliest, key=lambda e: e.time)
         return group[first : bisect_right(group, latest, key=lambda e: e.time)]
+
+
+def waits(c: Conjunct, bindings: Bindings, lists: Collection[str]) -> bool:
+    """Whether `c` is decided only once one of `lists` is complete, or holds an element that `c` names (`b[3]`)."""
+    return not c.whole.isdisjoint(lists) or any(
+        v in lists and len(bindings[v]) < number for v, number in c.decided_at.items()
+    )
 
 
 def bound(bindings: Bindings) -> Iterator[StreamEvent]:

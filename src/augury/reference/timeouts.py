@@ -45,9 +45,8 @@ def partial_matches(given: Conditions) -> Iterator[Candidate]:
     for branch in branches(given.query.pattern):
         for prefix in prefixes(branch):
             last = prefix.in_sequence[-1]
-            open_ = {variable_of(last)} if isinstance(last, Repeat) else set()
-            conjuncts = tuple(c for c in given.conjuncts if not c.whole & open_)
-            for match in positive_matches(replace(given, conjuncts=conjuncts), prefix):
+            unfinished = frozenset({variable_of(last)} if isinstance(last, Repeat) else ())
+            for match in positive_matches(replace(given, unfinished=unfinished), prefix):
                 if not rejected(given, prefix.absent, match):
                     yield Candidate(match, None, certain=True, accepted=True)
 

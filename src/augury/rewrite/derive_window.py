@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from augury.ir.branches import AbsentPart, Branch, branches
 from augury.ir.pattern import Absent, Event, Pattern, Repeat, map_children, variable_of
-from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Ref
+from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Nth, Ref
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.schema import MAX_TICKS, Kind
@@ -180,14 +180,21 @@ def _of_difference(earlier: Ref, later: Ref, ticks: int, lists: dict[str, Repeat
         if high is not None and (earlier.element, later.element) == (Element.PREVIOUS, Element.EACH) and ticks >= 0:
             yield (earlier.variable, False), (later.variable, True), (high - 1) * ticks
         return
-    for u in _nodes(earlier, lists):
-        for v in _nodes(later, lists):
-            if u != v and not (earlier.variable == later.variable and earlier.element is later.element):
+    for u in _nodes(earlier, lists, nth_is_last=True):
+        for v in _nodes(later, lists, nth_is_last=False):
+            if u != v and not (earlier.variable == later.variable and earlier.element == later.element):
                 yield u, v, ticks
 
 
-def _nodes(r: Ref, lists: dict[str, Repeat]) -> Iterator[Node]:
-    if r.element is Element.EACH and r.variable in lists:
+def _nodes(r: Ref, lists: dict[str, Repeat], *, nth_is_last: bool) -> Iterator[Node]:
+    """The ends of a list, or the event, that a bound holds for.
+
+    An element that is named (`b[3]`) lies between them: what is at most so far behind it is not farther behind the
+    last, and where it is not farther behind something, neither is the first.
+    """
+    if isinstance(r.element, Nth):
+        yield r.variable, nth_is_last
+    elif r.element is Element.EACH and r.variable in lists:
         yield from ((r.variable, False), (r.variable, True))
     else:
         yield r.variable, r.element is Element.LAST and r.variable in lists

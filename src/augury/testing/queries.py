@@ -107,8 +107,18 @@ def _skip_to(draw: st.DrawFn, scope: Scope, output: OutputMode) -> str:
 
 
 @st.composite
-def step_queries(draw: st.DrawFn, *, outputs: Sequence[OutputMode] = (OutputMode.ALL,)) -> str:
-    """Short sequences, mostly of lists, whose steps differ: few conditions, so that strategies decide about matches."""
+def step_queries(
+    draw: st.DrawFn,
+    *,
+    strategies: Sequence[Strategy] = tuple(Strategy),
+    outputs: Sequence[OutputMode] = (OutputMode.ALL,),
+    steps: bool = True,
+    elements: bool = False,
+) -> str:
+    """Short sequences, mostly of lists, whose steps differ: few conditions, so that strategies decide about matches.
+
+    Without `steps` one strategy is for all of them; with `elements` some are named by their number, if there is a list.
+    """
     scope = Scope(until=True)
     parts = []
     for _ in range(draw(st.sampled_from([2, 2, 3]))):
@@ -127,21 +137,26 @@ def step_queries(draw: st.DrawFn, *, outputs: Sequence[OutputMode] = (OutputMode
         parts.insert(draw(st.integers(0, len(parts))), f"NOT(C {name})")
     if all("*" in part or part.startswith("NOT") for part in parts):
         parts.append(f"B {scope.declare(False, None)}")
-    strategy = draw(st.sampled_from(tuple(Strategy)))
-    steps = draw(_steps(scope.variables))
+    strategy = draw(st.sampled_from(strategies))
+    others = draw(_steps(scope.variables)) if steps else ""
     conjuncts = [draw(_predicates(scope.variables))] if draw(st.integers(0, 3)) == 0 else []
+    if elements and any(v.iterated for v in scope.variables):
+        conjuncts.append(draw(_numbered_elements(scope.variables)))
     conjuncts += scope.ends
-    if "partition_contiguity" in f"{strategy}{steps}" or draw(st.integers(0, 5)) == 0:
+    if "partition_contiguity" in f"{strategy}{others}" or draw(st.integers(0, 5)) == 0:
         conjuncts.insert(0, "[k]")
     window = draw(st.sampled_from(["", "", "\nWITHIN 4 seconds", "\nWITHIN 4 EVENTS"]))
-    where = f"WHERE {strategy}{steps} {{ {' AND '.join(conjuncts)} }}"
+    where = f"WHERE {strategy}{others} {{ {' AND '.join(conjuncts)} }}"
     return f"PATTERN SEQ({', '.join(parts)})\n{where}{window}\nOUTPUT {draw(st.sampled_from(outputs))}"
 
 
 @st.composite
-def timeout_queries(draw: st.DrawFn) -> str:
+def timeout_queries(draw: st.DrawFn, *, strategies: Sequence[Strategy] = tuple(Strategy), steps: bool = True) -> str:
     """Sequences with a window, and OUTPUT TIMEOUTS or matches with timeouts."""
-    text = draw(step_queries(outputs=[mode for mode in OutputMode if mode.has_timeouts]))
+    outputs = [mode for mode in OutputMode if mode.has_timeouts]
+    text = draw(
+        step_queries(strategies=strategies, outputs=outputs, steps=steps, elements=draw(st.integers(0, 3)) == 0)
+    )
     if "WITHIN" in text:
         return text
     window = draw(st.sampled_from(["WITHIN 2 seconds", "WITHIN 5 seconds", "WITHIN 2 seconds EACH"]))
@@ -348,5 +363,27 @@ def _list_predicates(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
         f"count({b.name}[]) {operator} {right}",
         f"{function}({b.name}[].x) {operator} {right}",
         f"{b.name}[i].x {operator} {b.name}[1].x",
+        draw(_numbered_elements(variables)),
+    ]
+    return draw(st.sampled_from(forms))
+
+
+@st.composite
+def _numbered_elements(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
+    """Over elements of an iterated variable that are named by their number; there is such a variable."""
+    b = draw(st.sampled_from([v for v in variables if v.iterated]))
+    others = [w for w in variables if w is not b and (None in (b.part, w.part) or b.part == w.part)]
+    right = draw(st.sampled_from(["0", "1", "2", *(f"{w.name}.x" for w in others)]))
+    n, operator = draw(st.integers(2, 3)), draw(st.sampled_from(COMPARISONS))
+    forms = [
+        f"{b.name}[{n}].x {operator} {right}",
+        f"{b.name}[{n}].y {operator} {right}",
+        f"{b.name}[3].x {operator} {b.name}[2].x",
+        f"{b.name}[{n}].k IS {draw(st.sampled_from(['', 'NOT ']))}NULL",
+        f"({b.name}[{n}].k = 'p' OR {b.name}[1].x {operator} {right})",
+        f"{b.name}[i].x {operator} {b.name}[{n}].x",
+        f"{b.name}[i].x {operator} {b.name}[i-1].x + coalesce({b.name}[{n}].x, 0)",
+        f"{b.name}[{n}].x {operator} {b.name}[last].x",
+        f"coalesce({b.name}[{n}].ts - {b.name}[1].ts, 0) {operator} 2",
     ]
     return draw(st.sampled_from(forms))

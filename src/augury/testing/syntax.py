@@ -27,6 +27,7 @@ from augury.ir.syntax import (
     Logical,
     Name,
     Negation,
+    NthIndex,
     Null,
     Number,
     Part,
@@ -141,6 +142,10 @@ def _bound_events() -> SearchStrategy[BoundEvent]:
     return st.builds(BoundEvent, names(), st.none() | st.sampled_from((Index.FIRST, Index.LAST)))
 
 
+def _indexes() -> SearchStrategy[Index | NthIndex]:
+    return st.sampled_from(Index) | st.builds(NthIndex, st.integers(2, 9) | st.integers(2, 10**18 - 1))
+
+
 def _return_items() -> SearchStrategy[ReturnItem]:
     every = st.builds(ReturnItem, st.builds(AllAttributes, names()))
     return st.builds(ReturnItem, expressions(max_leaves=4), st.none() | names()) | every
@@ -163,7 +168,7 @@ def _durations() -> SearchStrategy[Duration]:
 
 def _atoms() -> SearchStrategy[Expression]:
     return st.one_of(
-        st.builds(Attribute, names(), names(), st.none() | st.sampled_from(Index)),
+        st.builds(Attribute, names(), names(), st.none() | _indexes()),
         st.builds(Number, st.integers(-10, 10) | st.integers(INT_MIN, INT_MAX)),
         st.builds(Number, st.floats(allow_nan=False, allow_infinity=False)),
         st.builds(Text, st.text(max_size=8) | st.sampled_from(("'", '"', "--", "/*", "a {", "`"))),
@@ -171,7 +176,7 @@ def _atoms() -> SearchStrategy[Expression]:
         st.builds(Null),
         _durations(),
         st.builds(Name, names()),
-        st.builds(Elements, names(), st.sampled_from(Index)),
+        st.builds(Elements, names(), _indexes()),
         st.builds(Equivalence, names()),
     )
 
@@ -181,7 +186,7 @@ def _compounds(inner: SearchStrategy[Expression]) -> SearchStrategy[Expression]:
     # A function's name is kept in lower case, and some characters have no stable one.
     functions = names().map(str.lower).filter(lambda name: name == name.lower())
     return st.one_of(
-        st.builds(Attribute, names(), names(), st.none() | st.sampled_from(Index), inner),
+        st.builds(Attribute, names(), names(), st.none() | _indexes(), inner),
         st.builds(Unary, st.sampled_from(("-", "NOT")), inner),
         st.builds(Binary, st.sampled_from(("+", "-", "*", "/", "%", "=", "!=", "<", "<=", ">", ">=")), inner, inner),
         st.builds(Logical, st.sampled_from(("AND", "OR")), st.lists(inner, min_size=2, max_size=4).map(tuple)),

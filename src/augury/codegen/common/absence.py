@@ -7,7 +7,7 @@ negated component are sorted by partition, then in stream order, so that a searc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from augury.codegen.common.constants import Constants
 from augury.codegen.common.expressions import Code, Leaf, true
@@ -16,7 +16,7 @@ from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
 from augury.codegen.common.runs import Columns
 from augury.ir.pattern import BoundEvent
-from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref
+from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Nth, Ref
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import Strategy
 from augury.native.cells import Cell
@@ -332,6 +332,8 @@ class _Absences:
                         event = walked[variable][0 if element is Element.EACH else 1]
                     elif element is Element.LAST:
                         event = self._last(variable)
+                    elif isinstance(element, Nth):
+                        return self._nth(leaf, element.number)
                     else:
                         event = self._first(variable)
                     return self.columns.at(column, type, event)
@@ -342,6 +344,16 @@ class _Absences:
                     raise AssertionError("the planner refuses aggregates in conditions on negated events")
 
         return true(c.expr, read, self.constants).value
+
+    def _nth(self, ref: Ref, number: int) -> Code:
+        """An attribute of the element of that number, or null where the list is shorter."""
+        k = self._number(ref.variable)
+        at = f"V_offsets[{k}, m] + {number - 1}"
+        present = f"({at} < V_offsets[{k}, m + 1])"
+        code = self.columns.at(ref.column, ref.type, f"V_events[{at} if {present} else V_offsets[{k}, m]]")
+        if code.kind in "fs":
+            return replace(code, value=f"({code.value} if {present} else {'nan' if code.kind == 'f' else '-1'})")
+        return replace(code, null=f"({code.null} or not {present})" if code.null else f"(not {present})")
 
     @property
     def _positive(self) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from augury.codegen.common.expressions import leaves, true
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import origin
 from augury.codegen.common.runs import ReadSite
-from augury.ir.predicate import Conjunct
+from augury.ir.predicate import Conjunct, ListLength
 from augury.native.cells import Cell
 from augury.plan import Component
 from augury.runtime.identifiers import identifier
@@ -36,10 +37,11 @@ class Conditions:
 
     def __post_init__(self) -> None:
         # What is read of the events before decides what a run must remember.
-        v, at = self.component.variable, replace(self.at, variable=self.component.variable, event="i")
+        at = replace(self.at, variable=self.component.variable, event="i")
         for begins in (True, False) if self.component.iterated else (True,):
-            for c in self._tested(begins=begins):
-                self._declare(c, replace(at, begins=begins), c.each - {v})
+            for c in self.component.tested(begins=begins):
+                for _, where, walk in self._tests(c, replace(at, begins=begins)):
+                    self._declare(c, where, walk)
         for c in self.component.whole:
             self._declare(c, self.at, c.each)
 
@@ -49,15 +51,21 @@ class Conditions:
         for leaf in leaves(c.expr):
             at.read(leaf)
 
-    def _tested(self, *, begins: bool) -> Iterator[Conjunct]:
-        """The conjuncts that an event is tested for, as the first one of the component or a later one."""
+    def _tests(self, c: Conjunct, at: ReadSite) -> Iterator[tuple[str, ReadSite, frozenset[str]]]:
+        """When `c` is tested for an event that joins (always without a text), where, and by which lists it is walked.
+
+        A conjunct that names elements by their number is decided with the last of these, for all elements so far.
+        """
         v = self.component.variable
-        for c in self.component.take:
-            if begins and v in c.from_second:
-                continue
-            if not begins and self.component.iterated and v not in c.each:
-                continue  # about the first event alone
-            yield c
+        number = c.decided_at.get(v)
+        if number is None:
+            yield "", at, c.each - {v}
+            return
+        length, now = at.read(ListLength(v)).value, replace(at, number=number)
+        yield f"{length} == {number - 1}", now, c.each - {v}
+        if v in c.each:
+            yield f"{length} == {number - 1}", now, c.each
+            yield f"{length} >= {number}", at, c.each - {v}
 
     @staticmethod
     def text(c: Conjunct, at: ReadSite) -> str:
@@ -67,14 +75,20 @@ class Conditions:
         """Statements that set `name` to false when event i cannot join the component."""
         v = self.component.variable
         at = replace(self.at, run=run, variable=v, event="i", begins=begins)
-        for c in self._tested(begins=begins):
-            self.test(out, name, c, at, sorted(c.each - {v}), run)
+        for c in self.component.tested(begins=begins):
+            for when, where, walk in self._tests(c, at):
+                with out.block(f"if {name} and {when}:") if when else nullcontext():
+                    self.test(out, name, c, where, sorted(walk), run)
 
     def whole(self, out: Lines, name: str, run: str) -> None:
         """Statements that set `name` to false when the list cannot end here."""
         at = replace(self.at, run=run)
+        v = self.component.variable
         for c in self.component.whole:
-            self.test(out, name, c, at, sorted(c.each), run)
+            # One that names elements of the list by their number is decided already, unless it has fewer.
+            shorter = f"{at.read(ListLength(v)).value} < {c.decided_at[v]}" if v not in c.whole else ""
+            with out.block(f"if {name} and {shorter}:") if shorter else nullcontext():
+                self.test(out, name, c, at, sorted(c.each), run)
 
     def test(self, out: Lines, name: str, c: Conjunct, at: ReadSite, walk: list[str], run: str) -> None:
         """Statements that set `name` to false when `c` does not hold, for every element of the lists `walk`."""

@@ -1,7 +1,8 @@
 """What a run remembers: its value vector, and how conjuncts read it (paper 001, section 5.2).
 
-A run keeps, for each variable that a later conjunct reads, the attributes it reads of the event bound first and of the
-one bound last. Lists also have a length, and accumulators for the aggregates over them.
+A run keeps, for each variable that a later conjunct reads, the attributes it reads of the event bound first, of the
+one bound last, and of those that are named by their number. Lists also have a length, and accumulators for the
+aggregates over them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from augury.codegen.common.constants import Constants
 from augury.codegen.common.expressions import Code, Leaf, Read, kind_of, value
-from augury.ir.predicate import Aggregate, Element, Expr, ListLength, Ref
+from augury.ir.predicate import Aggregate, Element, Expr, ListLength, Nth, Ref
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
 from augury.schema import ColumnType, Kind
@@ -27,12 +28,14 @@ UNREAD = (Kind.NULL, Kind.OTHER)
 class Slot:
     """One cell of the value vector: `operation` over `variable`, mostly over `argument` of it.
 
-    `first` and `last` are of a column, whose values are held, or for a column of lists of the event itself.
+    `first` and `last` are of a column, whose values are held, or for a column of lists of the event itself; `nth` is of
+    a column of the element of that `number`, and null while the list is shorter.
     """
 
     variable: str
     operation: str
     argument: str = ""
+    number: int = 0
 
     @property
     def is_float(self) -> bool:
@@ -42,7 +45,13 @@ class Slot:
     def element(self) -> str | None:
         """Which event of the variable the cell is about, if it is about one."""
         name = self.operation.split("_")[0]
-        return name if name in ("first", "last") else None
+        return name if name in ("first", "last", "nth") else None
+
+    @property
+    def words(self) -> str:
+        """What the cell holds of its argument."""
+        words = self.operation.removesuffix("_f").replace("_", " ")
+        return f"{words} ({self.number})" if self.number else words
 
     @property
     def holds_event(self) -> bool:
@@ -77,7 +86,7 @@ class ValueVector:
         return tuple(
             (
                 f"{array}{self.suffix}[:, {k}]",
-                f"{cell.operation.removesuffix('_f').replace('_', ' ')} of {cell.variable} {cell.argument}".rstrip(),
+                f"{cell.words} of {cell.variable} {cell.argument}".rstrip(),
             )
             for array, cells in (("run_integers", self.integers), ("run_floats", self.floats))
             for k, cell in enumerate(cells)
@@ -88,7 +97,7 @@ class ValueVector:
         return tuple(k for k, slot in enumerate(self.integers) if self._is_code(slot))
 
     def _is_code(self, slot: Slot) -> bool:
-        if slot.operation in ("first", "last"):
+        if slot.operation in ("first", "last", "nth"):
             return self.types[slot.argument].kind is Kind.STRING
         argument = self.arguments.get((slot.variable, slot.argument))
         return slot.operation in ("min", "max") and argument is not None and argument.type.kind is Kind.STRING
@@ -135,9 +144,10 @@ class Columns:
 class ReadSite:
     """Where a conjunct is tested.
 
-    `run` names the run; `variable` is the one the event `event` joins (None when a list is complete); `walked` gives
-    the texts of the current and the previous event of a list whose elements are gone through one by one. `lists` have
-    value vectors and runs of their own; `single` reads an attribute of a variable that no run holds.
+    `run` names the run; `variable` is the one the event `event` joins (None when a list is complete), as the element
+    of that `number` where it is known; `walked` gives the texts of the current and the previous event of a list whose
+    elements are gone through one by one. `lists` have value vectors and runs of their own; `single` reads an attribute
+    of a variable that no run holds.
     """
 
     vector: ValueVector
@@ -151,6 +161,7 @@ class ReadSite:
     walked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     lists: Mapping[str, tuple[ValueVector, str]] = field(default_factory=dict)
     single: Callable[[Ref], Code] | None = None
+    number: int = 0
 
     @property
     def read(self) -> Read:
@@ -164,20 +175,22 @@ class ReadSite:
                 event = self._event(variable, element)
                 if event is not None:
                     return self.columns.at(column, type, event)
+                if isinstance(element, Nth):
+                    return self._held(variable, "nth", column, type, element.number)
                 return self._held(variable, "first" if element in FIRST else "last", column, type)
             case ListLength(variable):
                 return Code(self._cell(variable, "length"), "i")
             case Aggregate():
                 return self._aggregate(leaf)
 
-    def _cell(self, variable: str, operation: str, argument: str = "") -> str:
+    def _cell(self, variable: str, operation: str, argument: str = "", number: int = 0) -> str:
         vector, run = self._holder(variable)
-        return vector.cell(run, Slot(variable, operation, argument), self.reader)
+        return vector.cell(run, Slot(variable, operation, argument, number), self.reader)
 
     def _holder(self, variable: str) -> tuple[ValueVector, str]:
         return self.lists.get(variable, (self.vector, self.run))
 
-    def _event(self, variable: str, element: Element) -> str | None:
+    def _event(self, variable: str, element: Element | Nth) -> str | None:
         """The text of an event that is at hand; None for one that the run remembers."""
         if variable in self.walked and element in (Element.EACH, Element.PREVIOUS):
             current, previous = self.walked[variable]
@@ -188,26 +201,32 @@ class ReadSite:
                 return self.event
             case Element.FIRST if joining and self.begins:
                 return self.event
+            case Nth(number) if joining and number == self.number:
+                return self.event
             case Element.EACH:
                 raise AssertionError(f"`{variable}` is read element by element, but not walked")
             case _:
                 return None
 
-    def _held(self, variable: str, which: str, column: str, type: ColumnType) -> Code:
-        """A column of the first or the last event bound to a variable, as the run remembers it."""
+    def _held(self, variable: str, which: str, column: str, type: ColumnType, number: int = 0) -> Code:
+        """A column of the first, the last or the n-th event bound to a variable, as the run remembers it."""
         vector = self._holder(variable)[0]
+        if number:
+            # By the length it is known which element an event is.
+            self._cell(variable, "length")
         vector.types[column] = type
         match type.kind:
             case Kind.LIST:
                 return self.columns.at(column, type, self._cell(variable, f"{which}_event"))
             case Kind.FLOAT:
-                return Code(self._cell(variable, f"{which}_f", column), "f")
+                return Code(self._cell(variable, f"{which}_f", column, number), "f")
             case Kind.STRING:
-                return Code(self._cell(variable, which, column), "s")
-        held = Code("0", "i") if type.kind in UNREAD else Code(self._cell(variable, which, column), kind_of(type))
-        if (variable, column) in vector.never_null:
+                return Code(self._cell(variable, which, column, number), "s")
+        unread = type.kind in UNREAD
+        held = Code("0", "i") if unread else Code(self._cell(variable, which, column, number), kind_of(type))
+        if (variable, column) in vector.never_null and not number:
             return held
-        return replace(held, null=f"({self._cell(variable, f'{which}_null', column)} != 0)")
+        return replace(held, null=f"({self._cell(variable, f'{which}_null', column, number)} != 0)")
 
     def _aggregate(self, a: Aggregate) -> Code:
         v = a.variable
@@ -268,10 +287,35 @@ def updates(
             out.append(f"{where} = 0")
         elif slot.element == "last" or (slot.element == "first" and begins):
             out.append(f"{where} = {_current(vector, columns, slot, event)}")
+    out += _named(vector, columns, variable, begins, run, event)
     for v, text in vector.arguments:
         if v == variable:
             out += _accumulate(vector, columns, constants, variable, text, run, event)
     return out
+
+
+def _named(vector: ValueVector, columns: Columns, variable: str, begins: bool, run: str, event: str) -> list[str]:
+    """Statements for the cells about elements by their number; the length of the list is known by then."""
+    out: list[str] = []
+    for slot in vector.of(variable):
+        if slot.element != "nth":
+            continue
+        where = f"{'run_floats' if slot.is_float else 'run_integers'}{vector.suffix}[{run}, {vector.place(slot)}]"
+        if begins:
+            out.append(f"{where} = {_missing(vector, slot)}")
+        else:
+            length = f"run_integers{vector.suffix}[{run}, {vector.place(Slot(variable, 'length'))}]"
+            out += [f"if {length} == {slot.number}:", f"    {where} = {_current(vector, columns, slot, event)}"]
+    return out
+
+
+def _missing(vector: ValueVector, slot: Slot) -> str:
+    """What a cell about an element holds while the list is shorter."""
+    if slot.operation == "nth_null":
+        return "1"
+    if slot.is_float:
+        return "nan"
+    return "-1" if vector.types[slot.argument].kind is Kind.STRING else "0"
 
 
 def _current(vector: ValueVector, columns: Columns, slot: Slot, event: str) -> str:

@@ -32,8 +32,8 @@ def _tested(c: Component, elements: tuple[Element, ...]) -> frozenset[str]:
 
 
 def _at_every(conjunct: Conjunct, variable: str) -> bool:
-    """Whether it is tested whatever the other lists hold: over the pairs of a list with one event it is not."""
-    return conjunct.each <= {variable}
+    """Whether it is tested whatever the lists hold: over the pairs of a list with one event it is not."""
+    return conjunct.each <= {variable} and variable not in conjunct.decided_at
 
 
 def _required(e: Expr) -> Iterator[Ref]:

@@ -109,7 +109,13 @@ def _stop_extending(ctx: Context, out: Body, c: Component) -> None:
     """Do not extend a list that has gone too far, since more elements cannot bring it back."""
     v = ctx.names[c.variable]
     for j in c.whole:
-        if one_way(j, c):
+        if c.variable in j.decided_at and c.variable not in j.whole and not j.each:
+            test = out.code(true(j.expr, at_list(ctx, f"d_{v}").read, ctx.constants))
+            when = f"d_{v} == {j.decided_at[c.variable]}"
+            with out.block(f"if {when} and not {test}:", f"decided for every longer list: {ctx.origin(j)}"):
+                out.add(f"d_{v} -= 1")
+                out.add("continue")
+        elif one_way(j, c):
             test = out.code(false(j.expr, at_list(ctx, f"d_{v}").read, ctx.constants))
             with out.block(f"if {test}:", f"no longer list can be true: {ctx.origin(j)}"):
                 out.add(f"d_{v} -= 1")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.sources.column_types import engine_table
 from augury.ir.evaluate import evaluate
-from augury.ir.predicate import Aggregate, Element, Expr, Ref, map_children, variables, walk
+from augury.ir.predicate import Aggregate, Element, Expr, Nth, Ref, map_children, variables, walk
 from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
@@ -202,6 +202,9 @@ def _attribute_column(found: MatchSet, log: EventLog, query: BoundQuery, expr: E
     values = _fetch(log, flat, expr.column)
     if expr.element is Element.EACH:
         return _shaped(values, offsets, True)
+    if isinstance(expr.element, Nth):
+        at = offsets[:-1] + (expr.element.number - 1)
+        return values.take(pa.array(at, mask=at >= offsets[1:]))
     if expr.element is Element.LAST:
         lengths = np.diff(offsets)
         return values.take(pa.array(offsets[1:] - 1, mask=lengths == 0))

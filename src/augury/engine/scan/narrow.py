@@ -109,7 +109,7 @@ def narrowed(table: pa.Table, schema: EventSchema, wanted: Wanted, first_row: in
     if wanted.types is not None and schema.type is not None:
         narrow, rows = _kept(narrow, rows, _of_types(table[schema.type], wanted.types))
     if wanted.test is not None:
-        narrow, rows = _kept(narrow, rows, _passing(narrow, schema, wanted.test))
+        narrow, rows = _kept(narrow, rows, passing(narrow, schema, wanted.test))
     if rows is None:
         rows = np.arange(table.num_rows, dtype=np.int64)
         time = _ticks(table, schema) if time is None else time
@@ -158,7 +158,7 @@ def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np
     return found
 
 
-def _passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.NDArray[np.bool_] | None:
+def passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.NDArray[np.bool_] | None:
     """Which events pass a test; None if Arrow cannot say."""
     if schema.type is not None and not pa.types.is_string(table[schema.type].type):
         plain = table[schema.type].cast(pa.string())

@@ -12,6 +12,8 @@ from augury.budget import size_text, too_many_matches
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
 from augury.engine.cut.portions import CutByTime, NotInOrder, Portion, PortionSize, ways_to_cut, whole_times
+from augury.engine.idle_parts import idle_parts
+from augury.engine.nothing_found import nothing_found
 from augury.engine.results.matches import Matches
 from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
@@ -23,7 +25,7 @@ from augury.ir.query import TimeWindow
 from augury.jit.compile import compiled_before
 from augury.options import Options, Progress
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches, MatchParts, QueryMatches, enumerated
+from augury.runtime.shared import FoundMatches, MatchParts, QueryMatches, SharedMatches, enumerated
 from augury.runtime.state import FOREVER
 
 SLICE = 5_000
@@ -80,9 +82,11 @@ def _of_one(
     notes = (
         *tie_warnings(alone, events, scan.schema),
         *missing_types(alone, events, scan.types, scan.schema),
+        *idle_parts(query.bound),
     )
     in_portions = _in_portions(query, events, options, progress)
     if in_portions is not None:
+        notes += _if_none(in_portions, query, scan, events)
         return Matches(in_portions, scan.log, query.bound, options.callables, notes, compiled=query)
     kernel = load(query, options)
     state = kernel.start()
@@ -96,7 +100,13 @@ def _of_one(
             progress(done, len(events))
     counters = counted(kernel, state, options)
     found = _joined(pieces, options)
+    notes += _if_none(found, query, scan, events)
     return Matches(found, scan.log, query.bound, options.callables, notes, counters=counters, compiled=query)
+
+
+def _if_none(found: QueryMatches, query: CompiledQuery, scan: Scan, events: Arrivals) -> tuple[str, ...]:
+    """What to say of a query that has no match; whether compressed ones are none is not asked, for it takes a count."""
+    return () if isinstance(found, SharedMatches) or len(found) else nothing_found(query, scan, events)
 
 
 def _in_portions(
@@ -206,7 +216,8 @@ class MatchesWhileRead:
             yield found
         if self.progress is not None:
             self.progress(scan.rows, scan.rows)
-        self.warnings = (*ties.warnings(), *type_warnings_of(alone, frozenset(types), scan.types))
+        missing = type_warnings_of(alone, frozenset(types), scan.types)
+        self.warnings = (*ties.warnings(), *missing, *idle_parts(query.bound))
 
 
 def while_read(
@@ -260,6 +271,7 @@ def _of_stages(
     notes = (
         *tie_warnings(program, events, scan.schema),
         *missing_types(program, events, scan.types, scan.schema),
+        *(text for query in program.queries for text in idle_parts(query.bound)),
     )
     collected: list[list[StageResult]] = [[] for _ in program.queries]
     next_derived = len(events)

@@ -15,6 +15,7 @@ from augury import arguments
 from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
 from augury.engine.arrivals import Arrivals, arrive, split_late
+from augury.engine.idle_parts import idle_parts
 from augury.engine.progress import Progress, advance, due
 from augury.engine.results.matches import Matches
 from augury.engine.sources.column_types import EngineColumns, engine_columns
@@ -120,6 +121,8 @@ class Matcher:
         chosen = chosen.watched()
         with within(chosen.watching):
             self._begin(query_source(query), known_columns(schema, roles), chosen, lateness)
+        for text in dict.fromkeys(text for q in self._setting.program.queries for text in idle_parts(q.bound)):
+            python_warnings.warn(text, AuguryWarning, stacklevel=2)
 
     def _begin(self, source: Source, known: KnownColumns, options: Options, lateness: Lateness | None) -> None:
         ticks = lateness_ticks(lateness, known.schema)

@@ -103,6 +103,7 @@ class LazyKernel(ChainRunner):
             source.absent,
             source.negated,
             source.fixed,
+            tuple(b.partial for b in self.plan.branches) if self.plan.query.output.has_timeouts else (),
             in_time=source.in_time,
         )
         specs = {spec.name: spec for spec in source.specs}

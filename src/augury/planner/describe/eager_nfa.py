@@ -63,7 +63,7 @@ def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str | Table]:
         if c.iterated:
             yield f"  looping over {c.variable}"
             bound = "" if c.high is None else f", {c.high} at most"
-            more = (*c.alone, *(j for j in c.take if c.variable in j.each))
+            more = (*c.alone, *c.tested(begins=False))
             yield from _edge(plan, "take", f"{event(c)}{bound}", more)
             yield from _leaving(plan, branch, j)
             yield _ignore(inside)
@@ -87,7 +87,7 @@ def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str | Ta
 
 def _entering(c: Component) -> tuple[Conjunct, ...]:
     """What the first event of a component is tested for."""
-    return (*c.alone, *(j for j in c.take if c.variable not in j.from_second))
+    return (*c.alone, *c.tested(begins=True))
 
 
 def _edge(plan: EagerNfaPlan, word: str, text: str, conjuncts: Iterable[Conjunct]) -> Description:

@@ -48,7 +48,8 @@ def _chains(chain: LazyChainPlan, order: str, counters: Counters | None) -> Desc
         facts.append(["negation", f"{chain.negation}: {HOW[chain.negation]}"])
     out: Description = [Table(facts, indent=""), "", *_statistics(chain)]
     for k, branch in enumerate(chain.branches):
-        out += ["", f"chain {k + 1} of {len(chain.branches)}" if len(chain.branches) > 1 else "chain"]
+        title = f"chain {k + 1} of {len(chain.branches)}" if len(chain.branches) > 1 else "chain"
+        out += ["", f"{title}: partial matches, for timeouts" if branch.partial else title]
         out += _chain(chain, k, branch, counters)
     return [*out, *computed_columns(chain)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from augury.ir.predicate import Conjunct
 from augury.ir.terms import Strategy
 from augury.plan import Component, EagerNfaPlan, NfaBranch
 from augury.planner.describe.parts import event
@@ -42,7 +41,7 @@ def _edges(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[Edge]:
     for j, c in enumerate(branch.components):
         here, last = f"q{j}", j + 1 == len(branch.components)
         after = "match" if last else f"q{j + 1}"
-        first = conditions(plan, (*c.alone, *(x for x in c.take if c.variable not in x.from_second)))
+        first = conditions(plan, (*c.alone, *c.tested(begins=True)))
         # A list ends with the event that begins what follows: nothing is passed over in between.
         if j and not branch.components[j - 1].iterated and ignored:
             yield Edge(here, here, "ignore", (ignored,))
@@ -51,16 +50,17 @@ def _edges(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[Edge]:
             yield Edge(here, after, word, (event(c), *first))
             continue
         yield Edge(here, f"{here}+", word, (event(c), *first))
-        yield Edge(f"{here}+", f"{here}+", "take", (event(c) + _at_most(c), *conditions(plan, _each(c))))
+        yield Edge(
+            f"{here}+",
+            f"{here}+",
+            "take",
+            (event(c) + _at_most(c), *conditions(plan, (*c.alone, *c.tested(begins=False)))),
+        )
         if ignored:
             yield Edge(f"{here}+", f"{here}+", "ignore", (ignored,))
         enough = (f"with {c.low} or more",) if c.low > 1 else ()
         when = "after each" if last else f"when an event begins {branch.components[j + 1].variable}"
         yield Edge(f"{here}+", after, "proceed", (when, *enough, *conditions(plan, c.whole)))
-
-
-def _each(c: Component) -> tuple[Conjunct, ...]:
-    return (*c.alone, *(x for x in c.take if c.variable in x.each))
 
 
 def _at_most(c: Component) -> str:

@@ -1,0 +1,52 @@
+"""Warnings about parts of a query that can never matter, whatever the events: known as soon as it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augury.ir.branches import MOST_BRANCHES, AbsentPart, Branch, branch_count, branches, in_order
+from augury.ir.query import BoundQuery
+from augury.ir.terms import Strategy
+from augury.ir.text import part_text
+from augury.ir.unbind import unbind_pattern
+from augury.printable import printable
+
+CONTIGUOUS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+
+
+def idle_parts(query: BoundQuery) -> tuple[str, ...]:
+    """What to say of a NOT for which there is no place, and of a strategy for a gap that there is not."""
+    if not query.strategies & set(CONTIGUOUS) and not query.steps:
+        return ()
+    if branch_count(query.pattern) > MOST_BRANCHES:
+        return ()
+    found = [b for b in branches(query.pattern) if b.components]
+    return tuple(printable(text) for text in (*_without_place(query, found), *_without_gap(query, found)))
+
+
+def _without_place(query: BoundQuery, found: list[Branch]) -> Iterator[str]:
+    """Negated parts between two events that are next to each other in every branch."""
+    if not all(branch.by_runs for branch in found):
+        return
+    for part in {part.body: part for branch in found for part in branch.absent}.values():
+        behind = [_next(branch, p) for branch in found for p in branch.absent if p.body == part.body]
+        if all(v is not None and query.strategy_of(v) in CONTIGUOUS for v in behind):
+            v = behind[0]
+            assert v is not None
+            body = part_text(unbind_pattern(part.body))
+            yield f"`NOT({body})` can never matter: {query.strategy_of(v)} leaves no place for it before `{v}`"
+
+
+def _next(branch: Branch, part: AbsentPart) -> str | None:
+    """The variable behind a negated part that is looked for between two others; None of one looked for elsewhere."""
+    if not part.after or not part.before or part.since is not None or part.silence is not None:
+        return None
+    return next(v for v in in_order(branch.variables, branch.order) if v in part.before)
+
+
+def _without_gap(query: BoundQuery, found: list[Branch]) -> Iterator[str]:
+    """Strategies for what stands before the first event of every match."""
+    first = {in_order(branch.variables, branch.order)[0] for branch in found}
+    for step in query.steps:
+        if not step.inside and first == {step.variable}:
+            yield f"`{step.strategy}({step.variable})` says nothing: no match has an event before `{step.variable}`"
