@@ -74,10 +74,29 @@ def load(
         return MappingProxyType(_compiled(source, None, functions) if jit else _plain(source, functions))
     root = (default_cache_dir() if cache_dir is None else cache_dir) if jit else None
     key = (source.fingerprint, jit, root)
+    known = _loaded.get(key)
+    if known is not None:
+        # Without the lock, which another thread may hold for as long as it takes to import the compiler.
+        return known
     with _loading:
         if key not in _loaded:
             _loaded[key] = MappingProxyType(_compiled(source, root, functions) if jit else _plain(source, functions))
         return _loaded[key]
+
+
+def loaded_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
+    """Whether `load` has compiled entries to give at once, for a kernel that calls nothing beside the prelude."""
+    root = default_cache_dir() if cache_dir is None else cache_dir
+    return (source.fingerprint, True, root) in _loaded
+
+
+def is_compiled(entry: Function) -> bool:
+    """Whether an entry that `load` gave has been compiled, or read from the cache, in this process.
+
+    Kernels call an entry with arguments of the same types each time.
+    """
+    dispatcher: Any = entry
+    return bool(dispatcher.overloads)
 
 
 def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
