@@ -54,6 +54,16 @@ class PortionSize:
     events: int = FIRST_PORTION_EVENTS
     most: int = PORTION_EVENTS
 
+    def share(self, events: int, threads: int) -> None:
+        """There are so many events in all, which are to give every thread a portion that is not too small.
+
+        >>> size = PortionSize()
+        >>> size.share(40_000, threads=2)
+        >>> size.events
+        20000
+        """
+        self.events = min(self.events, max(2 * MIN_PORTION_EVENTS, -(-events // threads)))
+
     def note(self, events: int, matches: int) -> None:
         """So many events had so many matches."""
         least = min(MIN_PORTION_EVENTS, self.most)
