@@ -14,7 +14,16 @@ import numpy.typing as npt
 from augury.budget import STOP
 from augury.errors import AuguryError, FunctionFailed
 from augury.ir.evaluate import function_failed
-from augury.jit.compile import Entries, compilations, compile_entry, compiled_forms, compiles, is_compiled, load, loaded_before
+from augury.jit.compile import (
+    Entries,
+    compilations,
+    compile_entry,
+    compiled_forms,
+    compiles,
+    is_compiled,
+    load,
+    loaded_before,
+)
 from augury.options import Options
 from augury.runtime.identifiers import function_identifiers
 from augury.runtime.kernel_source import KernelSource

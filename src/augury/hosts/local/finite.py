@@ -11,7 +11,17 @@ import numpy as np
 from augury.budget import size_text, too_many_matches
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
-from augury.engine.cut.portions import CutByTime, NotInOrder, Portion, PortionSize, ways_to_cut, whole_times
+from augury.engine.cut.portions import (
+    STEP_EVENTS,
+    CutByTime,
+    NotInOrder,
+    Portion,
+    PortionSize,
+    in_steps,
+    one_pass_is_cheap,
+    ways_to_cut,
+    whole_times,
+)
 from augury.engine.results.matches import Matches
 from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
@@ -81,9 +91,11 @@ def _of_one(
         *tie_warnings(alone, events, scan.schema),
         *missing_types(alone, events, scan.types, scan.schema),
     )
-    in_portions = _in_portions(query, events, options, progress)
-    if in_portions is not None:
-        return Matches(in_portions, scan.log, query.bound, options.callables, notes, compiled=query)
+    in_parts = _in_portions(query, events, options, progress)
+    if in_parts is None:
+        in_parts = _in_steps(query, events, options, progress)
+    if in_parts is not None:
+        return Matches(in_parts, scan.log, query.bound, options.callables, notes, compiled=query)
     kernel = load(query, options)
     state = kernel.start()
     pieces: list[FoundMatches] = []
@@ -125,6 +137,24 @@ def _in_portions(
                     progress(min(done, len(events)), len(events))
             return way.joined(events, parts)
     return None
+
+
+def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress: Progress | None) -> MatchParts | None:
+    """What one kernel finds in a long stream that it takes step by step.
+
+    None where steps would cost more than they save, or what is asked for is more than the matches.
+    """
+    if len(events) <= STEP_EVENTS or not _only_matches(options):
+        return None
+    if not reports_at_the_end(query) or not one_pass_is_cheap(query):
+        return None
+    parts, done = [], 0
+    for seen, found in _within_limits(matched_in_steps(query, in_steps(events, STEP_EVENTS), options), options):
+        parts.append(found)
+        done += seen
+        if progress is not None:
+            progress(done, len(events))
+    return MatchParts(parts[0].variables, tuple(part for part in parts if len(part)))
 
 
 def _only_matches(options: Options) -> bool:
