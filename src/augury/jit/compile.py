@@ -363,8 +363,11 @@ class KernelCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compile result for `sig`, or none: anything wrong with the file is a miss."""
         from numba.core.compiler import CompileResult
+        from numba.core.runtime import rtsys
 
-        target_context.refresh()
+        # What compiled code calls. Numba's own cache has the compiler learn all types and functions here, which takes
+        # a third of a second and is not needed before something is compiled.
+        rtsys.initialize(target_context)
         if not self.kept:
             return None
         folder, file, key = self._place(sig, target_context.codegen())
