@@ -247,7 +247,7 @@ def while_read(
 
     `keep` says whether all matches are to be kept in memory.
     """
-    if not _only_matches(options) or len(scan.schema.order_by) > 1 or scan.pieces(query.rewritten) is None:
+    if not _only_matches(options) or len(scan.schema.order_by) > 1 or not scan.has_pieces:
         return None
     ways = ways_to_cut(query)
     cut = next((way for way in ways if isinstance(way, CutByTime)), None)

@@ -40,7 +40,7 @@ STAGE_ROWS = 1 << 12
 """Partial matches that are handed from one function to the next at a time."""
 
 MAX_EVENTS_IN_PLACE = 1 << 19
-"""Events of matches up to which the arrays that these are written to grow; more are copied out of them, part by part."""
+"""Events of matches up to which the arrays that these are written to grow; more are copied out of them."""
 
 STORE_CHUNK_EVENTS = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
