@@ -53,6 +53,14 @@ MATCH = f"import augury; assert len(augury.match({EVENTS}, 'SEQ(A a, B b) WITHIN
 ENDING = "try:\n    main()\nexcept SystemExit as e:\n    assert not e.code"
 
 
+def test_a_kernel_from_the_cache_is_loaded_without_what_the_compiler_knows(tmp_path: Path) -> None:
+    match = f"augury.match({EVENTS}, 'SEQ(A a, B b) WITHIN 2 seconds', jit=True, cache_dir={str(tmp_path)!r})"
+    compiled, from_cache = (loaded(f"import augury; assert len({match}) == 10") for _ in range(2))
+    assert "numba.np.arraymath" in compiled
+    assert "numba" in from_cache
+    assert not {"numba.np.arraymath", "numba.np.linalg", "scipy.linalg"} & from_cache
+
+
 def test_a_call_over_few_events_loads_no_compiler_and_one_plan_family() -> None:
     found = loaded(MATCH)
     assert not {"numba", "scipy", "duckdb", "sqlglot", "pyspark", "typer", "bokeh"} & found

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import augury
 from augury.budget import Budget
 from augury.compiler import CompiledProgram
-from augury.engine.cut.portions import CutByKey, CutByTime, PortionSize, ways_to_cut, why_not_cut
+from augury.engine.cut.portions import CutByKey, CutByTime, PortionSize, in_steps, ways_to_cut, why_not_cut
 from augury.engine.sources.schemas import known_events
 from augury.engine.threads import matched, side_by_side
 from augury.errors import BudgetExceeded, TooManyMatches
@@ -85,6 +85,32 @@ def test_portions_have_the_matches_of_the_whole_in_its_order(
         if parts:
             joined = way.joined(events, parts)
             assert list(joined) == list(enumerated(whole.found)), way
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(A a, B+ b[], C c) WHERE partition_contiguity { [k] AND a.x < c.x }",
+        "SEQ(A a, b*[], C c) WHERE strict_contiguity { b[i].x >= b[i-1].x }",
+    ],
+)
+@settings(max_examples=25)
+@given(table=tables(), size=st.integers(1, 12))
+def test_steps_of_contiguous_events_have_the_matches_of_the_whole_in_its_order(
+    text: str, table: pa.Table, size: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(finite, "STEP_EVENTS", size)
+        found = augury.match(table, text, jit=False)
+    assert list(found) == list(augury.match(table, text, jit=False))
+
+
+def test_steps_keep_concurrent_events_together() -> None:
+    known = known_events(pa.table({"ts": [1, 1, 1, 2, 3, 3], "type": ["A"] * 6}), Roles())
+    assert known is not None
+    assert known.scan is not None
+    assert [step.time.tolist() for step in in_steps(known.scan.ordered, 2)] == [[1, 1, 1], [2, 3, 3]]
 
 
 def test_a_query_that_depends_on_the_whole_stream_is_not_cut() -> None:

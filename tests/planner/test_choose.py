@@ -21,6 +21,7 @@ from augury.plan import (
     StreamStatistics,
 )
 from augury.planner import choose
+from augury.planner.eager_nfa import MARGIN
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 
@@ -98,7 +99,7 @@ def test_about_as_cheap_is_not_cheap_enough() -> None:
     last = at(few)
     automaton = next(rival for rival in last.rivals if isinstance(rival, Dearer) and rival.family == "eager-nfa")
     assert last.cost is not None
-    assert last.cost == pytest.approx(1.1 * (automaton.cost or 0), rel=1e-3)
+    assert last.cost == pytest.approx(MARGIN * (automaton.cost or 0), rel=1e-3)
     assert automaton.reason.startswith("not cheap enough: estimated")
 
 

@@ -74,10 +74,29 @@ def load(
         return MappingProxyType(_compiled(source, None, functions) if jit else _plain(source, functions))
     root = (default_cache_dir() if cache_dir is None else cache_dir) if jit else None
     key = (source.fingerprint, jit, root)
+    known = _loaded.get(key)
+    if known is not None:
+        # Without the lock, which another thread may hold for as long as it takes to import the compiler.
+        return known
     with _loading:
         if key not in _loaded:
             _loaded[key] = MappingProxyType(_compiled(source, root, functions) if jit else _plain(source, functions))
         return _loaded[key]
+
+
+def loaded_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
+    """Whether `load` has compiled entries to give at once, for a kernel that calls nothing beside the prelude."""
+    root = default_cache_dir() if cache_dir is None else cache_dir
+    return (source.fingerprint, True, root) in _loaded
+
+
+def is_compiled(entry: Function) -> bool:
+    """Whether an entry that `load` gave has been compiled, or read from the cache, in this process.
+
+    Kernels call an entry with arguments of the same types each time.
+    """
+    dispatcher: Any = entry
+    return bool(dispatcher.overloads)
 
 
 def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
@@ -344,8 +363,11 @@ class KernelCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compile result for `sig`, or none: anything wrong with the file is a miss."""
         from numba.core.compiler import CompileResult
+        from numba.core.runtime import rtsys
 
-        target_context.refresh()
+        # What compiled code calls. Numba's own cache has the compiler learn all types and functions here, which takes
+        # a third of a second and is not needed before something is compiled.
+        rtsys.initialize(target_context)
         if not self.kept:
             return None
         folder, file, key = self._place(sig, target_context.codegen())

@@ -27,12 +27,16 @@ _HEADER = len(_MARK) + hashlib.sha256().digest_size
 
 def default_cache_dir() -> Path | None:
     """`$XDG_CACHE_HOME/augury`, else `~/.cache/augury`; none for a user without a home."""
-    if (base := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
-        return base / "augury"
-    try:
-        return Path.home() / ".cache" / "augury"
-    except RuntimeError:
-        return None
+    return _cache_dir(os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~"))
+
+
+@functools.cache
+def _cache_dir(base: str, home: str) -> Path | None:
+    """The folder for these settings, which every call asks for several times: paths cost more than looking this up."""
+    if os.path.isabs(base):
+        return Path(base) / "augury"
+    # What has no home stays a `~`.
+    return Path(home) / ".cache" / "augury" if os.path.isabs(home) else None
 
 
 def read(root: Path, folder: str, file: str, key: bytes) -> bytes | None:

@@ -14,7 +14,16 @@ import numpy.typing as npt
 from augury.budget import STOP
 from augury.errors import AuguryError, FunctionFailed
 from augury.ir.evaluate import function_failed
-from augury.jit.compile import Entries, compilations, compile_entry, compiled_forms, compiles, load
+from augury.jit.compile import (
+    Entries,
+    compilations,
+    compile_entry,
+    compiled_forms,
+    compiles,
+    is_compiled,
+    load,
+    loaded_before,
+)
 from augury.options import Options
 from augury.runtime.identifiers import function_identifiers
 from augury.runtime.kernel_source import KernelSource
@@ -66,8 +75,6 @@ class Tier:
             self._apart(compiles, options.callables[name], kinds) for name, kinds in (calls or {}).items()
         )
         self._entries = self._load(bool(options.jit))
-        self._called: set[str] = set()
-        """Entries that have been called in their compiled form, which the first call may have to compile."""
         self._spent = 0.0
         self._compiled_before = compilations(source)
 
@@ -78,7 +85,10 @@ class Tier:
             "cache_dir": self._options.cache_dir,
             "functions": self._telling if self.plain else self._functions,
         }
-        return load(self._source, **options) if self.plain else self._apart(partial(load, self._source, **options))
+        known = not self._functions and loaded_before(self._source, self._options.cache_dir)
+        if self.plain or known:
+            return load(self._source, **options)
+        return self._apart(partial(load, self._source, **options))
 
     def _apart(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """What `function` gives, which may compile: an interrupt in the middle of that must not reach the compiler."""
@@ -90,9 +100,8 @@ class Tier:
         return self._options.jit is None and self.compilable and self._spent <= PATIENCE
 
     def __call__(self, entry: str, *arguments: Any) -> Any:
-        if not self.plain and entry not in self._called:
+        if not self.plain and not is_compiled(self._entries[entry]):
             result = self._apart(self._run, entry, *arguments)
-            self._called.add(entry)
         elif self._registered and not self.plain:
             result = self._run(entry, *arguments)
         elif not self.warming_up:
@@ -115,7 +124,6 @@ class Tier:
         for name, parameters in self._source.signatures.items():
             if entries is None or name in entries:
                 self._apart(compile_entry, self._entries[name], parameters)
-                self._called.add(name)
 
     @property
     def entries(self) -> tuple[str, ...]:

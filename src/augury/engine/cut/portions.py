@@ -30,6 +30,9 @@ MIN_PORTION_EVENTS = 1 << 12  # fewer cost more to begin with than to match
 PORTION_MATCHES = 1 << 17
 """Matches that a portion should have at most: what sorts and writes them stays in the caches as well."""
 
+STEP_EVENTS = 1 << 16
+"""Events that one kernel takes at a time of a stream that is not cut: what it remembers of them stays in the caches."""
+
 WINDOWS_PER_PORTION = 4
 """A portion of time is no shorter than so many windows, since it sees one more on either side."""
 
@@ -53,6 +56,16 @@ class PortionSize:
 
     events: int = FIRST_PORTION_EVENTS
     most: int = PORTION_EVENTS
+
+    def share(self, events: int, threads: int) -> None:
+        """There are so many events in all, which are to give every thread a portion that is not too small.
+
+        >>> size = PortionSize()
+        >>> size.share(40_000, threads=2)
+        >>> size.events
+        20000
+        """
+        self.events = min(self.events, max(2 * MIN_PORTION_EVENTS, -(-events // threads)))
 
     def note(self, events: int, matches: int) -> None:
         """So many events had so many matches."""
@@ -82,6 +95,17 @@ def whole_times(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:
             held = held.slice(complete, len(held))
     if held is not None:
         yield held
+
+
+def in_steps(events: Arrivals, size: int) -> Iterator[Arrivals]:
+    """Events in the order of time, so many at a time, or a few more so that concurrent ones are together."""
+    first = 0
+    while first < len(events):
+        last = len(events)
+        if first + size < last:
+            last = int(np.searchsorted(events.time, events.time[first + size - 1], side="right"))
+        yield events.slice(first, last)
+        first = last
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,12 +232,12 @@ def ways_to_cut(query: CompiledQuery) -> tuple[Cut, ...]:
         ways.append(CutByTime(halo_of(alone)))
     key = shared_key(alone)
     # Shares of keys are put in order by time, which is not enough where other columns order the events as well.
-    if key and len(query.bound.schema.order_by) == 1 and not _one_pass_is_cheap(query):
+    if key and len(query.bound.schema.order_by) == 1 and not one_pass_is_cheap(query):
         ways.append(CutByKey(key))
     return tuple(ways)
 
 
-def _one_pass_is_cheap(query: CompiledQuery) -> bool:
+def one_pass_is_cheap(query: CompiledQuery) -> bool:
     """Whether a kernel takes less time for the events than sharing them out by key would.
 
     Where events are contiguous a partition has a run or two: an event takes some 10 ns, to share it out some 100.
@@ -226,6 +250,6 @@ def why_not_cut(query: CompiledQuery) -> str | None:
     if ways_to_cut(query):
         return None
     alone = CompiledProgram((query,))
-    if shared_key(alone) and _one_pass_is_cheap(query):
+    if shared_key(alone) and one_pass_is_cheap(query):
         return "to share out events by key would take longer than to match contiguous ones"
     return why_not_by_time(alone)

@@ -224,6 +224,10 @@ class ParquetScan:
     def is_long(self) -> bool:
         return self.rows > ROWS_AT_ONCE
 
+    @property
+    def has_pieces(self) -> bool:
+        return True
+
     def pieces(self, query: BoundQuery) -> Iterator[Arrivals]:
         return self._pieces(wanted_by(query, self.arrow.names), self._that_can_matter(query))
 

@@ -42,6 +42,10 @@ class Scan(Protocol):
     def is_long(self) -> bool:
         """Whether the events are too many to be read as a whole."""
 
+    @property
+    def has_pieces(self) -> bool:
+        """Whether the events can be read a piece at a time."""
+
     def pieces(self, query: BoundQuery) -> Iterator[Arrivals] | None:
         """These events as they come, a piece at a time; None of a source that has them all at once."""
 
@@ -68,6 +72,10 @@ class ReadAsAWhole:
 
     @property
     def is_long(self) -> bool:
+        return False
+
+    @property
+    def has_pieces(self) -> bool:
         return False
 
     def pieces(self, query: BoundQuery) -> None:

@@ -11,7 +11,17 @@ import numpy as np
 from augury.budget import size_text, too_many_matches
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
-from augury.engine.cut.portions import CutByTime, NotInOrder, Portion, PortionSize, ways_to_cut, whole_times
+from augury.engine.cut.portions import (
+    STEP_EVENTS,
+    CutByTime,
+    NotInOrder,
+    Portion,
+    PortionSize,
+    in_steps,
+    one_pass_is_cheap,
+    ways_to_cut,
+    whole_times,
+)
 from augury.engine.idle_parts import idle_parts
 from augury.engine.nothing_found import nothing_found
 from augury.engine.results.matches import Matches
@@ -84,10 +94,12 @@ def _of_one(
         *missing_types(alone, events, scan.types, scan.schema),
         *idle_parts(query.bound),
     )
-    in_portions = _in_portions(query, events, options, progress)
-    if in_portions is not None:
-        notes += _if_none(in_portions, query, scan, events)
-        return Matches(in_portions, scan.log, query.bound, options.callables, notes, compiled=query)
+    in_parts = _in_portions(query, events, options, progress)
+    if in_parts is None:
+        in_parts = _in_steps(query, events, options, progress)
+    if in_parts is not None:
+        notes += _if_none(in_parts, query, scan, events)
+        return Matches(in_parts, scan.log, query.bound, options.callables, notes, compiled=query)
     kernel = load(query, options)
     state = kernel.start()
     pieces: list[FoundMatches] = []
@@ -122,6 +134,7 @@ def _in_portions(
         return None
     for way in ways_to_cut(query):
         size = PortionSize()
+        size.share(len(events), threads_of(options))
         portions = way.portions(events, size)
         if len(first := [*islice(portions, 2)]) > 1:
             threads = min(threads_of(options), max(2, len(events) // size.events))
@@ -134,6 +147,24 @@ def _in_portions(
                     progress(min(done, len(events)), len(events))
             return way.joined(events, parts)
     return None
+
+
+def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress: Progress | None) -> MatchParts | None:
+    """What one kernel finds in a long stream that it takes step by step.
+
+    None where steps would cost more than they save, or what is asked for is more than the matches.
+    """
+    if len(events) <= STEP_EVENTS or not _only_matches(options):
+        return None
+    if not reports_at_the_end(query) or not one_pass_is_cheap(query):
+        return None
+    parts, done = [], 0
+    for seen, found in _within_limits(matched_in_steps(query, in_steps(events, STEP_EVENTS), options), options):
+        parts.append(found)
+        done += seen
+        if progress is not None:
+            progress(done, len(events))
+    return MatchParts(parts[0].variables, tuple(part for part in parts if len(part)))
 
 
 def _only_matches(options: Options) -> bool:
@@ -227,7 +258,7 @@ def while_read(
 
     `keep` says whether all matches are to be kept in memory.
     """
-    if not _only_matches(options) or len(scan.schema.order_by) > 1 or scan.pieces(query.rewritten) is None:
+    if not _only_matches(options) or len(scan.schema.order_by) > 1 or not scan.has_pieces:
         return None
     ways = ways_to_cut(query)
     cut = next((way for way in ways if isinstance(way, CutByTime)), None)

@@ -92,6 +92,12 @@ class Expanded:
     def __add__(self, other: Expanded) -> Expanded:
         return Expanded.of([self, other])
 
+    def copy(self) -> Expanded:
+        """The same matches in arrays of their own."""
+        if self.size:
+            return Expanded.alike(self.size, self.events.copy(), in_time=self.in_time)
+        return Expanded(self.offsets.copy(), self.events.copy(), self.codes.copy())
+
     def take(self, matches: Integers) -> Expanded:
         if self.size:
             events = self.events.reshape(-1, self.size)[matches].reshape(-1)

@@ -39,6 +39,9 @@ from augury.schema import Kind
 STAGE_ROWS = 1 << 12
 """Partial matches that are handed from one function to the next at a time."""
 
+MAX_EVENTS_IN_PLACE = 1 << 19
+"""Events of matches up to which the arrays that these are written to grow; more are copied out of them."""
+
 STORE_CHUNK_EVENTS = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
 
@@ -58,6 +61,8 @@ class ChainRunner(StreamKernel[LazyState]):
 
     plan: LazyChainPlan
     span: int
+    tree: bool
+    """Whether the order may change within a step."""
 
     @abstractmethod
     def chain(self, variant: ChainVariant) -> Chain:
@@ -87,7 +92,10 @@ class ChainRunner(StreamKernel[LazyState]):
                 self._run(live, entry, 0, int(live.arrays["buffer_fill"][entry.buffer]), 0, None, quiet=1)
 
     def consume(self, live: LazyState, first: int, end: int, watermark: int, variant: ChainVariant) -> Expanded:
-        """Take the events from `first` to `end`; the matches they complete."""
+        """Take the events from `first` to `end`; the matches they complete.
+
+        Where all matches are reported at once, they are good until the next events are taken.
+        """
         if variant != live.variant:
             live.now = self._now(live, first, watermark)
             self.build_up(live, variant, first)
@@ -107,12 +115,14 @@ class ChainRunner(StreamKernel[LazyState]):
                     self._run(live, entry, 0, waiting, first, found)
             elif waiting and fresh[entry.buffer]:
                 self._run(live, entry, int(cuts[entry.buffer]), int(fill[entry.buffer]), first, found)
-        found.flush()
+        # A tree takes the events of a step in several pieces; other matches wait, or are kept by what OUTPUT selects.
+        at_once = not self.tree and self.plan.query.reports_all and not self.chain(variant).reporting.waits
+        matches = found.all(in_place=at_once)
         waiting = live.waiting()
         live.peak = max(live.peak, waiting)
         if waiting > 2 * live.pruned:
             live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
-        return Expanded.of(found.parts)
+        return matches
 
     def _now(self, live: LazyState, end: int, watermark: int) -> int:
         """The least clock that an event from `end` on can have."""
@@ -297,34 +307,35 @@ class MatchesOfStep:
         self.count = 0
 
     def make_room(self) -> None:
-        if self.count + int(self.live.nums[ChainCell.SO_FAR]) > self.kernel.options.max_matches:
+        live = self.live
+        if self.count + int(live.nums[ChainCell.SO_FAR]) > self.kernel.options.max_matches:
             raise self.kernel.too_many()
-        if self.live.nums[ChainCell.MATCHES]:
-            self.flush()
+        if live.nums[ChainCell.MATCHES] and live.arrays.room(MATCH_EVENTS) >= MAX_EVENTS_IN_PLACE:
+            self.parts.append(self._written().copy())
+            live.nums[ChainCell.MATCHES] = live.nums[ChainCell.EVENTS] = 0
         else:
             for owner in (MATCHES, MATCH_EVENTS):
-                self.live.arrays.resize(owner, 4 * self.live.arrays.room(owner))
+                live.arrays.resize(owner, 4 * live.arrays.room(owner))
 
-    def flush(self) -> None:
+    def all(self, *, in_place: bool) -> Expanded:
+        """All of them; if there is one part alone it may be left `in_place`, in the arrays that it was written to."""
+        last = self._written()
+        self.live.nums[ChainCell.MATCHES] = self.live.nums[ChainCell.EVENTS] = 0
+        if self.parts:
+            return Expanded.of([*self.parts, last])
+        return last if in_place else last.copy()
+
+    def _written(self) -> Expanded:
+        """Those that generated code has written since the arrays were empty, in these arrays."""
         live, fixed = self.live, self.live.source.fixed
         m, w = int(live.nums[ChainCell.MATCHES]), int(live.nums[ChainCell.EVENTS])
-        live.nums[ChainCell.MATCHES] = live.nums[ChainCell.EVENTS] = 0
-        if not m:
-            return
         self.count += m
         if self.count > self.kernel.options.max_matches:
             raise self.kernel.too_many()
         held = sum(p.events.nbytes * (1 if fixed else 2) + 8 * len(p) for p in self.parts)
         # They are brought together, put in order and written by variable: three copies at a time.
         self.kernel.memory.claim("matches", 3 * (held + 8 * (2 * w + m)))
-        events = live.arrays["match_event"][:w].copy()
+        events = live.arrays["match_event"][:w]
         if fixed:
-            self.parts.append(Expanded.alike(fixed, events, in_time=live.source.in_time))
-        else:
-            offsets = live.arrays["match_offset"][: m + 1].copy()
-            codes = live.arrays["match_component"][:w].copy()
-            self.parts.append(Expanded(offsets, events, codes))
-        # Room for more where it was short, so that the next ones cost less.
-        for owner, used in ((MATCHES, m), (MATCH_EVENTS, w)):
-            if 2 * used > live.arrays.room(owner) < 1 << 17:
-                live.arrays.resize(owner, 4 * live.arrays.room(owner))
+            return Expanded.alike(fixed, events, in_time=live.source.in_time)
+        return Expanded(live.arrays["match_offset"][: m + 1], events, live.arrays["match_component"][:w])
