@@ -78,7 +78,7 @@ def test_a_rule_is_put_into_a_stream_as_an_update_would() -> None:
         assert sorted(listed(found)) == sorted(listed(same))
         assert found.diagnostics == same.diagnostics
         assert {rule.id for rule in put.running} == {rule.id for rule in updated.running}
-    assert len(put._together.groups) == len(updated._together.groups)
+    assert len(put._live.groups) == len(updated._live.groups)
 
 
 def certain(row: dict[str, Any], events: pa.Table) -> list[tuple[str, Any, Any, str]]:
@@ -110,6 +110,6 @@ def test_what_is_kept_follows_the_window_whatever_the_number_of_edits() -> None:
         times = range(20 * k, 20 * k + 20)
         batch = {"ts": times, "type": ["A", "B"] * 10, "x": range(20), "y": [1.0] * 20, "k": ["p"] * 20}
         stream.feed(pa.table(batch, schema=COLUMNS))
-        kept.append(len(stream._together._log))
+        kept.append(len(stream._live.events.log))
     assert max(kept[5:]) <= 40
-    assert len(stream._groups) == 1
+    assert len(stream._live.groups) == 1

@@ -15,6 +15,10 @@ from augury.errors import AuguryError, QueryError
 from augury.runtime.batch import Integers
 
 
+DIAGNOSTICS = pa.schema([(name, pa.string()) for name in ("rule", "level", "code", "message")])
+"""The columns of what is wrong with rules."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
     """What rules have found: one row a match in `table`, what each rule cost, and what was wrong with some.
@@ -95,6 +99,11 @@ class RuleResults:
         """Note what the author of a rule should know."""
         self.diagnostics += [(rule.id, "warning", "", text) for text in texts]
 
+    def began_anew(self, rule: Rule) -> None:
+        """Note that a rule has lost what it remembered, since it has another plan now."""
+        said = "the rule has another plan than the one its state was saved by, and begins anew"
+        self.diagnostics.append((rule.id, "warning", "A571", said))
+
     def failed(self, rule: Rule, error: AuguryError) -> None:
         """Note what is wrong with a rule."""
         self.diagnostics.append(diagnostic_of(rule, error))
@@ -102,9 +111,8 @@ class RuleResults:
     def result(self) -> RuleMatches:
         """What has been collected; matches come by rule, those of a rule in their order."""
         told = list(zip(*self.diagnostics, strict=True)) or [(), (), (), ()]
-        names = ("rule", "level", "code", "message")
-        diagnostics = {name: pa.array(values, pa.string()) for name, values in zip(names, told, strict=True)}
-        return RuleMatches(self._table(), pa.table(diagnostics), self.costs_table)
+        diagnostics = pa.table([pa.array(values, pa.string()) for values in told], schema=DIAGNOSTICS)
+        return RuleMatches(self._table(), diagnostics, self.costs_table)
 
     def costs_table(self) -> pa.Table:
         """What each rule has cost, in the order of the rules."""

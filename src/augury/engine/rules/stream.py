@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from augury.compiler import CompiledQuery, load
 from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
+from augury.engine.rules.kept import Portion
 from augury.engine.rules.rule_text import GroupedRule
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
@@ -20,7 +22,7 @@ from augury.options import Options
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
-from augury.runtime.state import Kernel, RunState
+from augury.runtime.state import LONG_AGO, Kernel, RunState
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +34,10 @@ class LiveRule:
     since: int
 
 
+Failed: TypeAlias = "tuple[tuple[LiveRule, AuguryError], ...]"
+"""Rules that are switched off, each with its error."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """What a step of a group has found: matches by rule, and for each its place among the rules that were `touched`."""
@@ -40,7 +46,7 @@ class Step:
     found: MatchSet
     rule: Integers
     touched: Integers
-    failed: tuple[tuple[LiveRule, AuguryError], ...] = ()
+    failed: Failed = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,11 +112,16 @@ class StreamGroup:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def add(self, rule: GroupedRule, since: int) -> None:
-        """Take a rule in that sees the events from the row `since` on."""
-        self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
+    def add(self, rule: GroupedRule, since: int) -> LiveRule:
+        """Take a rule in that sees the events from the row `since` on, of those to come."""
+        live = self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
         self._next += 1
         self._active = None
+        return live
+
+    def rule(self, id: str) -> LiveRule:
+        """The rule of this name."""
+        return self._rules[id]
 
     def remove(self, id: str) -> None:
         """Let a rule go; what the kernel knows of it is over with the window."""
@@ -122,26 +133,55 @@ class StreamGroup:
         """Whether all numbers of rules are used up, so that a new group has to go on."""
         return self._next >= MAX_RULES
 
-    def step(
-        self, shared: SharedEvents, watermark: int, before: Callable[[], SharedEvents], last_watermark: int
-    ) -> Step:
-        """Consume events that are in order.
-
-        `before` gives those of the last window that were consumed up to `last_watermark`.
-        """
-        active = self._now(tuple(self._rules.values()))
+    def step(self, portion: Portion) -> Step:
+        """Consume the events of a portion."""
+        active = self._now()
         try:
-            self._going, step = self._stepped(self._going, active, shared, watermark)
+            self._going, step = self._stepped(self._going, active, portion.shared, portion.watermark)
         except AuguryError:
-            earlier = before()
-            failed = self._failing(active.rules, shared, watermark, earlier, last_watermark)
-            for live, _ in failed:
-                self.remove(live.rule.rule.id)
-            active = self._now(tuple(self._rules.values()))
-            going = self._again(active, earlier, last_watermark)
-            self._going, step = self._stepped(going, active, shared, watermark)
-            return replace(step, failed=tuple(failed))
+            past = portion.before.shared
+            failed = self._drop_failing(active.rules, portion.shared, portion.watermark, past, portion.last_watermark)
+            active = self._now()
+            going = self._again(active, past, portion.last_watermark)
+            self._going, step = self._stepped(going, active, portion.shared, portion.watermark)
+            return replace(step, failed=failed)
         return step
+
+    def backfill(self, rules: Sequence[LiveRule], past: SharedEvents, watermark: int) -> Step:
+        """What new rules find in events that the others have consumed before; `rebuild` makes them go on from there."""
+        active = self._of(rules)
+        try:
+            _, step = self._stepped(self._begun(), active, past, watermark)
+        except AuguryError:
+            failed = self._drop_failing(rules, past, watermark, past.none(), LONG_AGO)
+            active = self._of([rule for rule in rules if rule.rule.rule.id in self._rules])
+            _, step = self._stepped(self._begun(), active, past, watermark)
+            return replace(step, failed=failed)
+        return step
+
+    def rebuild(self, past: SharedEvents, watermark: int) -> Failed:
+        """Go on with a kernel that has seen the events that each rule sees of the `past`; the rules that fail at it."""
+        try:
+            self._going = self._again(self._now(), past, watermark)
+        except AuguryError:
+            failed = self._drop_failing(self._now().rules, past.none(), watermark, past, watermark)
+            self._going = self._again(self._now(), past, watermark)
+            return failed
+        return ()
+
+    def _drop_failing(
+        self,
+        rules: Sequence[LiveRule],
+        shared: SharedEvents,
+        watermark: int,
+        before: SharedEvents,
+        last_watermark: int,
+    ) -> Failed:
+        """Remove the rules that fail in a step, and tell them."""
+        failed = self._failing(rules, shared, watermark, before, last_watermark)
+        for live, _ in failed:
+            self.remove(live.rule.rule.id)
+        return tuple(failed)
 
     def _failing(
         self,
@@ -152,7 +192,7 @@ class StreamGroup:
         last_watermark: int,
     ) -> list[tuple[LiveRule, AuguryError]]:
         """The rules that fail by themselves, or that are too many together with the last of them."""
-        active = Active(tuple(rules), self._group(rules))
+        active = self._of(rules)
         try:
             self._stepped(self._again(active, before, last_watermark), active, shared, watermark)
         except AuguryError as error:
@@ -165,12 +205,12 @@ class StreamGroup:
             return [*first, *second] or [(rule, error) for rule in rules[middle:]]
         return []
 
-    def _group(self, rules: Sequence[LiveRule]) -> Group:
-        return replace(self.template, rules=tuple(rule.rule.shaped for rule in rules))
+    def _of(self, rules: Sequence[LiveRule]) -> Active:
+        return Active(tuple(rules), replace(self.template, rules=tuple(rule.rule.shaped for rule in rules)))
 
-    def _now(self, rules: tuple[LiveRule, ...]) -> Active:
+    def _now(self) -> Active:
         if self._active is None:
-            self._active = Active(rules, self._group(rules))
+            self._active = self._of(tuple(self._rules.values()))
         return self._active
 
     def _begun(self) -> Going:
@@ -179,9 +219,16 @@ class StreamGroup:
 
     def _again(self, active: Active, before: SharedEvents, watermark: int) -> Going:
         """A kernel that has seen the events of the last window, for these rules alone."""
-        if not active.rules:
+        if not active.rules or not len(before.events):
             return self._begun()
-        return self._stepped(self._begun(), active, before, watermark)[0]
+        try:
+            return self._stepped(self._begun(), active, before, watermark)[0]
+        except AuguryError:
+            # One step finds all at once that was found in many: a budget that holds for a step may need them again.
+            going = self._begun()
+            for part, next_time in before.by_time():
+                going = self._stepped(going, active, part, min(watermark, next_time))[0]
+            return going
 
     def _stepped(self, going: Going, active: Active, shared: SharedEvents, watermark: int) -> tuple[Going, Step]:
         nothing = np.empty(0, dtype=np.int64)
