@@ -52,7 +52,7 @@ def asked_for(history: Iterable[Batch], columns: pa.Schema) -> list[MatchRow]:
             past = arrived.filter(pc.greater_equal(arrived["ts"], kept_from))
             before, live = live, {}
             for row in batch.rules:
-                if row.get("enabled") is not False:
+                if row.get("enabled") is not False and not _is_broken(row["query"], columns):
                     live[row["id"]] = _begun(row, before.get(row["id"]), columns, past, watermark, found)
         arrived = pa.concat_tables([arrived, batch.events])
         for id, version in live.items():
@@ -94,6 +94,14 @@ def _note(version: Version, matches: augury.Matches, found: list[MatchRow]) -> N
     for match in matches.to_arrow().to_pylist():
         start, end = match.pop("start", None), match.pop("end")
         found.append((version.row["id"], version.labels, start, end, json.dumps(match)))
+
+
+def _is_broken(query: str, columns: pa.Schema) -> bool:
+    try:
+        augury.compile(query, columns)
+    except augury.AuguryError:
+        return True
+    return False
 
 
 def _without_return(query: str) -> str:

@@ -1,4 +1,4 @@
-"""Rules in buckets of a stream: edited, forgotten by the process and run again, they find what their history asks for."""
+"""Rules in buckets of a stream, edited and run again after crashes: they find what their history asks for."""
 
 from __future__ import annotations
 
@@ -181,4 +181,4 @@ def test_versions_are_published_once_and_stay_as_they_are(tmp_path: Any) -> None
     assert publish(folder, ()) == 5
     with pytest.raises(HostError) as error:
         read_version(folder, 4)
-    assert error.value.code == "A692"
+    assert error.value.code == "A688"

@@ -1,4 +1,4 @@
-"""A rule of a stream that is matched by itself: one of contiguity, of another output than ALL, or of several queries."""
+"""A rule of a stream that is matched by itself: of contiguity, of another output than ALL, or of several queries."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class AloneRule:
         return evaluators(self.compiled.program)
 
     def continues(self, other: AloneRule) -> bool:
-        """Take over what another rule remembers; False if it was found by another plan, whose state says nothing here."""
+        """Take over what another rule remembers; False if another plan has found it, whose state says nothing here."""
         if self.evaluators != other.evaluators:
             return False
         saved = tuple(replace(stage, state=RunState.from_bytes(stage.state.to_bytes())) for stage in other.at.stages)

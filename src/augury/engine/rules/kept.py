@@ -34,7 +34,7 @@ class Portion:
 
 @dataclass(slots=True, eq=False)
 class Past:
-    """Events that were consumed and are kept, in order, from the time `since` on; put together when they are asked for."""
+    """Events that were consumed and are kept, from the time `since` on; put together when they are asked for."""
 
     log: KeptEvents
     since: int

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from augury.engine.results.json_text import json_rows
 from augury.engine.rules.table import Rule
-from augury.errors import AuguryError, QueryError
+from augury.errors import AuguryError, HostError, QueryError
 from augury.runtime.batch import Integers
-
 
 DIAGNOSTICS = pa.schema([(name, pa.string()) for name in ("rule", "level", "code", "message")])
 """The columns of what is wrong with rules."""
@@ -101,8 +100,9 @@ class RuleResults:
 
     def began_anew(self, rule: Rule) -> None:
         """Note that a rule has lost what it remembered, since it has another plan now."""
-        said = "the rule has another plan than the one its state was saved by, and begins anew"
-        self.diagnostics.append((rule.id, "warning", "A571", said))
+        error = HostError("A571", "another plan cannot continue this checkpoint: the rule begins anew")
+        id, _, code, message = diagnostic_of(rule, error)
+        self.diagnostics.append((id, "warning", code, message))
 
     def failed(self, rule: Rule, error: AuguryError) -> None:
         """Note what is wrong with a rule."""

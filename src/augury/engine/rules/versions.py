@@ -30,7 +30,7 @@ FILE = pa.schema([(VERSION, pa.int64()), (RULES, pa.string())])
 DIGITS = 10  # of the number of a version in the name of its file
 
 CLAIM = ".claimed-"
-"""Before the number in the name of an empty file: whoever makes it may publish that version. Spark reads no such file."""
+"""Begins the name of an empty file: whoever makes it may publish the version it names. Spark reads no such file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def read_version(folder: str | os.PathLike[str], number: int) -> RuleVersion:
         (row,) = table.to_pylist()
     except (OSError, pa.ArrowException, ValueError) as e:
         raise HostError(
-            "A692", f"version {number} of the rules cannot be read: {e}", "give a folder of published rules"
+            "A688", f"version {number} of the rules cannot be read: {e}", "give a folder of published rules"
         ) from e
     return RuleVersion(row[VERSION], row[RULES])
 

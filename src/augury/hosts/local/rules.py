@@ -14,7 +14,7 @@ from augury.budget import within
 from augury.compiler import CompiledQuery, Measure, compile_program
 from augury.engine.results.matches import Matches
 from augury.engine.rules.group import SharedEvents
-from augury.engine.rules.grouping import RuleShapes, grouped, options_of, source_of
+from augury.engine.rules.grouping import grouped, options_of, source_of
 from augury.engine.rules.live import LiveRules, shape_name
 from augury.engine.rules.matching import FiniteGroup, Prepare
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
