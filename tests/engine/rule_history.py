@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import augury
-from augury.runtime.state import FOREVER, LONG_AGO
+from augury.runtime.state import LONG_AGO
 
 WAIT = 10**9  # ticks that the matcher of the oracle holds events back, so that its watermark is the one it is told
 
@@ -42,13 +42,14 @@ class Version:
     seen: pa.Table
 
 
-def asked_for(history: Iterable[Batch], columns: pa.Schema) -> list[MatchRow]:
-    """All matches that rules have to find, without those of the end of the stream."""
+def asked_for(history: Iterable[Batch], columns: pa.Schema, keep: int = 0) -> list[MatchRow]:
+    """All matches that rules have to find, without those of the end of the stream; events are kept for `keep` ticks."""
     found: list[MatchRow] = []
     live: dict[str, Version] = {}
-    arrived, watermark, kept_from = columns.empty_table(), LONG_AGO, LONG_AGO
+    arrived, watermark = columns.empty_table(), LONG_AGO
     for batch in history:
         if batch.rules is not None:
+            kept_from = LONG_AGO if watermark == LONG_AGO else watermark - keep
             past = arrived.filter(pc.greater_equal(arrived["ts"], kept_from))
             before, live = live, {}
             for row in batch.rules:
@@ -62,9 +63,6 @@ def asked_for(history: Iterable[Batch], columns: pa.Schema) -> list[MatchRow]:
             if batch.watermark != LONG_AGO:
                 _note(version, version.matcher.advance(batch.watermark), found)
         watermark = batch.watermark
-        if watermark not in (LONG_AGO, FOREVER):
-            reach = max((_reach(version.row["query"]) for version in live.values()), default=0)
-            kept_from = max(kept_from, watermark - reach)
     return found
 
 
@@ -106,10 +104,3 @@ def _is_broken(query: str, columns: pa.Schema) -> bool:
 
 def _without_return(query: str) -> str:
     return re.sub(r"\s*RETURN.*", "", query)
-
-
-def _reach(query: str) -> int:
-    """Ticks of a second that a rule looks back."""
-    within = re.search(r"WITHIN (\d+) seconds?", query)
-    silence = re.search(r"FOR (\d+) seconds?", query)
-    return (int(within[1]) if within else 0) + (int(silence[1]) if silence else 0)

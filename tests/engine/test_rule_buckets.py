@@ -38,10 +38,10 @@ DELAY = 4  # ticks that the watermark stays behind the latest event
 class RuleHost:
     """A host with its state in dictionaries, which may crash in a micro-batch and run it again."""
 
-    def __init__(self, buckets: int, **options: Any) -> None:
+    def __init__(self, buckets: int, keep: int = 0, **options: Any) -> None:
         schema = EventSchema.from_arrow(COLUMNS)
         self.stream = RuleBuckets(
-            COLUMNS, schema, make_options(jit=False, **options), buckets, rule_rows(COLUMNS.field("ts").type)
+            COLUMNS, schema, make_options(jit=False, **options), buckets, rule_rows(COLUMNS.field("ts").type), keep
         )
         self.stores = [Dictionaries() for _ in range(buckets)]
         self.watermark = LONG_AGO
@@ -98,7 +98,8 @@ def edited(rng: Random, table: dict[str, dict[str, Any]], shapes: list[str], mom
 def test_rules_find_what_their_history_asks_for(seed: int) -> None:
     rng = Random(seed)
     shapes = [*rng.sample(SHAPES, 2), rng.choice(ALONE)]
-    host, history = RuleHost(rng.choice([1, 3])), list[Batch]()
+    keep = rng.choice([0, 6, 30])
+    host, history = RuleHost(rng.choice([1, 3]), keep), list[Batch]()
     table = dict[str, dict[str, Any]]()
     number, arrived, late = 0, 0, 0
     for k in range(14):
@@ -115,7 +116,7 @@ def test_rules_find_what_their_history_asks_for(seed: int) -> None:
         arrived, late = arrived + len(events), late + len(events) - len(in_time)
         rules = None if newest is None else [dict(row) for row in table.values()]
         history.append(Batch(rules, in_time, host.watermark))
-    assert sorted(host.found, key=str) == sorted(asked_for(history, COLUMNS), key=str)
+    assert sorted(host.found, key=str) == sorted(asked_for(history, COLUMNS, keep), key=str)
     assert host.late == late
     assert host.told == []
 

@@ -22,6 +22,8 @@ from tests.engine.rule_history import Batch, asked_for
 from tests.engine.rule_streams import drawn_events
 from tests.spark.streaming import read_files
 
+KEEP = 15  # seconds that events are kept for rules with `backfill`
+
 LATENESS = 5  # seconds that an event may come late, which are the ticks of the time column
 
 COLUMNS = drawn_events(Random(0), 4).schema
@@ -47,7 +49,7 @@ def drawn_file(rng: Random, number: int) -> pa.Table:
 def rules_over_files(spark: SparkSession, folder: Path, rules: Any = None, **options: Any) -> augury.spark.RuleFrames:
     """Rules over the files in `events`, one a micro-batch, with their versions in `versions`."""
     frame = read_files(spark, folder / "events", COLUMNS)
-    options = {"jit": False, "buckets": 2, "lateness": f"{LATENESS} seconds", **options}
+    options = {"jit": False, "buckets": 2, "lateness": f"{LATENESS} seconds", "keep": KEEP, **options}
     return augury.spark.match_rules(frame, rules, versions=folder / "versions", **options)
 
 
@@ -56,8 +58,8 @@ def written(rows: Iterable[Any]) -> Counter[str]:
     return Counter(repr((r["rule"], tuple(r["labels"]), r["start"], r["end"], r["match"])) for r in rows)
 
 
-def history_asks_for(folder: Path) -> tuple[Counter[str], int]:
-    """What the history in the checkpoint asks for, and how many events are late.
+def history_asks_for(folder: Path, without: str = "") -> tuple[Counter[str], int]:
+    """What the history in the checkpoint asks for, and how many events are late; one rule can be left out.
 
     Which files of events and versions a micro-batch has is in the checkpoint of Spark.
     """
@@ -68,30 +70,29 @@ def history_asks_for(folder: Path) -> tuple[Counter[str], int]:
         if newest > version:
             version = newest
             facts = [rule_facts(rule) for rule in read_version(folder / "versions", version).rules]
-            rules = [{**fact, "parameters": None} for fact in facts]
+            rules = [fact for fact in facts if fact["id"] != without]
         table = pa.concat_tables([COLUMNS.empty_table(), *(pq.read_table(path, schema=COLUMNS) for path in events)])
         in_time = table.filter(pc.greater_equal(table["ts"], watermark))
         late += len(table) - len(in_time)
         watermark = max([watermark, *(t - LATENESS for t in table["ts"].to_pylist())])
         history.append(Batch(rules, in_time, watermark))
-    return Counter(map(repr, asked_for(history, COLUMNS))), late
+    return Counter(map(repr, asked_for(history, COLUMNS, KEEP))), late
 
 
 def batches(checkpoint: Path) -> list[tuple[list[Path], list[Path]]]:
     """The files of events and of versions of each micro-batch that was run to its end, in order."""
+    # By the order in which Spark numbers its sources, which is that of the offsets.
     sources = [source_files(folder) for folder in sorted((checkpoint / "sources").iterdir())]
-    events, versions = sorted(sources, key=lambda files: "versions" in str([*files.values()]))
-    found, done = list[tuple[list[Path], list[Path]]](), {events_key: -1 for events_key in ("events", "versions")}
-    order = [events, versions] if sources[0] is events else [versions, events]
+    found, done = list[tuple[list[Path], list[Path]]](), [-1] * len(sources)
     for number in sorted(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")):
         offsets = (checkpoint / "offsets" / str(number)).read_text().splitlines()[2:]
-        mine: dict[str, list[Path]] = {}
-        for files, text in zip(order, offsets, strict=True):
-            name = "events" if files is events else "versions"
-            reached = done[name] if text == "-" else json.loads(text)["logOffset"]
-            mine[name] = [path for k in range(done[name] + 1, reached + 1) for path in files.get(k, [])]
-            done[name] = reached
-        found.append((mine["events"], mine["versions"]))
+        fresh = list[Path]()
+        for k, text in enumerate(offsets):
+            reached = done[k] if text == "-" else json.loads(text)["logOffset"]
+            fresh += [path for entry in range(done[k] + 1, reached + 1) for path in sources[k].get(entry, [])]
+            done[k] = reached
+        events = [path for path in fresh if path.parent.name == "events"]
+        found.append((events, [path for path in fresh if path not in events]))
     return found
 
 

@@ -14,7 +14,9 @@ import augury.spark
 from augury import HostError
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone
 from tests.spark.rule_streams import drawn_file, history_asks_for, rules_over_files, run_all, written
+from tests.spark.rules_under_fire import under_fire
 from tests.spark.streaming import write_files
+from tests.thorough import THOROUGH
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
@@ -70,7 +72,7 @@ def test_rules_of_a_stream_change_between_its_runs(spark: SparkSession, tmp_path
     second += [{"id": "back", "query": silent.format(n=1), "backfill": True}]
     late = matches = 0
     for k, rules in enumerate((first, second)):
-        write_files([drawn_file(rng, 2 * k), drawn_file(rng, 2 * k + 1)], tmp_path / "events", first=2 * k)
+        write_files([drawn_file(rng, k)], tmp_path / "events", first=k)
         found = rules_over_files(spark, tmp_path, rules)
         assert found.rows is not None
         for progress in run_all(found.rows, tmp_path):
@@ -84,3 +86,16 @@ def test_rules_of_a_stream_change_between_its_runs(spark: SparkSession, tmp_path
     assert {"pair 2", "pair 5", "silent", "alone", "back"} == {row.rule for row in rows if row.match is not None}
     assert sum(row.late is not None for row in rows) == late == late_events > 0
     assert matches == sum(wanted.values())
+
+
+@pytest.mark.slow
+@pytest.mark.needs("streams")
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_rules_that_are_edited_while_their_stream_is_killed(tmp_path: Path) -> None:
+    edits, kills = (50, 10) if THOROUGH else (10, 3)
+    outcome = under_fire(tmp_path, edits, kills, seed=2)
+    assert outcome.written == outcome.wanted
+    assert outcome.late == outcome.late_wanted
+    assert sum(outcome.wanted.values()) > 20
+    assert outcome.versions == edits
+    assert outcome.told["explodes A567"] == 1

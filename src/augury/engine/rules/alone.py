@@ -10,7 +10,7 @@ from augury.engine.arrivals import Arrivals, by_time
 from augury.engine.progress import Progress, advance
 from augury.engine.results.matches import Matches
 from augury.engine.rules.grouping import options_of, source_of
-from augury.engine.rules.kept import Portion
+from augury.engine.rules.kept import Portion, Since
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import Stage, stages
@@ -60,9 +60,9 @@ class CompiledRule:
 
 
 class AloneRule:
-    """A rule that is matched by itself on its way through a stream, of which it sees the rows from `since` on."""
+    """A rule that is matched by itself on its way through a stream; `since` says which events it sees."""
 
-    def __init__(self, compiled: CompiledRule, since: int) -> None:
+    def __init__(self, compiled: CompiledRule, since: Since) -> None:
         self.compiled, self.since = compiled, since
         with within(compiled.options.watching):
             self.at = self._beginning()
@@ -105,8 +105,7 @@ class AloneRule:
                 self._consume(part, min(watermark, next_time), ())
 
     def _consume(self, events: Arrivals, watermark: int, notes: tuple[str, ...]) -> Matches:
-        if len(events) and self.since > int(events.rows.min()):
-            events = events.where(events.rows >= self.since)
+        events = self.since.seen(events)
         at, options = replace(self.at, watermark=max(self.at.watermark, watermark)), self.compiled.options
         with within(options.watching):
             self.at, found = advance(at, events, at.held, options)

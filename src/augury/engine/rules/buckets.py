@@ -33,6 +33,7 @@ from augury.schema import EventSchema
 class RuleBuckets:
     """Rules over a stream in so many `buckets`, of which `slots` share the memory of a machine.
 
+    Events are kept for `keep` ticks for rules with `backfill`.
     `result` are the columns of what is found: those of matches, and those of diagnostics, of which either is null.
     """
 
@@ -41,6 +42,7 @@ class RuleBuckets:
     options: Options
     buckets: int
     result: pa.Schema
+    keep: int = 0
     slots: int = 1
     cut: None = None
     names: tuple[str | None, ...] = field(default=(None,))
@@ -124,7 +126,7 @@ class RuleBuckets:
         memory = default_memory() if self.options.max_memory is None else self.options.max_memory
         options = replace(self.options, max_memory=max(1, memory // self.slots))
         # The host holds events back until its watermark has passed them.
-        return LiveRules(KnownColumns(self.arrow, self.schema), options, 0)
+        return LiveRules(KnownColumns(self.arrow, self.schema), options, 0, self.keep)
 
     def _rows(self, found: RuleMatches) -> pa.Table:
         """Matches, and what went wrong, as rows of the result; hints that have no code would come with every batch."""

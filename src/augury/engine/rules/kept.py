@@ -15,6 +15,20 @@ from augury.engine.sources.schemas import KnownColumns
 from augury.runtime.state import FOREVER, LONG_AGO
 
 
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The events that a rule sees: those from a row of the stream on, and not before a time."""
+
+    row: int
+    time: int = LONG_AGO
+
+    def seen(self, events: Arrivals) -> Arrivals:
+        """The events among these that the rule sees."""
+        if not len(events) or (self.row <= int(events.rows.min()) and self.time <= events.earliest):
+            return events
+        return events.where((events.rows >= self.row) & (events.time >= self.time))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Portion:
     """Events that rules consume in one step, up to a watermark.
@@ -60,19 +74,19 @@ class RuleEvents:
 
     Without a lateness (in ticks) every event is consumed at once, and one that precedes what was consumed is late. With
     one events wait until one has come that is later by more than that. Late events take no part. Where somebody else
-    knows the watermark, `advance` is told, and finds no event late.
+    knows the watermark, `advance` is told, and finds no event late. Events are kept for `keep` ticks at least.
     """
 
-    def __init__(self, columns: KnownColumns, lateness: int | None) -> None:
+    def __init__(self, columns: KnownColumns, lateness: int | None, keep: int) -> None:
         self.columns = columns
         self.schema = columns.schema
         self.next_row = 0
         self.watermark = LONG_AGO
         self.kept_from = LONG_AGO
-        """No rule has looked back farther than to this time, so that earlier events are gone."""
+        """No rule looks back farther than to this time, so that earlier events are gone."""
         self.held = Arrivals.none(columns.arrow)
         self.log = KeptEvents(columns.arrow)
-        self._lateness = lateness
+        self._lateness, self._keep = lateness, keep
         self._read = engine_columns(columns.arrow, columns.schema.type, coded=True)
         self._last = Arrivals.none(columns.arrow)
         self._highest = LONG_AGO
@@ -83,6 +97,16 @@ class RuleEvents:
     def past(self) -> Past:
         """What was consumed and is kept."""
         return Past(self.log, self.kept_from, self.columns)
+
+    @property
+    def now(self) -> Since:
+        """The events that are still to come."""
+        return Since(self.next_row)
+
+    @property
+    def backfill(self) -> Since:
+        """The events that are still to come, those that wait, and those that are kept for rules to come."""
+        return Since(0, LONG_AGO if self.watermark == LONG_AGO else self.watermark - self._keep)
 
     def arrive(self, table: pa.Table) -> Arrivals:
         """New events, checked and numbered."""
@@ -107,9 +131,9 @@ class RuleEvents:
         return self._consume(FOREVER, everything=True)
 
     def let_go(self, reach: int) -> None:
-        """Forget what lies more than so many ticks before the watermark."""
+        """Forget what lies more than so many ticks before the watermark, and is not kept for rules to come."""
         if self.watermark not in (LONG_AGO, FOREVER):
-            self.kept_from = max(self.kept_from, self.watermark - reach)
+            self.kept_from = max(self.kept_from, self.watermark - max(reach, self._keep))
         while self._batches and self._batches[0][0] < self.kept_from:
             self._batches.popleft()
         # Rows ascend from batch to batch, unless events waited: then earlier ones may come with later batches.

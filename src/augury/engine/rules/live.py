@@ -15,7 +15,7 @@ from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.results.matches import Matches
 from augury.engine.rules.alone import AloneRule, CompiledRule
 from augury.engine.rules.grouping import RuleShapes
-from augury.engine.rules.kept import Portion, RuleEvents
+from augury.engine.rules.kept import Portion, RuleEvents, Since
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.shapes import Shape
@@ -32,11 +32,11 @@ SHAPE_DIGITS = 12  # of the fingerprint of a kernel, which names the shape of a 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Running:
-    """A rule that takes part: `by` matches it, over the rows from `since` on; together with others it has a shape."""
+    """A rule that takes part: `by` matches it, over the events that it sees; together with others it has a shape."""
 
     rule: Rule
     by: StreamGroup | AloneRule
-    since: int
+    since: Since
     grouped: GroupedRule | None = None
 
     @property
@@ -62,11 +62,11 @@ class LiveRules:
 
     Rules of one shape that have a WITHIN are matched together, the others each by itself. A rule with an error is
     switched off, and told once in `diagnostics` of what the next step finds. A rule sees the events that come after it;
-    one that wants `backfill` also those that are kept for others, and what it finds there is told with the next step.
+    one that wants `backfill` also those of the last `keep` ticks, and what it finds there is told with the next step.
     """
 
-    def __init__(self, columns: KnownColumns, options: Options, lateness: int | None) -> None:
-        self.events = RuleEvents(columns, lateness)
+    def __init__(self, columns: KnownColumns, options: Options, lateness: int | None, keep: int = 0) -> None:
+        self.events = RuleEvents(columns, lateness, keep)
         self.groups: list[StreamGroup] = []
         self.edition = 0
         """Another number whenever a rule has come, changed or gone."""
@@ -141,9 +141,9 @@ class LiveRules:
         self._forget_empty_groups()
 
     def resume(
-        self, running: Sequence[tuple[Rule, int]], broken: Iterable[Rule], remembered: Mapping[str, Resume]
+        self, running: Sequence[tuple[Rule, Since]], broken: Iterable[Rule], remembered: Mapping[str, Resume]
     ) -> None:
-        """Go on where rules were, each with the first row that it saw, after the events have been restored.
+        """Go on where rules were, each with the events that it sees, after the events have been restored.
 
         `remembered` are those that have more to remember than the events that are kept.
         """
@@ -158,7 +158,7 @@ class LiveRules:
         self._catch_up(groups)
 
     def _resume(
-        self, rule: Rule, since: int, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
+        self, rule: Rule, since: Since, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
     ) -> None:
         begun = self._begun(rule, since)
         self._running[rule.id] = begun
@@ -169,7 +169,7 @@ class LiveRules:
             begun.by.replay(self.events.past.events, self.events.watermark)
         elif not remembered(begun.by):
             self.edition += 1
-            self._running[rule.id] = self._moved(begun, self.events.next_row)
+            self._running[rule.id] = self._moved(begun, self.events.now)
             self._results.began_anew(rule)
 
     def _begin_all(self, new: Iterable[Rule], before: Mapping[str, Running]) -> None:
@@ -185,7 +185,7 @@ class LiveRules:
 
     def _begin(self, rule: Rule, before: Running | None, groups: dict[StreamGroup, list[LiveRule]]) -> None:
         """Begin with a rule; `groups` are those that have to catch up, with the rules that tell what they find."""
-        begun = self._begun(rule, 0 if rule.backfill else self.events.next_row)
+        begun = self._begun(rule, self.events.backfill if rule.backfill else self.events.now)
         same = before is not None and before.meaning == begun.meaning
         if same:
             assert before is not None
@@ -205,7 +205,7 @@ class LiveRules:
             case AloneRule() as alone if rule.backfill:
                 self._alone_step(rule, lambda: alone.backfill(self.events.past.events, self.events.watermark))
 
-    def _begun(self, rule: Rule, since: int) -> Running:
+    def _begun(self, rule: Rule, since: Since) -> Running:
         """A rule that has not seen any event."""
         shaped = self._shapes.shape(rule)
         if shaped is not None and goes_together(shaped):
@@ -218,8 +218,8 @@ class LiveRules:
         alone = self._alone[rule.id] = AloneRule(CompiledRule.of(rule, self._columns, self._options), since)
         return Running(rule, alone, since)
 
-    def _moved(self, begun: Running, since: int) -> Running:
-        """A rule that sees the rows from `since` on."""
+    def _moved(self, begun: Running, since: Since) -> Running:
+        """A rule that sees other events."""
         match begun.by:
             case StreamGroup() as group:
                 group.remove(begun.rule.id)
@@ -234,7 +234,7 @@ class LiveRules:
         if alone.compiled.replayable:
             alone.replay(self.events.past.events, self.events.watermark)
         elif not (isinstance(before.by, AloneRule) and alone.continues(before.by)):
-            self._running[rule.id] = self._moved(self._running[rule.id], self.events.next_row)
+            self._running[rule.id] = self._moved(self._running[rule.id], self.events.now)
 
     def _catch_up(self, groups: Mapping[StreamGroup, Sequence[LiveRule]]) -> None:
         """Give groups the events that are kept; the rules named tell what they find in them."""

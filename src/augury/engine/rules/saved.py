@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from augury.engine.arrivals import in_order, release
 from augury.engine.rules.alone import AloneRule
+from augury.engine.rules.kept import Since
 from augury.engine.rules.live import LiveRules, Resume
 from augury.engine.rules.table import Rule
 from augury.engine.rules.versions import rule_facts, rule_of
@@ -157,21 +158,23 @@ def load_bucket(head: RuleHead, segment: Callable[[int], bytes], live: LiveRules
 
 
 def _rules_text(live: LiveRules) -> str:
-    running = [{"rule": rule_facts(one.rule), "since": one.since} for one in live.running]
+    running = [{"rule": rule_facts(one.rule), "since": [one.since.row, one.since.time]} for one in live.running]
     return json.dumps({"running": running, "broken": [rule_facts(rule) for rule in live.broken]})
 
 
-def _rules(data: bytes) -> tuple[list[tuple[Rule, int]], tuple[Rule, ...]]:
+def _rules(data: bytes) -> tuple[list[tuple[Rule, Since]], tuple[Rule, ...]]:
     try:
         facts = Facts(json.loads(decompress(data)), "the rules")
     except ValueError as e:
         raise inconsistent(f"its rules are not JSON: {e}") from e
-    running = list[tuple[Rule, int]]()
+    running = list[tuple[Rule, Since]]()
     for stated in facts.one("running", list):
         one = Facts(stated, "a rule")
-        since = one.one("since", int)
-        require(0 <= since <= MAX_COUNT, f"`since` cannot be {since}")
-        running.append((rule_of(one.stated.get("rule")), since))
+        match one.stated.get("since"):
+            case [int(row), int(time)] if 0 <= row <= MAX_COUNT and LONG_AGO <= time <= FOREVER:
+                running.append((rule_of(one.stated.get("rule")), Since(row, time)))
+            case _:
+                raise inconsistent("it does not say which events a rule sees")
     return running, tuple(map(rule_of, facts.one("broken", list)))
 
 

@@ -12,7 +12,7 @@ from augury.compiler import CompiledQuery, load
 from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
-from augury.engine.rules.kept import Portion
+from augury.engine.rules.kept import Portion, Since
 from augury.engine.rules.rule_text import GroupedRule
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
@@ -27,11 +27,11 @@ from augury.runtime.state import LONG_AGO, Kernel, RunState
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRule:
-    """A rule of a stream: its number in its group, and the row of the first event that it sees."""
+    """A rule of a stream: its number in its group, and the events that it sees."""
 
     rule: GroupedRule
     number: int
-    since: int
+    since: Since
 
 
 Failed: TypeAlias = "tuple[tuple[LiveRule, AuguryError], ...]"
@@ -66,13 +66,15 @@ class Active:
     group: Group
     values: RuleValues = field(init=False)
     numbers: Integers = field(init=False)
-    since: Integers = field(init=False)
+    first_row: Integers = field(init=False)
+    first_time: Integers = field(init=False)
     index: RuleIndex | None = None
 
     def __post_init__(self) -> None:
         self.values = self.group.values()
         self.numbers = np.array([rule.number for rule in self.rules], dtype=np.int64)
-        self.since = np.array([rule.since for rule in self.rules], dtype=np.int64)
+        self.first_row = np.array([rule.since.row for rule in self.rules], dtype=np.int64)
+        self.first_time = np.array([rule.since.time for rule in self.rules], dtype=np.int64)
 
     def places(self, numbers: Integers) -> tuple[Integers, Integers]:
         """Which of these numbers are those of a rule that takes part, and its place."""
@@ -112,8 +114,8 @@ class StreamGroup:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def add(self, rule: GroupedRule, since: int) -> LiveRule:
-        """Take a rule in that sees the events from the row `since` on, of those to come."""
+    def add(self, rule: GroupedRule, since: Since) -> LiveRule:
+        """Take a rule in; what it sees of the past takes a `rebuild`."""
         live = self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
         self._next += 1
         self._active = None
@@ -242,7 +244,8 @@ class StreamGroup:
         pairs = active.index.candidates(shared.columns, opened)
         assert pairs is not None
         event, rule, after = pairs
-        seen = shared.events.rows[event] >= active.since[rule]
+        seen = shared.events.rows[event] >= active.first_row[rule]
+        seen &= shared.events.time[event] >= active.first_time[rule]
         event, rule = event[seen], rule[seen]
         after = replace(after, rule=active.numbers[after.rule])
         touched, counts = np.unique(rule, return_counts=True)

@@ -35,7 +35,7 @@ class Rule:
     more: Mapping[str, Any] = field(default_factory=dict)
     """The other columns, which mean nothing here."""
     backfill: bool = False
-    """Whether it sees events of a stream from before it began that are still kept."""
+    """Whether it sees events of a stream from before it began, those that are kept for such rules."""
 
     def finds_as(self, other: Rule) -> bool:
         """Whether it finds the same matches as another rule, whatever its labels are."""

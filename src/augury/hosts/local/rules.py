@@ -107,11 +107,21 @@ class Rules:
         return results.result()
 
     def stream(
-        self, schema: Schema, *, lateness: Lateness | None = None, **options: Unpack[MatchOptions]
+        self,
+        schema: Schema,
+        *,
+        lateness: Lateness | None = None,
+        keep: Lateness | None = None,
+        **options: Unpack[MatchOptions],
     ) -> RuleStream:
-        """The rules over a stream that is fed batch by batch, in which rules may change."""
+        """The rules over a stream that is fed batch by batch, in which rules may change.
+
+        Events are held back for `lateness`, and kept for `keep`, so that rules to come with `backfill` see them.
+        """
         roles, chosen = read_options(options)
-        return RuleStream(self, known_columns(schema, roles), chosen, lateness)
+        known = known_columns(schema, roles)
+        kept = lateness_ticks(keep, known.schema, "keep") or 0
+        return RuleStream(self, LiveRules(known, chosen, lateness_ticks(lateness, known.schema), kept))
 
 
 class RuleStream:
@@ -121,10 +131,10 @@ class RuleStream:
     when events come, is switched off and reported once in `diagnostics`; the others go on.
     """
 
-    def __init__(self, rules: Rules, columns: KnownColumns, options: Options, lateness: Lateness | None) -> None:
+    def __init__(self, rules: Rules, live: LiveRules) -> None:
+        columns = live.events.columns
         self._reader = stream_reader(columns.arrow, columns.schema)
-        self._live = LiveRules(columns, options, lateness_ticks(lateness, columns.schema))
-        self._finished = False
+        self._live, self._finished = live, False
         self.update(rules)
 
     @property
@@ -135,7 +145,7 @@ class RuleStream:
     def update(self, rules: Rules) -> None:
         """Go on with these rules.
 
-        A new rule sees the events from now on; with `backfill` also those that are still kept, and what it finds there
+        A new rule sees the events from now on; with `backfill` also those of the last `keep`, and what it finds there
         comes with the next batch. One that is gone, or not enabled any more, is dropped with what it remembers. One
         whose query or parameters have changed begins anew, unless only RETURN has changed; other labels or columns
         change nothing else.

@@ -26,7 +26,7 @@ from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.table import Rule, RuleSource, read_rules
 from augury.engine.rules.versions import publish
 from augury.engine.sources.schemas import event_schema
-from augury.engine.times import lateness_milliseconds
+from augury.engine.times import lateness_milliseconds, lateness_ticks
 from augury.errors import AuguryError, HostError
 from augury.hosts.spark.match import check_frame, match, slots_of
 from augury.hosts.spark.options import SparkOptions, read_spark_options
@@ -36,9 +36,11 @@ from augury.hosts.spark.stream.rules import DEFAULT_RULE_BUCKETS, rules_over_str
 from augury.ir import syntax
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
+from augury.options import Lateness
 from augury.schema import EventSchema, Kind
 
 EXPANDED_EVENTS = 1_000  # that are given to their rules at a time: each may concern all of them
+
 
 @dataclass(frozen=True, slots=True)
 class RuleFrames:
@@ -59,6 +61,7 @@ def match_rules(
     rules: DataFrame | RuleSource | None = None,
     *,
     versions: str | os.PathLike[str] | None = None,
+    keep: Lateness | None = None,
     **options: Unpack[SparkOptions],
 ) -> RuleFrames:
     """The matches of all enabled rules in a frame.
@@ -71,12 +74,13 @@ def match_rules(
 
     A stream needs a watermark, as for `match`, and `versions`, a folder beside its checkpoint that holds all versions
     of the rules. `rules` are published there now, if they differ from the last version; without any, the stream goes on
-    with what is there. `publish_rules` adds a version while it runs: the next micro-batch begins with it. Of so many
-    `buckets` each sees all events and has a share of the rules; a rule that exceeds a budget is switched off.
+    with what is there. `publish_rules` adds a version while it runs: the next micro-batch begins with it. Events are
+    kept for `keep`, so that rules to come with `backfill` see them. Of so many `buckets` each sees all events and has a
+    share of the rules; a rule that exceeds a budget is switched off.
     """
     check_frame(events)
     if events.isStreaming:
-        return _over_stream(events, rules, versions, options)
+        return _over_stream(events, rules, versions, keep, options)
     spark = events.sparkSession
     roles, chosen, _ = read_spark_options(options)
     enabled = [rule for rule in _read(rules) if rule.enabled]
@@ -97,14 +101,16 @@ def match_rules(
             told.append(diagnostic_of(rule, error))
     time = events.schema[schema.time].dataType
     nothing = spark.createDataFrame([], _result_schema(StructField("start", time), StructField("end", time)))
-    return RuleFrames(reduce(DataFrame.unionAll, frames, nothing), spark.createDataFrame(told, spark_schema(DIAGNOSTICS)))
+    return RuleFrames(
+        reduce(DataFrame.unionAll, frames, nothing), spark.createDataFrame(told, spark_schema(DIAGNOSTICS))
+    )
 
 
 def publish_rules(rules: DataFrame | RuleSource, versions: str | os.PathLike[str]) -> int:
     """Add a version of the rules to a folder from which streams go on with it; the number of the version.
 
-    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. Those of the last version are
-    not published again.
+    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. Those of the last version
+    are not published again.
     """
     return publish(path("versions", versions), _read(rules))
 
@@ -117,6 +123,7 @@ def _over_stream(
     events: DataFrame,
     rules: DataFrame | RuleSource | None,
     versions: str | os.PathLike[str] | None,
+    keep: Lateness | None,
     options: SparkOptions,
 ) -> RuleFrames:
     """What rules find in a stream, as they change."""
@@ -137,7 +144,8 @@ def _over_stream(
     # A task has nobody to tell how far it has come, and the function might not travel.
     chosen = replace(chosen, progress=None)
     buckets = DEFAULT_RULE_BUCKETS if split.buckets is None else split.buckets
-    stream = RuleBuckets(arrow, schema, chosen, buckets, result, slots_of(events.sparkSession))
+    kept = lateness_ticks(keep, schema, "keep") or 0
+    stream = RuleBuckets(arrow, schema, chosen, buckets, result, kept, slots_of(events.sparkSession))
     found = rules_over_stream(events, stream, folder, lateness_milliseconds(split.lateness, schema))
     matches = found.where(F.col("match").isNotNull()).select("rule", "labels", "start", "end", "match")
     told = found.where(F.col("level").isNotNull()).select(*DIAGNOSTICS.names)
