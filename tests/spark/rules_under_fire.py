@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -74,7 +75,8 @@ def run_stream(folder: Path) -> None:
         "told": Counter(f"{row.rule} {row.code}" for row in rows if row.level is not None),
         "late": sum(row.late is not None for row in rows),
     }
-    (folder / "result.json").write_text(json.dumps(said))
+    (folder / "partial").write_text(json.dumps(said))
+    os.replace(folder / "partial", folder / "result.json")
     session.stop()
 
 
@@ -104,9 +106,10 @@ def under_fire(folder: Path, edits: int, kills: int, seed: int) -> Outcome:
                 wait_until(lambda begun=begun: _begun(folder) > begun, "a micro-batch", program=child, log=log)
                 time.sleep(delay)
                 kill(child)
+                stack.close()
                 child = stack.enter_context(running(command, log, environment()))
         (folder / "end").touch()
-        wait_until(lambda: (folder / "result.json").exists(), "the end", program=child, log=log, seconds=900)
+        wait_until((folder / "result.json").exists, "the end", program=child, log=log, seconds=900)
         child.wait()
     said = json.loads((folder / "result.json").read_text())
     wanted, late = history_asks_for(folder, without=EXPLODES["id"])

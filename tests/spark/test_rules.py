@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -65,8 +66,11 @@ def test_rules_of_a_stream_change_between_its_runs(spark: SparkSession, tmp_path
     rng = Random(4)
     pair = "PATTERN SEQ(A a, B b) WHERE a.x > {n} WITHIN 9 seconds RETURN a.x AS x, b.y AS y"
     silent = "PATTERN SEQ(A a, NOT(C c)) WHERE [k] AND a.x > {n} WITHIN 6 seconds"
-    alone = {"id": "alone", "query": "PATTERN SEQ(A a, B b) WHERE a.x > 1 WITHIN 9 seconds OUTPUT NONOVERLAP"}
-    first = [{"id": f"pair {n}", "query": pair.format(n=n), "labels": ["one"]} for n in (2, 5)]
+    alone: dict[str, Any] = {
+        "id": "alone",
+        "query": "PATTERN SEQ(A a, B b) WHERE a.x > 1 WITHIN 9 seconds OUTPUT NONOVERLAP",
+    }
+    first: list[dict[str, Any]] = [{"id": f"pair {n}", "query": pair.format(n=n), "labels": ["one"]} for n in (2, 5)]
     first += [{"id": "silent", "query": silent.format(n=3)}, {"id": "broken", "query": "PATTERN SEQ("}, alone]
     second = [{**first[0], "labels": ["two"]}, {**first[1], "query": pair.format(n=7)}, alone]
     second += [{"id": "back", "query": silent.format(n=1), "backfill": True}]

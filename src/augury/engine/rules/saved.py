@@ -21,9 +21,9 @@ from augury.engine.rules.live import LiveRules, Resume
 from augury.engine.rules.table import Rule
 from augury.engine.rules.versions import rule_facts, rule_of
 from augury.engine.stages import FIRST_DERIVED
-from augury.engine.state.checkpoint import SavedBucket, Segment, read_segment_facts, refuse_another
+from augury.engine.state.checkpoint import SavedBucket, read_segment_facts, refuse_another
 from augury.engine.state.compression import compress, decompress
-from augury.engine.state.event_segments import next_segments, read_segments, segment_bytes
+from augury.engine.state.event_segments import Segment, next_segments, read_segments, segment_bytes
 from augury.engine.state.facts import Facts
 from augury.engine.state.tables import exactly, get_stages, put_stages
 from augury.errors import HostError
