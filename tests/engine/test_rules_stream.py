@@ -113,3 +113,26 @@ def test_what_is_kept_follows_the_window_whatever_the_number_of_edits() -> None:
         kept.append(len(stream._live.events.log))
     assert max(kept[5:]) <= 40
     assert len(stream._live.groups) == 1
+
+
+def test_another_return_goes_on_and_backfill_sees_what_is_kept() -> None:
+    """Of rules that are matched together, alone, and alone with a state of their own."""
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > 0 WITHIN 9 seconds"
+    texts = [pair, f"{pair} OUTPUT COUNT", f"{pair} OUTPUT NONOVERLAP", f"{pair} OUTPUT FIRST"]
+    events = pa.table({"ts": range(30), "type": ["A", "B", "B"] * 10, "x": range(30)})
+    for text in texts:
+        shown = "count() AS n" if "COUNT" in text else "a.x AS x"
+        before, after = ({"id": "r", "query": text}, {"id": "r", "query": f"{text} RETURN {shown}", "labels": ["new"]})
+        stream = Rules.read([before]).stream(events, jit=False, keep="8 seconds")
+        stream.feed(events.slice(0, 14))
+        stream.update(Rules.read([after, {"id": "back", "query": text, "backfill": True}]))
+        found = stream.feed(events.slice(14)).table.to_pylist() + stream.finish().table.to_pylist()
+        whole = augury.match(events, after["query"], plan="reference").to_arrow().to_pylist()
+        told = augury.Matcher(after["query"], events.schema, plan="reference").feed(events.slice(0, 14))
+        gone = [m["end"] for m in told.to_arrow().to_pylist()]
+        wanted = [m for m in whole if m["end"] > max(gone)]
+        assert [(m["end"], m["labels"]) for m in found if m["rule"] == "r"] == [(m["end"], ["new"]) for m in wanted]
+        assert len(wanted) > 5
+        # The last event consumed was that of time 13.
+        seen = augury.match(events.slice(5), text, plan="reference").to_arrow().to_pylist()
+        assert [m["end"] for m in found if m["rule"] == "back"] == [m["end"] for m in seen]

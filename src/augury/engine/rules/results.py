@@ -18,6 +18,14 @@ DIAGNOSTICS = pa.schema([(name, pa.string()) for name in ("rule", "level", "code
 """The columns of what is wrong with rules."""
 
 
+COUNTERS = {
+    "seconds": "Seconds that a rule has taken.",
+    "events": "Events that a rule was given.",
+    "matches": "Matches that a rule has found.",
+}
+"""The columns of costs that count, with what Prometheus is told of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
     """What rules have found: one row a match in `table`, what each rule cost, and what was wrong with some.
@@ -40,6 +48,19 @@ class RuleMatches:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def prometheus(self) -> str:
+        """What each rule has cost up to now, in the text format that Prometheus and OpenTelemetry collectors read.
+
+        Of a stream these are counters: of the seconds, the events and the matches of each rule.
+        """
+        costs, lines = self.costs.to_pylist(), list[str]()
+        for name, help in COUNTERS.items():
+            lines += [f"# HELP augury_rule_{name}_total {help}", f"# TYPE augury_rule_{name}_total counter"]
+            for row in costs:
+                labels = f'rule="{_escaped(row["rule"])}",shape="{_escaped(row["shape"])}"'
+                lines.append(f"augury_rule_{name}_total{{{labels}}} {row[name]}")
+        return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(slots=True)
@@ -153,6 +174,11 @@ class RuleResults:
             },
             schema=match_schema(self.time),
         )
+
+
+def _escaped(text: str) -> str:
+    """The value of a label, as the text format of Prometheus has it."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def diagnostic_of(rule: Rule, error: AuguryError) -> tuple[str, str, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -10,8 +11,9 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 
+from augury import arguments
 from augury.budget import within
-from augury.compiler import CompiledQuery, Measure, compile_program
+from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_program
 from augury.engine.results.matches import Matches
 from augury.engine.rules.group import SharedEvents
 from augury.engine.rules.grouping import grouped, options_of, source_of
@@ -20,11 +22,13 @@ from augury.engine.rules.matching import FiniteGroup, Prepare
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.table import Rule, RuleSource, read_rules
+from augury.engine.rules.versions import publish
 from augury.engine.sources.events import Events
 from augury.engine.sources.schemas import KnownColumns, Schema, known_columns, known_events
 from augury.engine.sources.stream_reader import stream_reader
 from augury.engine.times import lateness_ticks
 from augury.errors import AuguryError, HostError
+from augury.explain.rules import explain_rules
 from augury.hosts.local.finite import matches_in, pays
 from augury.hosts.local.query import compiled
 from augury.ir.query import BoundQuery
@@ -105,6 +109,28 @@ class Rules:
             for rule in sorted(alone, key=lambda rule: results.order[rule.id]):
                 _match_alone(rule, known, chosen, measured, results)
         return results.result()
+
+    def explain(self, schema: Schema, **options: Unpack[MatchOptions]) -> str:
+        """Which enabled rules are matched together, what their shapes have in common, and why others stand alone."""
+        roles, chosen = read_options(options)
+        chosen = chosen.watched()
+        known = known_columns(schema, roles)
+        groups, rest = grouped(self.enabled, known.schema, chosen)
+        alone, broken = list[tuple[Rule, CompiledProgram]](), list[tuple[Rule, AuguryError]]()
+        for rule in rest:
+            try:
+                alone.append((rule, compiled(source_of(rule), known, options_of(chosen, rule))))
+            except AuguryError as error:
+                broken.append((rule, error))
+        return explain_rules(groups, alone, broken, chosen)
+
+    def publish(self, versions: str | os.PathLike[str]) -> int:
+        """Add them as a version to a folder from which streams of Spark go on with it; the number of the version.
+
+        Those of the last version are not published again. What `augury.spark.match_rules` does with a version is
+        said there.
+        """
+        return publish(arguments.path("versions", versions), self.rules)
 
     def stream(
         self,
