@@ -122,7 +122,8 @@ def test_another_return_goes_on_and_backfill_sees_what_is_kept() -> None:
     events = pa.table({"ts": range(30), "type": ["A", "B", "B"] * 10, "x": range(30)})
     for text in texts:
         shown = "count() AS n" if "COUNT" in text else "a.x AS x"
-        before, after = ({"id": "r", "query": text}, {"id": "r", "query": f"{text} RETURN {shown}", "labels": ["new"]})
+        before = {"id": "r", "query": text}
+        after: dict[str, Any] = {"id": "r", "query": f"{text} RETURN {shown}", "labels": ["new"]}
         stream = Rules.read([before]).stream(events, jit=False, keep="8 seconds")
         stream.feed(events.slice(0, 14))
         stream.update(Rules.read([after, {"id": "back", "query": text, "backfill": True}]))

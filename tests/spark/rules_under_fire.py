@@ -17,6 +17,7 @@ import warnings
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -100,11 +101,12 @@ def under_fire(folder: Path, edits: int, kills: int, seed: int) -> Outcome:
                     table[EXPLODES["id"]] = EXPLODES
             versions += 1
             write_files([drawn_file(rng, number + 1)], folder / "events", first=number + 1)
-            time.sleep(rng.random())
+            # Most versions are in force for a micro-batch, and some are replaced before they are.
+            if number in fatal or rng.random() < 0.8:
+                next_batch = _begun(folder) + 1
+                wait_until(partial(_has_begun, folder, next_batch), "a micro-batch", program=child, log=log)
             if number in fatal:
-                begun, delay = _begun(folder), rng.random() * LONGEST_DELAY
-                wait_until(lambda begun=begun: _begun(folder) > begun, "a micro-batch", program=child, log=log)
-                time.sleep(delay)
+                time.sleep(rng.random() * LONGEST_DELAY)
                 kill(child)
                 stack.close()
                 child = stack.enter_context(running(command, log, environment()))
@@ -123,6 +125,10 @@ def _rows(table: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 def _begun(folder: Path) -> int:
     """How many micro-batches have begun."""
     return len(list((folder / "checkpoint" / "offsets").glob("[0-9]*")))
+
+
+def _has_begun(folder: Path, count: int) -> bool:
+    return _begun(folder) >= count
 
 
 def main() -> int:

@@ -68,7 +68,7 @@ def _differences(shape: Shape, rules: Sequence[GroupedRule]) -> list[str]:
 def _values(values: set[float | str] | set[str]) -> str:
     if len(values) == 1:
         return f"{next(iter(values))!r} in all of them"
-    return f"one of {len(values)} values, from {min(values)!r} to {max(values)!r}"  # type: ignore[type-var]
+    return f"one of {len(values)} values, from {min(values)!r} to {max(values)!r}"
 
 
 def _alone(program: CompiledProgram) -> str:
