@@ -11,6 +11,7 @@ import pytest
 
 import augury
 from augury import Rules
+from augury.engine.rules import grouping
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone, listed
 
 COLUMNS = drawn_events(Random(0), 4).schema
@@ -137,3 +138,12 @@ def test_another_return_goes_on_and_backfill_sees_what_is_kept() -> None:
         # The last event consumed was that of time 13.
         seen = augury.match(events.slice(5), text, plan="reference").to_arrow().to_pylist()
         assert [m["end"] for m in found if m["rule"] == "back"] == [m["end"] for m in seen]
+
+
+def test_texts_of_rules_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "MAX_TEXTS", 4)
+    stream = Rules.read([]).stream(COLUMNS, jit=False)
+    for k in range(1, 20):
+        stream.update(Rules.read([{"id": "r", "query": f"PATTERN SEQ(A a, B b) WITHIN {k} seconds"}]))
+        assert len(stream.running) == 1
+    assert len(stream._live._shapes._parsed) <= 4

@@ -115,7 +115,7 @@ class RuleProcessor(BucketProcessor):
             self.stream.check(self._stores(0))
             return iter(())
         received = list(rows)
-        published = [RuleVersion(row[VERSION], bytes(row[BLOB]).decode()) for row in received if row[VERSION]]
+        published = [RuleVersion(int(row[VERSION]), bytes(row[BLOB]).decode()) for row in received if row[VERSION]]
         newest = max(published, key=lambda version: version.number, default=None)
         now = timerValues.getCurrentWatermarkInMs()
         packed = [row for row in received if not row[VERSION]]
