@@ -53,8 +53,8 @@ class Rules:
     def read(cls, source: RuleSource) -> Rules:
         """The rules of a frame, of dicts, or of a path to Parquet, JSON lines, TOML or a folder of TOML files.
 
-        Their columns are `id`, `query`, and if wanted `parameters` (a struct, a map or JSON), `enabled` and `labels`;
-        others are kept as they are. In TOML a file is a rule, named like the file, or a list of `[[rule]]`.
+        Their columns are `id`, `query`, and if wanted `parameters` (a struct, a map or JSON), `enabled`, `labels` and
+        `backfill`; others are kept as they are. In TOML a file is a rule, named like the file, or a list of `[[rule]]`.
         """
         return cls(read_rules(source))
 
