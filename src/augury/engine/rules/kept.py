@@ -106,7 +106,7 @@ class RuleEvents:
     @property
     def backfill(self) -> Since:
         """The events that are still to come, those that wait, and those that are kept for rules to come."""
-        return Since(0, LONG_AGO if self.watermark == LONG_AGO else self.watermark - self._keep)
+        return Since(0, max(LONG_AGO, self.watermark - self._keep))
 
     def arrive(self, table: pa.Table) -> Arrivals:
         """New events, checked and numbered."""

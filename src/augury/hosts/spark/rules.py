@@ -73,10 +73,10 @@ def match_rules(
     exceeds a budget makes the job fail, as a query of its own would.
 
     A stream needs a watermark, as for `match`, and `versions`, a folder beside its checkpoint that holds all versions
-    of the rules. `rules` are published there now, if they differ from the last version; without any, the stream goes on
-    with what is there. `publish_rules` adds a version while it runs: the next micro-batch begins with it. Events are
-    kept for `keep`, so that rules to come with `backfill` see them. Of so many `buckets` each sees all events and has a
-    share of the rules; a rule that exceeds a budget is switched off.
+    of the rules. `rules` are published there now, if they differ from the last version; leave them out where somebody
+    else publishes them, so that the stream goes on with what is there. `publish_rules` adds a version while it runs:
+    the next micro-batch begins with it. Events are kept for `keep`, so that rules to come with `backfill` see them. Of
+    so many `buckets` each sees all events and has a share of the rules; a rule that exceeds a budget is switched off.
     """
     check_frame(events)
     if events.isStreaming:
