@@ -22,6 +22,7 @@ from augury.schema import EventSchema
 from tests.engine.rule_history import Batch, MatchRow, asked_for
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules
 from tests.engine.test_stream import Dictionaries
+from tests.thorough import rounds
 
 COLUMNS = drawn_events(Random(0), 4).schema
 
@@ -94,7 +95,7 @@ def edited(rng: Random, table: dict[str, dict[str, Any]], shapes: list[str], mom
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(rounds(8, 200)))
 def test_rules_find_what_their_history_asks_for(seed: int) -> None:
     rng = Random(seed)
     shapes = [*rng.sample(SHAPES, 2), rng.choice(ALONE)]
