@@ -147,3 +147,17 @@ def test_texts_of_rules_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPa
         stream.update(Rules.read([{"id": "r", "query": f"PATTERN SEQ(A a, B b) WITHIN {k} seconds"}]))
         assert len(stream.running) == 1
     assert len(stream._live._shapes._parsed) <= 4
+
+
+def test_rules_that_are_too_many_together_give_way_until_the_others_fit() -> None:
+    """Each finds 30 matches in a step, of which a step may find 100: the last of them give way, and one that fails."""
+    text = "PATTERN SEQ(A a, B b) WHERE b.x >= {n} WITHIN 1 hour RETURN b.x AS x"
+    events = pa.table({"ts": range(31), "type": ["A"] + ["B"] * 30, "x": range(31)})
+    rows = [{"id": f"r{n}", "query": text.format(n=n % 2)} for n in range(9)]
+    many = {"id": "many", "query": text.format(n=0).replace("a, B", "a, B+ b[], B").replace("B b)", "B c)")}
+    stream = Rules.read([*rows, many]).stream(events, jit=False, max_matches=100)
+    found = stream.feed(events)
+    left = [rule.id for rule in stream.running]
+    assert left == ["r0", "r1", "r2"][: len(left)] != []
+    assert sorted(listed(found)) == sorted(found_alone(rows[: len(left)], events))
+    assert {row["rule"] for row in found.diagnostics.to_pylist()} == {"many", *(row["id"] for row in rows[len(left) :])}

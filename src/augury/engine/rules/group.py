@@ -57,10 +57,6 @@ class SharedEvents:
         self.events = replace(self.events, table=table.combine_chunks())
         self.columns = EventColumns(self.events.table, self.events.time, self.schema.type)
 
-    def none(self) -> SharedEvents:
-        """No events of these columns."""
-        return SharedEvents(self.events.slice(0, 0), self.schema)
-
     def by_time(self) -> Iterator[tuple[SharedEvents, int]]:
         """The events time by time, with the time that comes next."""
         for part, next_time in by_time(self.events):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from augury.options import Options
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
-from augury.runtime.state import LONG_AGO, Kernel, RunState
+from augury.runtime.state import Kernel, RunState
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,72 +139,60 @@ class StreamGroup:
 
     def step(self, portion: Portion) -> Step:
         """Consume the events of a portion."""
-        active = self._now()
         try:
-            self._going, step = self._stepped(self._going, active, portion.shared, portion.watermark)
+            self._going, step = self._stepped(self._going, self._now(), portion.shared, portion.watermark)
         except AuguryError:
             past = portion.before.shared
-            failed = self._drop_failing(active.rules, portion.shared, portion.watermark, past, portion.last_watermark)
-            active = self._now()
-            going = self._again(active, past, portion.last_watermark)
-            self._going, step = self._stepped(going, active, portion.shared, portion.watermark)
+
+            def again(active: Active) -> tuple[Going, Step]:
+                going = self._again(active, past, portion.last_watermark)
+                return self._stepped(going, active, portion.shared, portion.watermark)
+
+            (self._going, step), failed = self._without_failing(tuple(self._rules.values()), again)
             return replace(step, failed=failed)
         return step
 
     def backfill(self, rules: Sequence[LiveRule], past: SharedEvents, watermark: int) -> Step:
         """What new rules find in events that the others have consumed before; `rebuild` makes them go on from there."""
-        active = self._of(rules)
-        try:
-            _, step = self._stepped(self._begun(), active, past, watermark)
-        except AuguryError:
-            failed = self._drop_failing(rules, past, watermark, past.none(), LONG_AGO)
-            active = self._of([rule for rule in rules if rule.rule.rule.id in self._rules])
-            _, step = self._stepped(self._begun(), active, past, watermark)
-            return replace(step, failed=failed)
-        return step
+
+        def find(active: Active) -> Step:
+            return self._stepped(self._begun(), active, past, watermark)[1]
+
+        step, failed = self._without_failing(rules, find)
+        return replace(step, failed=failed)
 
     def rebuild(self, past: SharedEvents, watermark: int) -> Failed:
         """Go on with a kernel that has seen the events that each rule sees of the `past`; the rules that fail at it."""
-        try:
-            self._going = self._again(self._now(), past, watermark)
-        except AuguryError:
-            failed = self._drop_failing(self._now().rules, past.none(), watermark, past, watermark)
-            self._going = self._again(self._now(), past, watermark)
-            return failed
-        return ()
 
-    def _drop_failing(
-        self,
-        rules: Sequence[LiveRule],
-        shared: SharedEvents,
-        watermark: int,
-        before: SharedEvents,
-        last_watermark: int,
-    ) -> Failed:
-        """Remove the rules that fail in a step, and tell them."""
-        failed = self._failing(rules, shared, watermark, before, last_watermark)
-        for live, _ in failed:
-            self.remove(live.rule.rule.id)
-        return tuple(failed)
+        def replay(active: Active) -> Going:
+            return self._again(active, past, watermark)
 
-    def _failing(
-        self,
-        rules: Sequence[LiveRule],
-        shared: SharedEvents,
-        watermark: int,
-        before: SharedEvents,
-        last_watermark: int,
-    ) -> list[tuple[LiveRule, AuguryError]]:
+        self._going, failed = self._without_failing(tuple(self._rules.values()), replay)
+        return failed
+
+    def _without_failing(self, rules: Sequence[LiveRule], run: Callable[[Active], T]) -> tuple[T, Failed]:
+        """Run something for some of the rules, without those that fail, which are removed and told."""
+        failed: Failed = ()
+        while True:
+            try:
+                return run(self._of(rules)), failed
+            except AuguryError as error:
+                # Should none fail when it is tried again, as where time is short, those added last give way.
+                found = self._failing(rules, run) or [(rule, error) for rule in rules[len(rules) // 2 :]]
+            for live, _ in found:
+                self.remove(live.rule.rule.id)
+            failed += tuple(found)
+            rules = [live for live in rules if live.rule.rule.id in self._rules]
+
+    def _failing(self, rules: Sequence[LiveRule], run: Callable[[Active], T]) -> list[tuple[LiveRule, AuguryError]]:
         """The rules that fail by themselves, or that are too many together with the last of them."""
-        active = self._of(rules)
         try:
-            self._stepped(self._again(active, before, last_watermark), active, shared, watermark)
+            run(self._of(rules))
         except AuguryError as error:
             if len(rules) == 1:
                 return [(rules[0], error)]
             middle = len(rules) // 2
-            first = self._failing(rules[:middle], shared, watermark, before, last_watermark)
-            second = self._failing(rules[middle:], shared, watermark, before, last_watermark)
+            first, second = self._failing(rules[:middle], run), self._failing(rules[middle:], run)
             # Halves that go well, and fail together, are more than a budget allows: the rules added last give way.
             return [*first, *second] or [(rule, error) for rule in rules[middle:]]
         return []
