@@ -10,7 +10,7 @@ from augury.hosts.spark.methods import install
 from augury.hosts.spark.options import SparkOptions
 from augury.hosts.spark.pipeline.config import Pipeline, read_pipeline
 from augury.hosts.spark.pipeline.run import run_pipeline
-from augury.hosts.spark.rules import RuleFrames, match_rules
+from augury.hosts.spark.rules import RuleFrames, match_rules, publish_rules
 from augury.hosts.spark.session import embedded_session
 from augury.hosts.spark.sql.row_patterns import explain_sql, sql
 from augury.hosts.spark.sql.tables import register, register_any_query
@@ -27,6 +27,7 @@ __all__ = [
     "match_all",
     "match_files",
     "match_rules",
+    "publish_rules",
     "read_pipeline",
     "register",
     "register_any_query",

@@ -46,8 +46,8 @@ class Shelf:
     def load(self) -> Bucket:
         head = read_head(self.head, self.job, 2)
         kept = take(head.name, self.job.name, head.mark)
-        assert (kept is not None) == self.kept
-        return kept or load_bucket(head, self.segments.__getitem__, self.job)
+        assert isinstance(kept, Bucket) == self.kept
+        return kept if isinstance(kept, Bucket) else load_bucket(head, self.segments.__getitem__, self.job)
 
     def __len__(self) -> int:
         return len(self.head) + sum(map(len, self.segments.values()))

@@ -11,6 +11,7 @@ import pytest
 
 import augury
 from augury import Rules
+from augury.engine.rules import grouping
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone, listed
 
 COLUMNS = drawn_events(Random(0), 4).schema
@@ -78,7 +79,7 @@ def test_a_rule_is_put_into_a_stream_as_an_update_would() -> None:
         assert sorted(listed(found)) == sorted(listed(same))
         assert found.diagnostics == same.diagnostics
         assert {rule.id for rule in put.running} == {rule.id for rule in updated.running}
-    assert len(put._together.groups) == len(updated._together.groups)
+    assert len(put._live.groups) == len(updated._live.groups)
 
 
 def certain(row: dict[str, Any], events: pa.Table) -> list[tuple[str, Any, Any, str]]:
@@ -110,6 +111,53 @@ def test_what_is_kept_follows_the_window_whatever_the_number_of_edits() -> None:
         times = range(20 * k, 20 * k + 20)
         batch = {"ts": times, "type": ["A", "B"] * 10, "x": range(20), "y": [1.0] * 20, "k": ["p"] * 20}
         stream.feed(pa.table(batch, schema=COLUMNS))
-        kept.append(len(stream._together._log))
+        kept.append(len(stream._live.events.log))
     assert max(kept[5:]) <= 40
-    assert len(stream._groups) == 1
+    assert len(stream._live.groups) == 1
+
+
+def test_another_return_goes_on_and_backfill_sees_what_is_kept() -> None:
+    """Of rules that are matched together, alone, and alone with a state of their own."""
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > 0 WITHIN 9 seconds"
+    texts = [pair, f"{pair} OUTPUT COUNT", f"{pair} OUTPUT NONOVERLAP", f"{pair} OUTPUT FIRST"]
+    events = pa.table({"ts": range(30), "type": ["A", "B", "B"] * 10, "x": range(30)})
+    for text in texts:
+        shown = "count() AS n" if "COUNT" in text else "a.x AS x"
+        before = {"id": "r", "query": text}
+        after: dict[str, Any] = {"id": "r", "query": f"{text} RETURN {shown}", "labels": ["new"]}
+        stream = Rules.read([before]).stream(events, jit=False, keep="8 seconds")
+        stream.feed(events.slice(0, 14))
+        stream.update(Rules.read([after, {"id": "back", "query": text, "backfill": True}]))
+        found = stream.feed(events.slice(14)).table.to_pylist() + stream.finish().table.to_pylist()
+        whole = augury.match(events, after["query"], plan="reference").to_arrow().to_pylist()
+        told = augury.Matcher(after["query"], events.schema, plan="reference").feed(events.slice(0, 14))
+        gone = [m["end"] for m in told.to_arrow().to_pylist()]
+        wanted = [m for m in whole if m["end"] > max(gone)]
+        assert [(m["end"], m["labels"]) for m in found if m["rule"] == "r"] == [(m["end"], ["new"]) for m in wanted]
+        assert len(wanted) > 5
+        # The last event consumed was that of time 13.
+        seen = augury.match(events.slice(5), text, plan="reference").to_arrow().to_pylist()
+        assert [m["end"] for m in found if m["rule"] == "back"] == [m["end"] for m in seen]
+
+
+def test_texts_of_rules_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "MAX_TEXTS", 4)
+    stream = Rules.read([]).stream(COLUMNS, jit=False)
+    for k in range(1, 20):
+        stream.update(Rules.read([{"id": "r", "query": f"PATTERN SEQ(A a, B b) WITHIN {k} seconds"}]))
+        assert len(stream.running) == 1
+    assert len(stream._live._shapes._parsed) <= 4
+
+
+def test_rules_that_are_too_many_together_give_way_until_the_others_fit() -> None:
+    """Each finds 30 matches in a step, of which a step may find 100: the last of them give way, and one that fails."""
+    text = "PATTERN SEQ(A a, B b) WHERE b.x >= {n} WITHIN 1 hour RETURN b.x AS x"
+    events = pa.table({"ts": range(31), "type": ["A"] + ["B"] * 30, "x": range(31)})
+    rows = [{"id": f"r{n}", "query": text.format(n=n % 2)} for n in range(9)]
+    many = {"id": "many", "query": text.format(n=0).replace("a, B", "a, B+ b[], B").replace("B b)", "B c)")}
+    stream = Rules.read([*rows, many]).stream(events, jit=False, max_matches=100)
+    found = stream.feed(events)
+    left = [rule.id for rule in stream.running]
+    assert left == ["r0", "r1", "r2"][: len(left)] != []
+    assert sorted(listed(found)) == sorted(found_alone(rows[: len(left)], events))
+    assert {row["rule"] for row in found.diagnostics.to_pylist()} == {"many", *(row["id"] for row in rows[len(left) :])}

@@ -151,6 +151,31 @@ def test_rules_find_what_the_reference_finds_for_each() -> None:
     assert sum(row["share"] for row in costs.values()) == pytest.approx(1)
 
 
+def test_costs_are_told_to_prometheus() -> None:
+    rows = [{**ROWS[0], "id": 'a "quoted"\\ name\n'}, ROWS[1]]
+    found = Rules.read(rows).match(events(60), jit=False)
+    lines = [line for line in found.prometheus().splitlines() if not line.startswith("#")]
+    matches = [row["matches"] for row in found.costs.to_pylist()]
+    shape = found.costs["shape"][0]
+    assert len(lines) == 6
+    assert lines[4:] == [
+        f'augury_rule_matches_total{{rule="a \\"quoted\\"\\\\ name\\n",shape="{shape}"}} {matches[0]}',
+        f'augury_rule_matches_total{{rule="over 5",shape="{shape}"}} {matches[1]}',
+    ]
+
+
+def test_rules_explain_what_they_share() -> None:
+    contiguous = {"id": "contiguous", "query": "PATTERN SEQ(A a, B b) WHERE strict_contiguity { a.x > 3 }"}
+    broken = {"id": "broken", "query": "PATTERN SEQ("}
+    said = Rules.read([*ROWS, contiguous, broken]).explain(COLUMNS).splitlines()
+    assert said[0] == "5 rules: 2 matched together in 1 shape, 2 alone, 1 broken"
+    assert "    `rule value 0` is one of 2 values, from 3 to 5" in said
+    assert "    rules: `over 3`, `over 5`" in said
+    assert any(line.startswith("  `contiguous`: strict_contiguity is about all events") for line in said)
+    assert any(line.startswith("  `triple`: no other rule has its shape") for line in said)
+    assert said[-1] == "  `broken`: error[A101]: expected a component, found the end of the query"
+
+
 def test_an_exploding_rule_does_not_stop_the_others() -> None:
     many = {"id": "many", "query": "PATTERN SEQ(A+ a[], B b) WHERE skip_till_any_match { a[i].x >= 0 } WITHIN 1 hour"}
     found = Rules.read([many, ROWS[0]]).match(events(60), jit=False, max_matches=200)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from augury.hosts.spark.match import _slots
+from augury.hosts.spark.match import slots_of
 from augury.spark import match
 
 
@@ -23,4 +23,4 @@ def test_a_budget_ends_a_task(spark: SparkSession, budget: dict[str, str | int],
 
 
 def test_slots_of_an_executor(spark: SparkSession) -> None:
-    assert _slots(spark) >= 1
+    assert slots_of(spark) >= 1

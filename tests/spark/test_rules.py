@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +14,10 @@ from pyspark.sql import SparkSession
 import augury.spark
 from augury import HostError
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone
+from tests.spark.rule_streams import drawn_file, history_asks_for, rules_over_files, run_all, written
+from tests.spark.rules_under_fire import under_fire
+from tests.spark.streaming import write_files
+from tests.thorough import THOROUGH
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
@@ -47,8 +53,53 @@ def test_no_rules_find_nothing(spark: SparkSession) -> None:
     assert found.table.count() == found.diagnostics.count() == 0
 
 
-def test_streams_are_refused(spark: SparkSession) -> None:
+def test_a_stream_needs_a_folder_for_versions(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
     with pytest.raises(HostError) as error:
         augury.spark.match_rules(stream, [])
     assert error.value.code == "A689"
+
+
+@pytest.mark.needs("streams")
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_rules_of_a_stream_change_between_its_runs(spark: SparkSession, tmp_path: Path) -> None:
+    rng = Random(4)
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > {n} WITHIN 9 seconds RETURN a.x AS x, b.y AS y"
+    silent = "PATTERN SEQ(A a, NOT(C c)) WHERE [k] AND a.x > {n} WITHIN 2 seconds"
+    alone: dict[str, Any] = {
+        "id": "alone",
+        "query": "PATTERN SEQ(A a, B b) WHERE a.x > 1 WITHIN 9 seconds OUTPUT NONOVERLAP",
+    }
+    first: list[dict[str, Any]] = [{"id": f"pair {n}", "query": pair.format(n=n), "labels": ["one"]} for n in (2, 5)]
+    first += [{"id": "silent", "query": silent.format(n=3)}, {"id": "broken", "query": "PATTERN SEQ("}, alone]
+    second = [{**first[0], "labels": ["two"]}, {**first[1], "query": pair.format(n=7)}, alone]
+    second += [{"id": "back", "query": silent.format(n=1), "backfill": True}]
+    late = matches = 0
+    for k, rules in enumerate((first, second)):
+        write_files([drawn_file(rng, k)], tmp_path / "events", first=k)
+        found = rules_over_files(spark, tmp_path, rules)
+        assert found.rows is not None
+        for progress in run_all(found.rows, tmp_path):
+            counted = progress["observedMetrics"].get("augury_rules", {})
+            late, matches = late + counted.get("late_events", 0), matches + counted.get("matches", 0)
+    rows = spark.read.parquet(str(tmp_path / "matches")).collect()
+    told = [(row.rule, row.code) for row in rows if row.level is not None]
+    assert told == [("broken", "A101")]
+    wanted, late_events = history_asks_for(tmp_path)
+    assert written(row for row in rows if row.match is not None) == wanted
+    assert {"pair 2", "pair 5", "silent", "alone", "back"} == {row.rule for row in rows if row.match is not None}
+    assert sum(row.late is not None for row in rows) == late == late_events > 0
+    assert matches == sum(wanted.values())
+
+
+@pytest.mark.slow
+@pytest.mark.needs("streams")
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_rules_that_are_edited_while_their_stream_is_killed(tmp_path: Path) -> None:
+    edits, kills = (50, 10) if THOROUGH else (10, 3)
+    outcome = under_fire(tmp_path, edits, kills, seed=2)
+    assert outcome.written == outcome.wanted
+    assert outcome.late == outcome.late_wanted
+    assert sum(outcome.wanted.values()) > 20
+    assert outcome.versions == edits
+    assert outcome.told["explodes A567"] == 1

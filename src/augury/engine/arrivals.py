@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -235,6 +236,14 @@ def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
 
 def _came_in_order(events: Arrivals) -> bool:
     return (events.ascending or ascends(events.time)) and events.rows is events.anchors and ascends(events.rows)
+
+
+def by_time(events: Arrivals) -> Iterator[tuple[Arrivals, int]]:
+    """Events that are in order, those of one time after those of another, with the time that comes next."""
+    time = events.time
+    bounds = [0, *(np.flatnonzero(time[1:] != time[:-1]) + 1).tolist(), len(time)]
+    for first, end in pairwise(bounds):
+        yield events.slice(first, end), int(time[end]) if end < len(time) else FOREVER
 
 
 def ascends(numbers: Integers) -> bool:

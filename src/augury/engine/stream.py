@@ -133,7 +133,8 @@ class BucketedStream:
         if saved is None:
             return new_bucket(job)
         head = read_head(saved, job, self.buckets)
-        return bucket_cache.take(head.name, job.name, head.mark) or load_bucket(head, store.segment, job)
+        cached = bucket_cache.take(head.name, job.name, head.mark)
+        return cached if isinstance(cached, Bucket) else load_bucket(head, store.segment, job)
 
     def _save(self, bucket: Bucket, k: int, number: int, store: BucketStore) -> None:
         """Write the bucket, unless there is nothing to remember, and ask to be called when time alone changes it."""

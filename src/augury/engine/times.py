@@ -36,7 +36,7 @@ def length_nanoseconds(given: object) -> int | None:
             return None
 
 
-def lateness_ticks(lateness: object, schema: EventSchema) -> int | None:
+def lateness_ticks(lateness: object, schema: EventSchema, name: str = "lateness") -> int | None:
     """How long events are held back, in ticks of time, rounded up: waiting longer loses nothing."""
     if lateness is None:
         return None
@@ -45,7 +45,7 @@ def lateness_ticks(lateness: object, schema: EventSchema) -> int | None:
         length = length_nanoseconds(lateness)
         number = None if length is None else -(-length // UNITS[schema.time_unit])
     if number is None or not 0 <= number < 2**63:
-        raise _no_lateness(lateness)
+        raise _no_lateness(lateness, name)
     return number
 
 
@@ -65,10 +65,10 @@ def _ticks(lateness: object) -> int | None:
     return None if isinstance(lateness, np.timedelta64) else whole(lateness)
 
 
-def _no_lateness(given: object) -> HostError:
+def _no_lateness(given: object, name: str = "lateness") -> HostError:
     return HostError(
         "A525",
-        f"lateness is a duration or a whole number of ticks, neither of them negative, not {shown(given)}",
+        f"{name} is a duration or a whole number of ticks, neither of them negative, not {shown(given)}",
         'write it as "10 minutes", as timedelta(minutes=10), or as a number of ticks of the time column',
     )
 

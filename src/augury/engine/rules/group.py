@@ -6,14 +6,14 @@ columns, so that one kernel matches all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from augury.compiler import CompiledQuery, compile_bound
-from augury.engine.arrivals import Arrivals
+from augury.engine.arrivals import Arrivals, by_time
 from augury.engine.rules.candidates import EventColumns, RuleValues, Tests, tests_of
 from augury.engine.rules.shapes import Shape, ShapedRule, role
 from augury.engine.scan.needed import decisive_columns
@@ -56,6 +56,11 @@ class SharedEvents:
                 table = table.set_column(k, column.name, table[k].combine_chunks().dictionary_encode())
         self.events = replace(self.events, table=table.combine_chunks())
         self.columns = EventColumns(self.events.table, self.events.time, self.schema.type)
+
+    def by_time(self) -> Iterator[tuple[SharedEvents, int]]:
+        """The events time by time, with the time that comes next."""
+        for part, next_time in by_time(self.events):
+            yield SharedEvents(part, self.schema), next_time
 
     @property
     def any_ties(self) -> bool:

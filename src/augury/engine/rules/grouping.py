@@ -17,6 +17,8 @@ from augury.options import Options
 from augury.schema import EventSchema
 from augury.source import Source
 
+MAX_TEXTS = 10_000  # that are remembered, so that edits of years do not add up
+
 MAX_ALIKE = 64  # texts that are kept of those that differ in parameters alone; each is compared with a new one
 
 
@@ -58,6 +60,10 @@ class RuleShapes:
     def _bound(self, rule: Rule, parameters: Mapping[str, Any]) -> GroupedRule | None:
         source = source_of(rule)
         self.bound += 1
+        if len(self._parsed) >= MAX_TEXTS:
+            self._parsed.clear()
+            self._open.clear()
+            self._known.clear()
         try:
             if rule.query not in self._parsed:
                 self._parsed[rule.query] = parse(source).queries

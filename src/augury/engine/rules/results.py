@@ -11,8 +11,19 @@ import pyarrow as pa
 
 from augury.engine.results.json_text import json_rows
 from augury.engine.rules.table import Rule
-from augury.errors import AuguryError, QueryError
+from augury.errors import AuguryError, HostError, QueryError
 from augury.runtime.batch import Integers
+
+DIAGNOSTICS = pa.schema([(name, pa.string()) for name in ("rule", "level", "code", "message")])
+"""The columns of what is wrong with rules."""
+
+
+COUNTERS = {
+    "seconds": "Seconds that a rule has taken.",
+    "events": "Events that a rule was given.",
+    "matches": "Matches that a rule has found.",
+}
+"""The columns of costs that count, with what Prometheus is told of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,19 @@ class RuleMatches:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def prometheus(self) -> str:
+        """What each rule has cost up to now, in the text format that Prometheus and OpenTelemetry collectors read.
+
+        Of a stream these are counters: of the seconds, the events and the matches of each rule.
+        """
+        costs, lines = self.costs.to_pylist(), list[str]()
+        for name, help in COUNTERS.items():
+            lines += [f"# HELP augury_rule_{name}_total {help}", f"# TYPE augury_rule_{name}_total counter"]
+            for row in costs:
+                labels = f'rule="{_escaped(row["rule"])}",shape="{_escaped(row["shape"])}"'
+                lines.append(f"augury_rule_{name}_total{{{labels}}} {row[name]}")
+        return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(slots=True)
@@ -95,6 +119,12 @@ class RuleResults:
         """Note what the author of a rule should know."""
         self.diagnostics += [(rule.id, "warning", "", text) for text in texts]
 
+    def began_anew(self, rule: Rule) -> None:
+        """Note that a rule has lost what it remembered, since it has another plan now."""
+        error = HostError("A571", "another plan cannot continue this checkpoint: the rule begins anew")
+        id, _, code, message = diagnostic_of(rule, error)
+        self.diagnostics.append((id, "warning", code, message))
+
     def failed(self, rule: Rule, error: AuguryError) -> None:
         """Note what is wrong with a rule."""
         self.diagnostics.append(diagnostic_of(rule, error))
@@ -102,9 +132,8 @@ class RuleResults:
     def result(self) -> RuleMatches:
         """What has been collected; matches come by rule, those of a rule in their order."""
         told = list(zip(*self.diagnostics, strict=True)) or [(), (), (), ()]
-        names = ("rule", "level", "code", "message")
-        diagnostics = {name: pa.array(values, pa.string()) for name, values in zip(names, told, strict=True)}
-        return RuleMatches(self._table(), pa.table(diagnostics), self.costs_table)
+        diagnostics = pa.table([pa.array(values, pa.string()) for values in told], schema=DIAGNOSTICS)
+        return RuleMatches(self._table(), diagnostics, self.costs_table)
 
     def costs_table(self) -> pa.Table:
         """What each rule has cost, in the order of the rules."""
@@ -145,6 +174,11 @@ class RuleResults:
             },
             schema=match_schema(self.time),
         )
+
+
+def _escaped(text: str) -> str:
+    """The value of a label, as the text format of Prometheus has it."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def diagnostic_of(rule: Rule, error: AuguryError) -> tuple[str, str, str, str]:

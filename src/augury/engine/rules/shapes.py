@@ -100,15 +100,7 @@ def shaped(bound: BoundQuery) -> ShapedRule | None:
 
     Together are matched those that find all matches, and in which events that no component can bind do not count.
     """
-    if (
-        not bound.strategies <= GROUPED_STRATEGIES
-        or says_more(bound)
-        or bound.output is not OutputMode.ALL
-        or bound.threshold is not None
-        or bound.into is not None
-        or isinstance(bound.window, CountWindow)
-        or (not bound.declarative and _has_sets(bound.pattern))
-    ):
+    if why_alone(bound) is not None:
         return None
     columns = _columns(bound.schema)
     lifting = _Lifting(columns)
@@ -132,6 +124,24 @@ def shaped(bound: BoundQuery) -> ShapedRule | None:
     )
     shape = Shape(query, columns, tuple(lifting.types), typed)
     return ShapedRule(shape, tuple(lifting.values), tuple(names), tuple(lifting.spans))
+
+
+def why_alone(bound: BoundQuery) -> str | None:
+    """Why a query is not matched together with others; None if it is."""
+    consuming = sorted(bound.strategies - GROUPED_STRATEGIES)
+    if consuming:
+        return f"{consuming[0]} is about all events, not only about those that a rule can bind"
+    if bound.output is not OutputMode.ALL:
+        return "its OUTPUT is not ALL"
+    if bound.threshold is not None:
+        return "it has a THRESHOLD"
+    if bound.into is not None:
+        return "it derives events with INTO"
+    if isinstance(bound.window, CountWindow):
+        return "WITHIN counts all events, not only those that a rule can bind"
+    if not bound.declarative and _has_sets(bound.pattern):
+        return "it has an AND under skip_till_next_match"
+    return "it has a clause that rules of one shape do not share" if says_more(bound) else None
 
 
 def says_more(node: BoundQuery | Pattern) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from augury.compiler import CompiledQuery, load
 from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
+from augury.engine.rules.kept import Portion, Since
 from augury.engine.rules.rule_text import GroupedRule
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
@@ -22,14 +24,20 @@ from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import Kernel, RunState
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRule:
-    """A rule of a stream: its number in its group, and the row of the first event that it sees."""
+    """A rule of a stream: its number in its group, and the events that it sees."""
 
     rule: GroupedRule
     number: int
-    since: int
+    since: Since
+
+
+Failed: TypeAlias = "tuple[tuple[LiveRule, AuguryError], ...]"
+"""Rules that are switched off, each with its error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +48,7 @@ class Step:
     found: MatchSet
     rule: Integers
     touched: Integers
-    failed: tuple[tuple[LiveRule, AuguryError], ...] = ()
+    failed: Failed = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,13 +68,15 @@ class Active:
     group: Group
     values: RuleValues = field(init=False)
     numbers: Integers = field(init=False)
-    since: Integers = field(init=False)
+    first_row: Integers = field(init=False)
+    first_time: Integers = field(init=False)
     index: RuleIndex | None = None
 
     def __post_init__(self) -> None:
         self.values = self.group.values()
         self.numbers = np.array([rule.number for rule in self.rules], dtype=np.int64)
-        self.since = np.array([rule.since for rule in self.rules], dtype=np.int64)
+        self.first_row = np.array([rule.since.row for rule in self.rules], dtype=np.int64)
+        self.first_time = np.array([rule.since.time for rule in self.rules], dtype=np.int64)
 
     def places(self, numbers: Integers) -> tuple[Integers, Integers]:
         """Which of these numbers are those of a rule that takes part, and its place."""
@@ -106,11 +116,16 @@ class StreamGroup:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def add(self, rule: GroupedRule, since: int) -> None:
-        """Take a rule in that sees the events from the row `since` on."""
-        self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
+    def add(self, rule: GroupedRule, since: Since) -> LiveRule:
+        """Take a rule in; what it sees of the past takes a `rebuild`."""
+        live = self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
         self._next += 1
         self._active = None
+        return live
+
+    def rule(self, id: str) -> LiveRule:
+        """The rule of this name."""
+        return self._rules[id]
 
     def remove(self, id: str) -> None:
         """Let a rule go; what the kernel knows of it is over with the window."""
@@ -122,55 +137,72 @@ class StreamGroup:
         """Whether all numbers of rules are used up, so that a new group has to go on."""
         return self._next >= MAX_RULES
 
-    def step(
-        self, shared: SharedEvents, watermark: int, before: Callable[[], SharedEvents], last_watermark: int
-    ) -> Step:
-        """Consume events that are in order.
-
-        `before` gives those of the last window that were consumed up to `last_watermark`.
-        """
-        active = self._now(tuple(self._rules.values()))
+    def step(self, portion: Portion) -> Step:
+        """Consume the events of a portion."""
         try:
-            self._going, step = self._stepped(self._going, active, shared, watermark)
+            self._going, step = self._stepped(self._going, self._now(), portion.shared, portion.watermark)
         except AuguryError:
-            earlier = before()
-            failed = self._failing(active.rules, shared, watermark, earlier, last_watermark)
-            for live, _ in failed:
-                self.remove(live.rule.rule.id)
-            active = self._now(tuple(self._rules.values()))
-            going = self._again(active, earlier, last_watermark)
-            self._going, step = self._stepped(going, active, shared, watermark)
-            return replace(step, failed=tuple(failed))
+            past = portion.before.shared
+
+            def again(active: Active) -> tuple[Going, Step]:
+                going = self._again(active, past, portion.last_watermark)
+                return self._stepped(going, active, portion.shared, portion.watermark)
+
+            (self._going, step), failed = self._without_failing(tuple(self._rules.values()), again)
+            return replace(step, failed=failed)
         return step
 
-    def _failing(
-        self,
-        rules: Sequence[LiveRule],
-        shared: SharedEvents,
-        watermark: int,
-        before: SharedEvents,
-        last_watermark: int,
-    ) -> list[tuple[LiveRule, AuguryError]]:
+    def backfill(self, rules: Sequence[LiveRule], past: SharedEvents, watermark: int) -> Step:
+        """What new rules find in events that the others have consumed before; `rebuild` makes them go on from there."""
+
+        def find(active: Active) -> Step:
+            return self._stepped(self._begun(), active, past, watermark)[1]
+
+        step, failed = self._without_failing(rules, find)
+        return replace(step, failed=failed)
+
+    def rebuild(self, past: SharedEvents, watermark: int) -> Failed:
+        """Go on with a kernel that has seen the events that each rule sees of the `past`; the rules that fail at it."""
+
+        def replay(active: Active) -> Going:
+            return self._again(active, past, watermark)
+
+        self._going, failed = self._without_failing(tuple(self._rules.values()), replay)
+        return failed
+
+    def _without_failing(self, rules: Sequence[LiveRule], run: Callable[[Active], T]) -> tuple[T, Failed]:
+        """Run something for some of the rules, without those that fail, which are removed and told."""
+        failed: Failed = ()
+        while True:
+            try:
+                return run(self._of(rules)), failed
+            except AuguryError as error:
+                # Should none fail when it is tried again, as where time is short, those added last give way.
+                found = self._failing(rules, run) or [(rule, error) for rule in rules[len(rules) // 2 :]]
+            for live, _ in found:
+                self.remove(live.rule.rule.id)
+            failed += tuple(found)
+            rules = [live for live in rules if live.rule.rule.id in self._rules]
+
+    def _failing(self, rules: Sequence[LiveRule], run: Callable[[Active], T]) -> list[tuple[LiveRule, AuguryError]]:
         """The rules that fail by themselves, or that are too many together with the last of them."""
-        active = Active(tuple(rules), self._group(rules))
         try:
-            self._stepped(self._again(active, before, last_watermark), active, shared, watermark)
+            run(self._of(rules))
         except AuguryError as error:
             if len(rules) == 1:
                 return [(rules[0], error)]
             middle = len(rules) // 2
-            first = self._failing(rules[:middle], shared, watermark, before, last_watermark)
-            second = self._failing(rules[middle:], shared, watermark, before, last_watermark)
+            first, second = self._failing(rules[:middle], run), self._failing(rules[middle:], run)
             # Halves that go well, and fail together, are more than a budget allows: the rules added last give way.
             return [*first, *second] or [(rule, error) for rule in rules[middle:]]
         return []
 
-    def _group(self, rules: Sequence[LiveRule]) -> Group:
-        return replace(self.template, rules=tuple(rule.rule.shaped for rule in rules))
+    def _of(self, rules: Sequence[LiveRule]) -> Active:
+        return Active(tuple(rules), replace(self.template, rules=tuple(rule.rule.shaped for rule in rules)))
 
-    def _now(self, rules: tuple[LiveRule, ...]) -> Active:
+    def _now(self) -> Active:
         if self._active is None:
-            self._active = Active(rules, self._group(rules))
+            self._active = self._of(tuple(self._rules.values()))
         return self._active
 
     def _begun(self) -> Going:
@@ -179,9 +211,16 @@ class StreamGroup:
 
     def _again(self, active: Active, before: SharedEvents, watermark: int) -> Going:
         """A kernel that has seen the events of the last window, for these rules alone."""
-        if not active.rules:
+        if not active.rules or not len(before.events):
             return self._begun()
-        return self._stepped(self._begun(), active, before, watermark)[0]
+        try:
+            return self._stepped(self._begun(), active, before, watermark)[0]
+        except AuguryError:
+            # One step finds all at once that was found in many: a budget that holds for a step may need them again.
+            going = self._begun()
+            for part, next_time in before.by_time():
+                going = self._stepped(going, active, part, min(watermark, next_time))[0]
+            return going
 
     def _stepped(self, going: Going, active: Active, shared: SharedEvents, watermark: int) -> tuple[Going, Step]:
         nothing = np.empty(0, dtype=np.int64)
@@ -195,7 +234,8 @@ class StreamGroup:
         pairs = active.index.candidates(shared.columns, opened)
         assert pairs is not None
         event, rule, after = pairs
-        seen = shared.events.rows[event] >= active.since[rule]
+        seen = shared.events.rows[event] >= active.first_row[rule]
+        seen &= shared.events.time[event] >= active.first_time[rule]
         event, rule = event[seen], rule[seen]
         after = replace(after, rule=active.numbers[after.rule])
         touched, counts = np.unique(rule, return_counts=True)

@@ -19,7 +19,7 @@ from augury.errors import HostError
 RuleSource: TypeAlias = "str | os.PathLike[str] | pa.Table | Iterable[Mapping[str, Any]] | Any"
 """A frame, an iterable of dicts, or a path to Parquet, JSON lines, TOML or a folder of TOML files."""
 
-OWN_COLUMNS = ("id", "query", "parameters", "enabled", "labels")
+OWN_COLUMNS = ("id", "query", "parameters", "enabled", "labels", "backfill")
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 
 
@@ -34,6 +34,8 @@ class Rule:
     labels: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     """The other columns, which mean nothing here."""
+    backfill: bool = False
+    """Whether it sees events of a stream from before it began, those that are kept for such rules."""
 
     def finds_as(self, other: Rule) -> bool:
         """Whether it finds the same matches as another rule, whatever its labels are."""
@@ -112,8 +114,9 @@ def _rule(row: Any, number: int) -> Rule:
         raise _not_a_rule(number, f"its id is {arguments.shown(id)}")
     if not isinstance(query, str):
         raise _not_a_rule(number, f"its query is {arguments.shown(query)}")
-    if enabled is not None and not isinstance(enabled, bool):
-        raise _not_a_rule(number, f"`enabled` is {arguments.shown(enabled)}")
+    for name in ("enabled", "backfill"):
+        if not isinstance(row.get(name), bool | None):
+            raise _not_a_rule(number, f"`{name}` is {arguments.shown(row[name])}")
     more = {name: value for name, value in row.items() if name not in OWN_COLUMNS}
     return Rule(
         str(id),
@@ -122,6 +125,7 @@ def _rule(row: Any, number: int) -> Rule:
         enabled is not False,
         _labels(row.get("labels"), number),
         more,
+        row.get("backfill") is True,
     )
 
 

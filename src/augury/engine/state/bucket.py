@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from augury.budget import within
+from augury.compiler import CompiledProgram
 from augury.engine import progress
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.job import Job
@@ -55,10 +56,10 @@ def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -
     return moved, found[-1]
 
 
-def replayable(job: Job) -> bool:
+def replayable(program: CompiledProgram) -> bool:
     """Whether the state of the kernel follows from the events that are kept."""
-    query = job.last.bound
-    if len(job.program.queries) > 1 or query.longest_silence is not None:
+    query = program.last.bound
+    if len(program.queries) > 1 or query.longest_silence is not None:
         return False
     return isinstance(query.window, TimeWindow) and query.one_by_one
 

@@ -8,14 +8,25 @@ return, in a worker that ran the first one.
 
 from __future__ import annotations
 
-from augury.engine.state.bucket import Bucket
+from typing import Protocol
 
 MAX_CACHED_EVENTS = 1 << 24  # in all cached buckets together
 
-_cached: dict[str, tuple[tuple[str, str], Bucket]] = {}
+
+class CachedBucket(Protocol):
+    """A bucket with a name of its own, which holds so many events."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def events(self) -> int: ...
 
 
-def put(bucket: Bucket, job: str, mark: str) -> None:
+_cached: dict[str, tuple[tuple[str, str], CachedBucket]] = {}
+
+
+def put(bucket: CachedBucket, job: str, mark: str) -> None:
     """Cache a bucket that a job saved under a mark, in place of an earlier one of the same name."""
     _cached.pop(bucket.name, None)
     _cached[bucket.name] = (job, mark), bucket
@@ -25,7 +36,7 @@ def put(bucket: Bucket, job: str, mark: str) -> None:
         total -= oldest.events
 
 
-def take(name: str, job: str, mark: str) -> Bucket | None:
+def take(name: str, job: str, mark: str) -> CachedBucket | None:
     """Remove and return the bucket that the job saved under this mark; kernels work on their state in place."""
     known, bucket = _cached.pop(name, (None, None))
     return bucket if known == (job, mark) else None

@@ -19,7 +19,7 @@ from augury.engine.job import Job
 from augury.engine.kept import KeptEvents
 from augury.engine.stages import Stage
 from augury.engine.state.bucket import Bucket, replayable, replayed
-from augury.engine.state.compatibility import state_identity, state_writers
+from augury.engine.state.compatibility import evaluators, state_identity
 from augury.engine.state.compression import compress, decompress
 from augury.engine.state.event_segments import Segment, fit, next_segments, read_segments, segment_bytes
 from augury.engine.state.facts import Facts
@@ -75,14 +75,19 @@ class Head:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments that hold the events."""
-        found = []
-        for stated in self.facts.one("segments", list):
-            match stated:
-                case [int(first), int(stop), int(events)] if 0 <= first <= stop < MAX_COUNT and events >= 0:
-                    found.append(Segment(first, stop, events))
-                case _:
-                    raise inconsistent("a segment is of no events")
-        return tuple(found)
+        return read_segment_facts(self.facts)
+
+
+def read_segment_facts(facts: Facts) -> tuple[Segment, ...]:
+    """The segments that a head names."""
+    found = []
+    for stated in facts.one("segments", list):
+        match stated:
+            case [int(first), int(stop), int(events)] if 0 <= first <= stop < MAX_COUNT and events >= 0:
+                found.append(Segment(first, stop, events))
+            case _:
+                raise inconsistent("a segment is of no events")
+    return tuple(found)
 
 
 def header(job: Job, buckets: int) -> bytes:
@@ -100,7 +105,7 @@ def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, SavedBu
     tables: dict[str, pa.Table] = {}
     segments: dict[int, bytes] = {}
     old = {segment.first for segment in bucket.segments}
-    if replayable(job):
+    if replayable(job.program):
         kept = (bucket.stages[0].log.everything(), bucket.held)
         left, fresh = next_segments(bucket.segments, kept, bucket.saved, bucket.next_row)
         if fresh is not None:
@@ -112,7 +117,7 @@ def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, SavedBu
     mark = secrets.token_hex(16)
     facts = {
         "meaning": state_identity(job, buckets),
-        "evaluators": state_writers(job),
+        "evaluators": evaluators(job.program),
         "name": bucket.name,
         "mark": mark,
         "next_row": bucket.next_row,
@@ -147,7 +152,7 @@ def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket
             name=head.name,
         )
 
-    if not replayable(job):
+    if not replayable(job.program):
         held = get_arrivals(head.tables, "held", job.schema, partial(fit, arrow=job.arrow))
         return bucket(_whole(head, job), held)
     oldest = head.facts.one("oldest_row", int)
@@ -161,7 +166,7 @@ def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket
 
 def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
     """Stages with the kernel states of the head: their events do not tell enough to rebuild them."""
-    if head.facts.stated.get("evaluators") != state_writers(job):
+    if head.facts.stated.get("evaluators") != evaluators(job.program):
         raise HostError(
             "A571",
             "another plan cannot continue this checkpoint: a program of several queries, OUTPUT NONOVERLAP or COVER, "

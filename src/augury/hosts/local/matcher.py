@@ -272,11 +272,6 @@ class Matcher:
         )
 
 
-def program_of(matcher: Matcher) -> CompiledProgram:
-    """The queries of a matcher as they were compiled."""
-    return matcher._setting.program
-
-
 def matcher_of(source: Source, columns: KnownColumns, options: Options, lateness: Lateness | None) -> Matcher:
     """A matcher for events whose columns are known."""
     matcher = Matcher.__new__(Matcher)

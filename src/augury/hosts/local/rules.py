@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Unpack
@@ -10,30 +11,29 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 
+from augury import arguments
 from augury.budget import within
-from augury.compiler import CompiledQuery, Measure, compile_program
+from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_program
 from augury.engine.results.matches import Matches
 from augury.engine.rules.group import SharedEvents
-from augury.engine.rules.grouping import RuleShapes, grouped, options_of, source_of
+from augury.engine.rules.grouping import grouped, options_of, source_of
+from augury.engine.rules.live import LiveRules, shape_name
 from augury.engine.rules.matching import FiniteGroup, Prepare
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
 from augury.engine.rules.rule_text import GroupedRule
-from augury.engine.rules.shapes import Shape
-from augury.engine.rules.stream import StreamGroup, goes_together
 from augury.engine.rules.table import Rule, RuleSource, read_rules
-from augury.engine.rules.together import GroupStep, TogetherStream
+from augury.engine.rules.versions import publish
 from augury.engine.sources.events import Events
 from augury.engine.sources.schemas import KnownColumns, Schema, known_columns, known_events
 from augury.engine.sources.stream_reader import stream_reader
+from augury.engine.times import lateness_ticks
 from augury.errors import AuguryError, HostError
+from augury.explain.rules import explain_rules
 from augury.hosts.local.finite import matches_in, pays
-from augury.hosts.local.matcher import Matcher, matcher_of, program_of
 from augury.hosts.local.query import compiled
 from augury.ir.query import BoundQuery
 from augury.options import Lateness, MatchOptions, Options, read_options
 from augury.plan import StreamStatistics
-
-SHAPE_DIGITS = 12  # of the fingerprint of a kernel, which names the shape of a rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Rules:
     def read(cls, source: RuleSource) -> Rules:
         """The rules of a frame, of dicts, or of a path to Parquet, JSON lines, TOML or a folder of TOML files.
 
-        Their columns are `id`, `query`, and if wanted `parameters` (a struct, a map or JSON), `enabled` and `labels`;
-        others are kept as they are. In TOML a file is a rule, named like the file, or a list of `[[rule]]`.
+        Their columns are `id`, `query`, and if wanted `parameters` (a struct, a map or JSON), `enabled`, `labels` and
+        `backfill`; others are kept as they are. In TOML a file is a rule, named like the file, or a list of `[[rule]]`.
         """
         return cls(read_rules(source))
 
@@ -110,12 +110,44 @@ class Rules:
                 _match_alone(rule, known, chosen, measured, results)
         return results.result()
 
-    def stream(
-        self, schema: Schema, *, lateness: Lateness | None = None, **options: Unpack[MatchOptions]
-    ) -> RuleStream:
-        """The rules over a stream that is fed batch by batch, in which rules may change."""
+    def explain(self, schema: Schema, **options: Unpack[MatchOptions]) -> str:
+        """Which enabled rules are matched together, what their shapes have in common, and why others stand alone."""
         roles, chosen = read_options(options)
-        return RuleStream(self, known_columns(schema, roles), chosen, lateness)
+        chosen = chosen.watched()
+        known = known_columns(schema, roles)
+        groups, rest = grouped(self.enabled, known.schema, chosen)
+        alone, broken = list[tuple[Rule, CompiledProgram]](), list[tuple[Rule, AuguryError]]()
+        for rule in rest:
+            try:
+                alone.append((rule, compiled(source_of(rule), known, options_of(chosen, rule))))
+            except AuguryError as error:
+                broken.append((rule, error))
+        return explain_rules(groups, alone, broken, chosen)
+
+    def publish(self, versions: str | os.PathLike[str]) -> int:
+        """Add them as a version to a folder from which streams of Spark go on with it; the number of the version.
+
+        Those of the last version are not published again. What `augury.spark.match_rules` does with a version is
+        said there.
+        """
+        return publish(arguments.path("versions", versions), self.rules)
+
+    def stream(
+        self,
+        schema: Schema,
+        *,
+        lateness: Lateness | None = None,
+        keep: Lateness | None = None,
+        **options: Unpack[MatchOptions],
+    ) -> RuleStream:
+        """The rules over a stream that is fed batch by batch, in which rules may change.
+
+        Events are held back for `lateness`, and kept for `keep`, so that rules to come with `backfill` see them.
+        """
+        roles, chosen = read_options(options)
+        known = known_columns(schema, roles)
+        kept = lateness_ticks(keep, known.schema, "keep") or 0
+        return RuleStream(self, LiveRules(known, chosen, lateness_ticks(lateness, known.schema), kept))
 
 
 class RuleStream:
@@ -125,167 +157,49 @@ class RuleStream:
     when events come, is switched off and reported once in `diagnostics`; the others go on.
     """
 
-    def __init__(self, rules: Rules, columns: KnownColumns, options: Options, lateness: Lateness | None) -> None:
-        self._columns, self._options, self._lateness = columns, options, lateness
+    def __init__(self, rules: Rules, live: LiveRules) -> None:
+        columns = live.events.columns
         self._reader = stream_reader(columns.arrow, columns.schema)
-        self._shapes = RuleShapes(columns.schema, options)
-        self._running: dict[str, tuple[Rule, Matcher | StreamGroup | None]] = {}
-        self._groups: dict[Shape, StreamGroup] = {}
-        self._places: dict[str, int] = {}
-        self._alone: dict[str, Matcher] = {}
-        self._together = TogetherStream(columns, lateness)
-        self._broken: dict[str, Rule] = {}
-        self._costs: dict[str, RuleCost] = {}
-        self._untold: list[tuple[str, str, str, str]] = []
-        self._finished = False
+        self._live, self._finished = live, False
         self.update(rules)
 
     @property
     def running(self) -> tuple[Rule, ...]:
         """The rules that take part now."""
-        return tuple(rule for rule, _ in self._running.values())
+        return tuple(running.rule for running in self._live.running)
 
     def update(self, rules: Rules) -> None:
         """Go on with these rules.
 
-        A new rule sees the events from now on. One that is gone, or not enabled any more, is dropped with what it
-        remembers. One whose query or parameters have changed begins anew; other labels or columns change nothing else.
+        A new rule sees the events from now on; with `backfill` also those of the last `keep`, and what it finds there
+        comes with the next batch. One that is gone, or not enabled any more, is dropped with what it remembers. One
+        whose query or parameters have changed begins anew, unless only RETURN has changed; other labels or columns
+        change nothing else.
         """
-        wanted = {rule.id: rule for rule in rules.enabled}
-        results, running, kept = self._results(), self._running, 0
-        self._running, new = {}, []
-        for id, rule in wanted.items():
-            before = running.get(id)
-            if before is not None and before[0].finds_as(rule):
-                self._running[id] = rule, before[1]
-                kept += 1
-            elif not (id in self._broken and self._broken[id].finds_as(rule)):
-                # Its place among the rules, taken by what will match it.
-                new.append(rule)
-                self._running[id] = rule, None
-        if kept < len(running):
-            for id in [id for id, (rule, _) in running.items() if id not in wanted or not rule.finds_as(wanted[id])]:
-                self._drop(id, running[id][1])
-        for rule in new:
-            self._broken.pop(rule.id, None)
-            self._begin(rule, results)
-        self._broken = {id: rule for id, rule in self._broken.items() if id in wanted}
-        self._untold += results.diagnostics
-        self._places = {id: k for k, id in enumerate(self._running)}
-        self._forget_empty_groups()
+        self._live.change(rules.enabled)
 
     def put(self, rule: Rule) -> None:
         """Add one rule, or replace the one of its id, without looking at the others; one not enabled is dropped.
 
         What `update` says of a rule holds here too. Beside thousands of others this takes a fraction of its time.
         """
-        running, broken = self._running.get(rule.id), self._broken.get(rule.id)
-        if rule.enabled and running is not None and running[0].finds_as(rule):
-            self._running[rule.id] = rule, running[1]
-            return
-        if rule.enabled and broken is not None and broken.finds_as(rule):
-            return
-        self._broken.pop(rule.id, None)
-        if running is not None:
-            self._drop(rule.id, running[1])
-            del self._running[rule.id]
-        if rule.enabled:
-            results = self._results()
-            self._places.setdefault(rule.id, len(self._places))
-            self._running[rule.id] = rule, None
-            self._begin(rule, results)
-            self._untold += results.diagnostics
-        self._forget_empty_groups()
-
-    def _forget_empty_groups(self) -> None:
-        self._groups = {shape: group for shape, group in self._groups.items() if len(group)}
-        self._together.groups = [group for group in self._together.groups if len(group)]
-
-    def _drop(self, id: str, by: Matcher | StreamGroup | None) -> None:
-        """Let go of a rule and of what it remembers."""
-        self._costs.pop(id, None)
-        if isinstance(by, StreamGroup):
-            by.remove(id)
-        else:
-            self._alone.pop(id, None)
+        self._live.put(rule)
 
     def feed(self, events: Events) -> RuleMatches:
         """Push events, any input that `match` takes, and get the matches of all rules that have become certain."""
         self._refuse_finished()
         # An error in the events is nobody's fault among the rules, and leaves them as they were.
-        arrived = self._together.arrive(self._reader.read(events))
-        results = self._told_results()
-        self._each(lambda matcher: matcher.feed(arrived.table), len(arrived), results)
-        self._note_groups(self._together.feed(arrived), results)
-        return results.result()
+        return self._live.feed(self._live.events.arrive(self._reader.read(events)))
 
     def finish(self) -> RuleMatches:
         """End the stream and get the remaining matches; nothing can be fed afterwards."""
         self._refuse_finished()
         self._finished = True
-        results = self._told_results()
-        self._each(lambda matcher: matcher.finish(), 0, results)
-        self._note_groups(self._together.finish(), results)
-        return results.result()
+        return self._live.finish()
 
     def _refuse_finished(self) -> None:
         if self._finished:
             raise HostError("A699", "this stream of rules has been finished", "call `Rules.stream` for another one")
-
-    def _results(self) -> RuleResults:
-        return RuleResults(self._columns.arrow.field(self._columns.schema.time).type, self._places)
-
-    def _told_results(self) -> RuleResults:
-        """Results of a step, with what has not been told before."""
-        results = self._results()
-        results.costs, results.diagnostics, self._untold = self._costs, self._untold, []
-        return results
-
-    def _begin(self, rule: Rule, results: RuleResults) -> None:
-        try:
-            shaped = self._shapes.shape(rule)
-            if shaped is not None and goes_together(shaped):
-                group = self._groups.get(shaped.shaped.shape)
-                if group is None or group.full:
-                    group = self._groups[shaped.shaped.shape] = StreamGroup(shaped, self._options)
-                    self._together.groups.append(group)
-                group.add(shaped, self._together.next_row)
-                self._running[rule.id] = rule, group
-                self._costs[rule.id] = RuleCost(_shape(group.query))
-                return
-            matcher = matcher_of(source_of(rule), self._columns, options_of(self._options, rule), self._lateness)
-        except AuguryError as error:
-            self._switch_off(rule, error, results)
-            return
-        self._alone[rule.id] = matcher
-        self._running[rule.id] = rule, matcher
-        self._costs[rule.id] = RuleCost(_shape(program_of(matcher).last))
-
-    def _each(self, step: Callable[[Matcher], Matches], events: int, results: RuleResults) -> None:
-        """A step of the rules that are matched alone."""
-        for id, matcher in list(self._alone.items()):
-            rule, began = self._running[id][0], perf_counter()
-            try:
-                _note(rule, step(matcher), perf_counter() - began, events, results)
-            except AuguryError as error:
-                self._switch_off(rule, error, results)
-                del self._alone[id]
-
-    def _note_groups(self, steps: Iterator[GroupStep], results: RuleResults) -> None:
-        """Note what rules that are matched together have found in a step."""
-        for taken in steps:
-            step, query = taken.step, taken.group.query
-            rules = [self._running[live.rule.rule.id][0] for live in step.rules]
-            if rules:
-                matches = Matches(step.found, taken.log, query.bound, self._options.callables, compiled=query)
-                results.found(rules, step.rule, matches.to_arrow(), taken.seconds, step.touched)
-            for live, error in step.failed:
-                self._switch_off(self._running[live.rule.rule.id][0], error, results)
-
-    def _switch_off(self, rule: Rule, error: AuguryError, results: RuleResults) -> None:
-        results.failed(rule, error)
-        self._broken[rule.id] = rule
-        del self._running[rule.id]
 
 
 def _match_together(
@@ -299,7 +213,7 @@ def _match_together(
         own = [one.rule for one in part.rules]
         matches = Matches(part.found, known.scan.log, part.query.bound, options.callables, compiled=part.query)
         table = matches.to_arrow()
-        results.found(own, part.rule, table, perf_counter() - began, part.touched, _shape(part.query))
+        results.found(own, part.rule, table, perf_counter() - began, part.touched, shape_name(part.query))
         for one, tied in zip(part.rules, part.tied.tolist(), strict=True):
             results.warn(one.rule, part.warnings(one, tied, types))
         began = perf_counter()
@@ -324,7 +238,7 @@ def _match_alone(
     try:
         own = options_of(options, rule)
         program = compile_program(source_of(rule), known.schema, own, measure=measured)
-        results.costs[rule.id] = RuleCost(_shape(program.last))
+        results.costs[rule.id] = RuleCost(shape_name(program.last))
         _note(rule, matches_in(program, known, own)[-1], perf_counter() - began, known.scan.rows, results)
     except AuguryError as error:
         results.failed(rule, error)
@@ -335,11 +249,6 @@ def _note(rule: Rule, matches: Matches, seconds: float, events: int, results: Ru
     table = matches.to_arrow()
     results.found([rule], np.zeros(table.num_rows, dtype=np.int64), table, seconds, np.array([events]))
     results.warn(rule, matches.warnings)
-
-
-def _shape(query: CompiledQuery) -> str:
-    kernel = query.kernel
-    return kernel.source.fingerprint[:SHAPE_DIGITS] if kernel is not None else ""
 
 
 def _measured_once(known: KnownColumns) -> Measure | None:

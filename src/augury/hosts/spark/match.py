@@ -122,13 +122,13 @@ def job_for(sampled: SampledFrame, query: str | os.PathLike[str], roles: Roles, 
         stream=sampled if measurable else None,
         live=events.isStreaming,
     )
-    job = replace(job, slots=_slots(events.sparkSession))
+    job = replace(job, slots=slots_of(events.sparkSession))
     if options.jit is False or _shares_disk(events.sparkSession):
         return job
     return replace(job, kernels=compiled_kernels(job.program, options.cache_dir))
 
 
-def _slots(spark: SparkSession) -> int:
+def slots_of(spark: SparkSession) -> int:
     """How many tasks run in one executor at a time, and share its memory."""
     local = re.fullmatch(r"local(?:\[(\*|\d+).*\])?", spark.conf.get("spark.master", "") or "")
     if local is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -13,58 +14,76 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
 
+from augury.arguments import path
 from augury.engine.arrivals import Arrivals
 from augury.engine.results.columns import column_name
+from augury.engine.rules.buckets import RuleBuckets, rule_rows
 from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
 from augury.engine.rules.group import Group, SharedEvents, rule_columns
 from augury.engine.rules.grouping import grouped, options_of
-from augury.engine.rules.results import diagnostic_of
+from augury.engine.rules.results import DIAGNOSTICS, diagnostic_of
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.table import Rule, RuleSource, read_rules
+from augury.engine.rules.versions import publish
 from augury.engine.sources.schemas import event_schema
+from augury.engine.times import lateness_milliseconds, lateness_ticks
 from augury.errors import AuguryError, HostError
-from augury.hosts.spark.match import check_frame, match
+from augury.hosts.spark.match import check_frame, match, slots_of
 from augury.hosts.spark.options import SparkOptions, read_spark_options
-from augury.hosts.spark.schemas import arrow_schema, is_frame
+from augury.hosts.spark.schemas import arrow_schema, is_frame, result_schema, spark_schema
+from augury.hosts.spark.stream.match import LATE_COLUMN
+from augury.hosts.spark.stream.rules import DEFAULT_RULE_BUCKETS, rules_over_stream
 from augury.ir import syntax
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
+from augury.options import Lateness
 from augury.schema import EventSchema, Kind
 
 EXPANDED_EVENTS = 1_000  # that are given to their rules at a time: each may concern all of them
-
-DIAGNOSTICS = "rule string, level string, code string, message string"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFrames:
     """What rules find on Spark: `table` has `rule`, `labels`, `start`, `end` and `match`, the match as JSON.
 
-    `diagnostics` has `rule`, `level`, `code` and `message` of the rules that take no part.
+    `diagnostics` has `rule`, `level`, `code` and `message` of the rules that take no part. Over a stream both are views
+    of `rows`, which has all of these columns and a struct `late` of events that came too late. Two streaming queries
+    run the rules twice; one over `rows` that splits them in `foreachBatch` runs them once.
     """
 
     table: DataFrame
     diagnostics: DataFrame
+    rows: DataFrame | None = None
 
 
-def match_rules(events: DataFrame, rules: DataFrame | RuleSource, **options: Unpack[SparkOptions]) -> RuleFrames:
-    """The matches of all enabled rules in a finite frame.
+def match_rules(
+    events: DataFrame,
+    rules: DataFrame | RuleSource | None = None,
+    *,
+    versions: str | os.PathLike[str] | None = None,
+    keep: Lateness | None = None,
+    **options: Unpack[SparkOptions],
+) -> RuleFrames:
+    """The matches of all enabled rules in a frame.
 
-    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. Rules of one shape are
-    matched together, split by rule; the others each by itself. A rule that is broken takes no part, and is in
-    `diagnostics`; one that exceeds a budget makes the job fail, as a query of its own would.
+    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. A rule that is broken takes
+    no part, and is in `diagnostics`.
+
+    In a finite frame rules of one shape are matched together, split by rule; the others each by itself. A rule that
+    exceeds a budget makes the job fail, as a query of its own would.
+
+    A stream needs a watermark, as for `match`, and `versions`, a folder beside its checkpoint that holds all versions
+    of the rules. `rules` are published there now, if they differ from the last version; leave them out where somebody
+    else publishes them, so that the stream goes on with what is there. `publish_rules` adds a version while it runs:
+    the next micro-batch begins with it. Events are kept for `keep`, so that rules to come with `backfill` see them. Of
+    so many `buckets` each sees all events and has a share of the rules; a rule that exceeds a budget is switched off.
     """
     check_frame(events)
     if events.isStreaming:
-        raise HostError(
-            "A689",
-            "rules over a stream are not matched on Spark",
-            "give a finite frame; or use augury.spark.match_all for queries that stay as they are",
-        )
+        return _over_stream(events, rules, versions, keep, options)
     spark = events.sparkSession
     roles, chosen, _ = read_spark_options(options)
-    rows = _collected(rules) if is_frame(rules) else rules
-    enabled = [rule for rule in read_rules(rows) if rule.enabled]
+    enabled = [rule for rule in _read(rules) if rule.enabled]
     schema = event_schema(arrow_schema(events.schema), roles)
     groups, alone = grouped(enabled, schema, chosen)
     frames, told = list[DataFrame](), list[tuple[str, str, str, str]]()
@@ -82,7 +101,55 @@ def match_rules(events: DataFrame, rules: DataFrame | RuleSource, **options: Unp
             told.append(diagnostic_of(rule, error))
     time = events.schema[schema.time].dataType
     nothing = spark.createDataFrame([], _result_schema(StructField("start", time), StructField("end", time)))
-    return RuleFrames(reduce(DataFrame.unionAll, frames, nothing), spark.createDataFrame(told, DIAGNOSTICS))
+    return RuleFrames(
+        reduce(DataFrame.unionAll, frames, nothing), spark.createDataFrame(told, spark_schema(DIAGNOSTICS))
+    )
+
+
+def publish_rules(rules: DataFrame | RuleSource, versions: str | os.PathLike[str]) -> int:
+    """Add a version of the rules to a folder from which streams go on with it; the number of the version.
+
+    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. Those of the last version
+    are not published again.
+    """
+    return publish(path("versions", versions), _read(rules))
+
+
+def _read(rules: Any) -> tuple[Rule, ...]:
+    return read_rules(_collected(rules) if is_frame(rules) else rules)
+
+
+def _over_stream(
+    events: DataFrame,
+    rules: DataFrame | RuleSource | None,
+    versions: str | os.PathLike[str] | None,
+    keep: Lateness | None,
+    options: SparkOptions,
+) -> RuleFrames:
+    """What rules find in a stream, as they change."""
+    roles, chosen, split = read_spark_options(options)
+    if versions is None:
+        raise HostError(
+            "A689",
+            "rules over a stream need a folder for their versions: after a crash it has to find those it had",
+            "give versions=..., a folder that is kept as long as the checkpoint",
+        )
+    folder = path("versions", versions)
+    folder.mkdir(parents=True, exist_ok=True)
+    if rules is not None:
+        publish(folder, _read(rules))
+    arrow = arrow_schema(events.schema)
+    schema = event_schema(arrow, roles)
+    result = result_schema(rule_rows(arrow.field(schema.time).type))
+    # A task has nobody to tell how far it has come, and the function might not travel.
+    chosen = replace(chosen, progress=None)
+    buckets = DEFAULT_RULE_BUCKETS if split.buckets is None else split.buckets
+    kept = lateness_ticks(keep, schema, "keep") or 0
+    stream = RuleBuckets(arrow, schema, chosen, buckets, result, kept, slots_of(events.sparkSession))
+    found = rules_over_stream(events, stream, folder, lateness_milliseconds(split.lateness, schema))
+    matches = found.where(F.col("match").isNotNull()).select("rule", "labels", "start", "end", "match")
+    told = found.where(F.col("level").isNotNull()).select(*DIAGNOSTICS.names)
+    return RuleFrames(matches, told, found.withColumnRenamed(LATE_COLUMN, "late"))
 
 
 def _collected(rules: Any) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -56,14 +56,18 @@ class BucketProcessor(StatefulProcessor):
         if key[0] == header_bucket(self.stream.cut):
             self.stream.check(self._stores(0))
             return iter(())
-        received = list(rows)
+        now = timerValues.getCurrentWatermarkInMs()
+        events, next_now = self._unpacked(list(rows), now)
+        return self._advance(key[0], events, now, next_now)
+
+    def _unpacked(self, received: Sequence[Row], now: int) -> tuple[pa.Table, int]:
+        """Events that have come, as they arrived, and the watermark after them, in milliseconds."""
         events = pa.concat_tables([from_blob(bytes(row[BLOB])) for row in received])
         latest = max(row[LATEST] for row in received)
         if ARRIVAL in events.column_names:
             events = events.take(pa.array(np.argsort(events[ARRIVAL].to_numpy(), kind="stable")))
-        now = timerValues.getCurrentWatermarkInMs()
         next_now = now if self.delay is None else max(now, latest - self.delay)
-        return self._advance(key[0], conform(events.select(self.stream.arrow.names), self.stream.arrow), now, next_now)
+        return conform(events.select(self.stream.arrow.names), self.stream.arrow), next_now
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
@@ -76,10 +80,17 @@ class BucketProcessor(StatefulProcessor):
 
     def _advance(self, bucket: int, events: pa.Table | None, now: int, next_now: int) -> Iterator[Row]:
         """Take in events at the watermark `now`, and go on to `next_now`, both in milliseconds."""
+        stores, passed, watermark = self._moved(bucket, now, next_now)
+        return self._rows(self.stream.advance(bucket, events, stores, passed, watermark))
+
+    def _moved(self, bucket: int, now: int, next_now: int) -> tuple[list[SparkStore], int, int]:
+        """Note how far a bucket has come; its stores, and both watermarks in ticks."""
         self.advanced[bucket] = now
-        passed, watermark = watermark_ticks(now, self.schema), watermark_ticks(next_now, self.schema)
-        for output in self.stream.advance(bucket, events, self._stores(next_now), passed, watermark):
-            yield _row(output)
+        return self._stores(next_now), watermark_ticks(now, self.schema), watermark_ticks(next_now, self.schema)
+
+    def _rows(self, found: Iterable[StreamOutput]) -> Iterator[Row]:
+        """What a bucket has found, as Spark takes it."""
+        return map(_row, found)
 
     def _stores(self, milliseconds: int) -> list[SparkStore]:
         return [

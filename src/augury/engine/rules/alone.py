@@ -1,0 +1,137 @@
+"""A rule of a stream that is matched by itself: of contiguity, of another output than ALL, or of several queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from augury.budget import within
+from augury.compiler import CompiledProgram, compile_program
+from augury.engine.arrivals import Arrivals, by_time
+from augury.engine.progress import Progress, advance
+from augury.engine.results.matches import Matches
+from augury.engine.rules.grouping import options_of, source_of
+from augury.engine.rules.kept import Portion, Since
+from augury.engine.rules.table import Rule
+from augury.engine.sources.schemas import KnownColumns
+from augury.engine.stages import Stage, stages
+from augury.engine.state.bucket import replayable
+from augury.engine.state.compatibility import evaluators, meaning
+from augury.engine.state.expiry import needs_timer
+from augury.engine.warnings import tie_warnings, type_warnings
+from augury.errors import AuguryError
+from augury.ir.query import TimeWindow
+from augury.kernels.ahead import compile_ahead
+from augury.kernels.stream import StreamKernel
+from augury.options import Options
+from augury.runtime.state import RunState
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledRule:
+    """The queries of a rule that is matched by itself, over events of these columns."""
+
+    rule: Rule
+    program: CompiledProgram
+    columns: KnownColumns
+    options: Options
+
+    @classmethod
+    def of(cls, rule: Rule, columns: KnownColumns, options: Options) -> CompiledRule:
+        own = replace(options_of(options, rule), live=True).watched()
+        with within(own.watching):
+            program = compile_program(source_of(rule), columns.schema, own, live=True)
+        return cls(rule, program, columns, own)
+
+    @property
+    def meaning(self) -> str:
+        """What it finds, whatever RETURN shows of it."""
+        return meaning(self.program)
+
+    @property
+    def replayable(self) -> bool:
+        """Whether all that it remembers follows from the events of its last window."""
+        return replayable(self.program)
+
+    @property
+    def reach(self) -> int:
+        """How many ticks back from the watermark an event may still make a difference, as far as WITHIN tells."""
+        windows = [query.bound.window for query in self.program.queries]
+        return max((window.ticks for window in windows if isinstance(window, TimeWindow)), default=0)
+
+
+class AloneRule:
+    """A rule that is matched by itself on its way through a stream; `since` says which events it sees."""
+
+    def __init__(self, compiled: CompiledRule, since: Since) -> None:
+        self.compiled, self.since = compiled, since
+        with within(compiled.options.watching):
+            self.at = self._beginning()
+            for stage in self.at.stages:
+                if compiled.options.jit and isinstance(stage.kernel, StreamKernel):
+                    # Now, so that no batch waits for a function that is called for the first time.
+                    compile_ahead(stage.kernel)
+
+    def _beginning(self) -> Progress:
+        arrow = self.compiled.columns.arrow
+        return Progress(stages=stages(self.compiled.program, arrow, self.compiled.options), held=Arrivals.none(arrow))
+
+    @property
+    def reports_late(self) -> bool:
+        """Whether a match may become certain although no event comes."""
+        remembers = any(len(stage.held) or len(stage.log) for stage in self.at.stages)
+        return remembers and needs_timer(self.compiled.program)
+
+    def step(self, portion: Portion, *, types: frozenset[str] | None = None) -> Matches:
+        """Consume the events of a portion; at the end of the stream, all `types` that have occurred are given."""
+        notes = tie_warnings(self.compiled.program, portion.ready, self.compiled.columns.schema, portion.last)
+        if types is not None:
+            notes += type_warnings(self.compiled.program, types)
+        return self._consume(portion.ready, portion.watermark, notes)
+
+    def backfill(self, past: Arrivals, watermark: int) -> Matches:
+        """Consume events that others have consumed before."""
+        return self._consume(past, watermark, ())
+
+    def replay(self, past: Arrivals, watermark: int) -> None:
+        """Consume events again, whose matches have been told before."""
+        if not len(past):
+            return
+        try:
+            self._consume(past, watermark, ())
+        except AuguryError:
+            # One step finds all at once that was found in many: a budget that holds for a step may need them again.
+            self.at = self._beginning()
+            for part, next_time in by_time(past):
+                self._consume(part, min(watermark, next_time), ())
+
+    def _consume(self, events: Arrivals, watermark: int, notes: tuple[str, ...]) -> Matches:
+        events = self.since.seen(events)
+        at, options = replace(self.at, watermark=max(self.at.watermark, watermark)), self.compiled.options
+        with within(options.watching):
+            self.at, found = advance(at, events, at.held, options)
+        final = found[-1]
+        nothing = Arrivals.none(self.compiled.columns.arrow).table
+        return Matches(
+            final.matches, final.log, final.query.bound, options.callables, notes, nothing, final.counters, final.query
+        )
+
+    @property
+    def evaluators(self) -> list[str]:
+        """The plans and kernels that wrote its state."""
+        return evaluators(self.compiled.program)
+
+    def continues(self, other: AloneRule) -> bool:
+        """Take over what another rule remembers; False if another plan has found it, whose state says nothing here."""
+        if self.evaluators != other.evaluators:
+            return False
+        saved = tuple(replace(stage, state=RunState.from_bytes(stage.state.to_bytes())) for stage in other.at.stages)
+        self.restore(saved, other.at.next_derived, other.at.watermark)
+        return True
+
+    def restore(self, saved: tuple[Stage, ...], next_derived: int, watermark: int) -> None:
+        """Go on with stages that hold the state which this rule has saved."""
+        chain = tuple(
+            replace(own, held=old.held, log=old.log, state=own.kernel.restore(old.state))
+            for own, old in zip(self.at.stages, saved, strict=True)
+        )
+        self.at = replace(self.at, stages=chain, next_derived=next_derived, watermark=watermark)

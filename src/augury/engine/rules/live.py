@@ -1,0 +1,372 @@
+"""The rules of a stream: they come, change and go while events are matched, and none of them stops the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+
+from augury.budget import within
+from augury.compiler import CompiledQuery
+from augury.engine.arrivals import Arrivals, EventLog
+from augury.engine.results.matches import Matches
+from augury.engine.rules.alone import AloneRule, CompiledRule
+from augury.engine.rules.grouping import RuleShapes
+from augury.engine.rules.kept import Portion, RuleEvents, Since
+from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
+from augury.engine.rules.rule_text import GroupedRule
+from augury.engine.rules.shapes import Shape
+from augury.engine.rules.stream import Failed, LiveRule, Step, StreamGroup, goes_together
+from augury.engine.rules.table import Rule
+from augury.engine.sources.schemas import KnownColumns
+from augury.engine.warnings import types_seen
+from augury.errors import AuguryError
+from augury.options import Options
+from augury.runtime.state import FOREVER
+
+SHAPE_DIGITS = 12  # of the fingerprint of a kernel, which names the shape of a rule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Running:
+    """A rule that takes part: `by` matches it, over the events that it sees; together with others it has a shape."""
+
+    rule: Rule
+    by: StreamGroup | AloneRule
+    since: Since
+    grouped: GroupedRule | None = None
+
+    @property
+    def meaning(self) -> Hashable:
+        """What it finds, whatever RETURN shows of it."""
+        if self.grouped is None:
+            assert isinstance(self.by, AloneRule)
+            return self.by.compiled.meaning
+        return _meaning(self.grouped)
+
+
+def _meaning(rule: GroupedRule) -> Hashable:
+    shaped = rule.shaped
+    return replace(shaped.shape, query=replace(shaped.shape.query, returns=())), shaped.values, shaped.types
+
+
+Resume = Callable[[AloneRule], bool]
+"""Gives a rule what it remembered; False if that does not fit it any more."""
+
+
+class LiveRules:
+    """Rules over the events of a stream, which are given to all of them.
+
+    Rules of one shape that have a WITHIN are matched together, the others each by itself. A rule with an error is
+    switched off, and told once in `diagnostics` of what the next step finds. A rule sees the events that come after it;
+    one that wants `backfill` also those of the last `keep` ticks, and what it finds there is told with the next step.
+    """
+
+    def __init__(self, columns: KnownColumns, options: Options, lateness: int | None, keep: int = 0) -> None:
+        self.events = RuleEvents(columns, lateness, keep)
+        self.groups: list[StreamGroup] = []
+        self.edition = 0
+        """Another number whenever a rule has come, changed or gone."""
+        self._columns, self._options = columns, options
+        self._shapes = RuleShapes(columns.schema, options)
+        self._running: dict[str, Running] = {}
+        self._alone: dict[str, AloneRule] = {}
+        self._broken: dict[str, Rule] = {}
+        self._newest: dict[Shape, StreamGroup] = {}
+        self._places: dict[str, int] = {}
+        self._costs: dict[str, RuleCost] = {}
+        self._types: frozenset[str] = frozenset()
+        self._results = self._no_results()
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """The rules that take part now."""
+        return tuple(self._running.values())
+
+    @property
+    def broken(self) -> tuple[Rule, ...]:
+        """The rules that are switched off, until their query or parameters change."""
+        return tuple(self._broken.values())
+
+    @property
+    def reports_late(self) -> bool:
+        """Whether a match may become certain although no event comes."""
+        together = any(group.reports_late for group in self.groups) and len(self.events.log) > 0
+        return together or any(rule.reports_late for rule in self._alone.values())
+
+    # -- rules that change ---------------------------------------------------------------------------------------------
+
+    def change(self, rules: Iterable[Rule]) -> None:
+        """Go on with these rules."""
+        self.edition += 1
+        wanted = {rule.id: rule for rule in rules if rule.enabled}
+        before, self._running, new = self._running, {}, list[Rule]()
+        for id, rule in wanted.items():
+            known, broken = before.get(id), self._broken.get(id)
+            if known is not None and known.rule.finds_as(rule):
+                self._running[id] = replace(known, rule=rule)
+            elif broken is None or not broken.finds_as(rule):
+                new.append(rule)
+        self._broken = {id: rule for id, rule in self._broken.items() if id in wanted}
+        self._places = self._results.order = {id: k for k, id in enumerate(wanted)}
+        for id, gone in before.items():
+            if id not in self._running:
+                self._let_go(gone)
+        self._begin_all(new, before)
+        self._running = {id: self._running[id] for id in wanted if id in self._running}
+        for id in self._costs.keys() - self._running.keys():
+            del self._costs[id]
+        self._forget_empty_groups()
+
+    def put(self, rule: Rule) -> None:
+        """Add one rule, or replace the one of its id, without looking at the others; one not enabled is dropped."""
+        self.edition += 1
+        known, broken = self._running.get(rule.id), self._broken.get(rule.id)
+        if rule.enabled and known is not None and known.rule.finds_as(rule):
+            self._running[rule.id] = replace(known, rule=rule)
+            return
+        if rule.enabled and broken is not None and broken.finds_as(rule):
+            return
+        self._broken.pop(rule.id, None)
+        if known is not None:
+            self._let_go(self._running.pop(rule.id))
+        if rule.enabled:
+            self._places.setdefault(rule.id, len(self._places))
+            self._begin_all([rule], {} if known is None else {rule.id: known})
+        if rule.id not in self._running:
+            self._costs.pop(rule.id, None)
+        self._forget_empty_groups()
+
+    def resume(
+        self, running: Sequence[tuple[Rule, Since]], broken: Iterable[Rule], remembered: Mapping[str, Resume]
+    ) -> None:
+        """Go on where rules were, each with the events that it sees, after the events have been restored.
+
+        `remembered` are those that have more to remember than the events that are kept.
+        """
+        self._places = self._results.order = {rule.id: k for k, (rule, _) in enumerate(running)}
+        self._broken = {rule.id: rule for rule in broken}
+        groups = dict[StreamGroup, list[LiveRule]]()
+        for rule, since in running:
+            try:
+                self._resume(rule, since, remembered.get(rule.id), groups)
+            except AuguryError as error:
+                self._switch_off(rule, error)
+        self._catch_up(groups)
+
+    def _resume(
+        self, rule: Rule, since: Since, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
+    ) -> None:
+        begun = self._begun(rule, since)
+        self._running[rule.id] = begun
+        self._costs[rule.id] = RuleCost(_shape(begun))
+        if isinstance(begun.by, StreamGroup):
+            groups.setdefault(begun.by, [])
+        elif remembered is None:
+            begun.by.replay(self.events.past.events, self.events.watermark)
+        elif not remembered(begun.by):
+            self.edition += 1
+            self._running[rule.id] = self._moved(begun, self.events.now)
+            self._results.began_anew(rule)
+
+    def _begin_all(self, new: Iterable[Rule], before: Mapping[str, Running]) -> None:
+        """Begin with rules that are new, or that have changed from what they were before."""
+        groups = dict[StreamGroup, list[LiveRule]]()
+        for rule in new:
+            self._broken.pop(rule.id, None)
+            try:
+                self._begin(rule, before.get(rule.id), groups)
+            except AuguryError as error:
+                self._switch_off(rule, error)
+        self._catch_up(groups)
+
+    def _begin(self, rule: Rule, before: Running | None, groups: dict[StreamGroup, list[LiveRule]]) -> None:
+        """Begin with a rule; `groups` are those that have to catch up, with the rules that tell what they find."""
+        begun = self._begun(rule, self.events.backfill if rule.backfill else self.events.now)
+        same = before is not None and before.meaning == begun.meaning
+        if same:
+            assert before is not None
+            begun = self._moved(begun, before.since)
+        self._running[rule.id] = begun
+        if not same:
+            self._costs.pop(rule.id, None)
+        self._costs.setdefault(rule.id, RuleCost()).shape = _shape(begun)
+        match begun.by:
+            case StreamGroup() as group if same:
+                groups.setdefault(group, [])
+            case StreamGroup() as group if rule.backfill:
+                groups.setdefault(group, []).append(group.rule(rule.id))
+            case AloneRule() as alone if same:
+                assert before is not None
+                self._take_over(rule, alone, before)
+            case AloneRule() as alone if rule.backfill:
+                self._alone_step(rule, lambda: alone.backfill(self.events.past.events, self.events.watermark))
+
+    def _begun(self, rule: Rule, since: Since) -> Running:
+        """A rule that has not seen any event."""
+        shaped = self._shapes.shape(rule)
+        if shaped is not None and goes_together(shaped):
+            group = self._newest.get(shaped.shaped.shape)
+            if group is None or group.full:
+                group = self._newest[shaped.shaped.shape] = StreamGroup(shaped, self._options)
+                self.groups.append(group)
+            group.add(shaped, since)
+            return Running(rule, group, since, shaped)
+        alone = self._alone[rule.id] = AloneRule(CompiledRule.of(rule, self._columns, self._options), since)
+        return Running(rule, alone, since)
+
+    def _moved(self, begun: Running, since: Since) -> Running:
+        """A rule that sees other events."""
+        match begun.by:
+            case StreamGroup() as group:
+                group.remove(begun.rule.id)
+                assert begun.grouped is not None
+                group.add(begun.grouped, since)
+            case AloneRule() as alone:
+                alone.since = since
+        return replace(begun, since=since)
+
+    def _take_over(self, rule: Rule, alone: AloneRule, before: Running) -> None:
+        """Go on with what the rule remembered before RETURN changed."""
+        if alone.compiled.replayable:
+            alone.replay(self.events.past.events, self.events.watermark)
+        elif not (isinstance(before.by, AloneRule) and alone.continues(before.by)):
+            self._running[rule.id] = self._moved(self._running[rule.id], self.events.now)
+
+    def _catch_up(self, groups: Mapping[StreamGroup, Sequence[LiveRule]]) -> None:
+        """Give groups the events that are kept; the rules named tell what they find in them."""
+        past, watermark = self.events.past, self.events.watermark
+        for group, telling in groups.items():
+            with within(group.options.watching):
+                if telling:
+                    began = perf_counter()
+                    step = group.backfill(telling, past.shared, watermark)
+                    self._note_group(group, step, self.events.log, perf_counter() - began)
+                failed = group.rebuild(past.shared, watermark)
+            self._switch_off_all(failed)
+
+    def _let_go(self, gone: Running) -> None:
+        """Let a rule go, with what it remembers."""
+        match gone.by:
+            case StreamGroup() as group:
+                group.remove(gone.rule.id)
+            case AloneRule():
+                self._alone.pop(gone.rule.id, None)
+
+    def _forget_empty_groups(self) -> None:
+        self._newest = {shape: group for shape, group in self._newest.items() if len(group)}
+        self.groups = [group for group in self.groups if len(group)]
+
+    def _switch_off(self, rule: Rule, error: AuguryError) -> None:
+        self.edition += 1
+        self._results.failed(rule, error)
+        self._broken[rule.id] = rule
+        self._alone.pop(rule.id, None)
+        self._running.pop(rule.id, None)
+
+    def _switch_off_all(self, failed: Failed) -> None:
+        for live, error in failed:
+            self._switch_off(self._running[live.rule.rule.id].rule, error)
+
+    # -- events that come ----------------------------------------------------------------------------------------------
+
+    def feed(self, arrived: Arrivals) -> RuleMatches:
+        """Take in events; what the rules find."""
+        return self._step(self.events.feed(arrived))
+
+    def advance(self, arrived: Arrivals | None, watermark: int) -> RuleMatches:
+        """Take in events, none of them late, and go on to a watermark; what the rules find."""
+        return self._step(self.events.advance(arrived, watermark))
+
+    def finish(self) -> RuleMatches:
+        """Consume what still waits; what the rules find at the end of the stream."""
+        return self._step(self.events.finish())
+
+    def _step(self, portion: Portion) -> RuleMatches:
+        ended = portion.watermark == FOREVER
+        if self._alone and len(portion.ready):
+            schema = self._columns.schema
+            self._types = types_seen(self._types, portion.ready.batch(schema), schema)
+        for id, alone in list(self._alone.items()):
+            self._alone_step(
+                self._running[id].rule,
+                lambda alone=alone: alone.step(portion, types=self._types if ended else None),  # type: ignore[misc]
+                len(portion.ready),
+            )
+        for group in self.groups:
+            began = perf_counter()
+            with within(group.options.watching):
+                step = group.step(portion)
+            self._note_group(group, step, portion.log, perf_counter() - began)
+        self._forget_empty_groups()
+        self.events.let_go(self._reach)
+        found, self._results = self._results.result(), self._no_results()
+        return found
+
+    @property
+    def _reach(self) -> int:
+        together = max((group.reach for group in self.groups), default=0)
+        return max(together, max((rule.compiled.reach for rule in self._alone.values()), default=0))
+
+    def _no_results(self) -> RuleResults:
+        time = self._columns.arrow.field(self._columns.schema.time).type
+        return RuleResults(time, self._places, self._costs)
+
+    def _alone_step(self, rule: Rule, step: Callable[[], Matches], events: int = 0) -> None:
+        """Note what a rule finds by itself in a step, or switch it off."""
+        began = perf_counter()
+        try:
+            matches = step()
+            table = matches.to_arrow()
+        except AuguryError as error:
+            self._switch_off(rule, error)
+            return
+        one = np.zeros(table.num_rows, dtype=np.int64)
+        self._results.found([rule], one, table, perf_counter() - began, np.array([events]))
+        self._results.warn(rule, matches.warnings)
+
+    def _note_group(self, group: StreamGroup, step: Step, log: EventLog, seconds: float) -> None:
+        """Note what rules that are matched together have found in a step."""
+        rules = [self._running[live.rule.rule.id].rule for live in step.rules]
+        if rules:
+            try:
+                table = self._table(group.query, step, log)
+            except AuguryError:
+                self._note_each(group, step, log, seconds / len(rules))
+            else:
+                self._results.found(rules, step.rule, table, seconds, step.touched)
+        self._switch_off_all(step.failed)
+
+    def _note_each(self, group: StreamGroup, step: Step, log: EventLog, seconds: float) -> None:
+        """Note what each rule has found, and switch off those whose matches cannot be shown."""
+        for k, live in enumerate(step.rules):
+            rule, own = self._running[live.rule.rule.id].rule, np.flatnonzero(step.rule == k)
+            one = replace(step, rules=(live,), found=step.found.take(own), rule=np.zeros(len(own), dtype=np.int64))
+            try:
+                table = self._table(group.query, one, log)
+            except AuguryError as error:
+                group.remove(rule.id)
+                self._switch_off(rule, error)
+            else:
+                self._results.found([rule], one.rule, table, seconds, step.touched[k : k + 1])
+
+    def _table(self, query: CompiledQuery, step: Step, log: EventLog) -> pa.Table:
+        return Matches(step.found, log, query.bound, self._options.callables, compiled=query).to_arrow()
+
+
+def _shape(running: Running) -> str:
+    """The name of the compiled kernel of a rule."""
+    match running.by:
+        case StreamGroup() as group:
+            return shape_name(group.query)
+        case AloneRule() as alone:
+            return shape_name(alone.compiled.program.last)
+
+
+def shape_name(query: CompiledQuery) -> str:
+    """The name of the compiled kernel of a query, which rules of one shape share."""
+    kernel = query.kernel
+    return kernel.source.fingerprint[:SHAPE_DIGITS] if kernel is not None else ""

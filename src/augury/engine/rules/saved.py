@@ -1,0 +1,202 @@
+"""The state of rules in one bucket of a stream as bytes, and back.
+
+Of most rules only the events are saved that they may still look back at: what a kernel knows follows from these. The
+rules themselves are written when they have changed.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from augury.engine.arrivals import in_order, release
+from augury.engine.rules.alone import AloneRule
+from augury.engine.rules.kept import Since
+from augury.engine.rules.live import LiveRules, Resume
+from augury.engine.rules.table import Rule
+from augury.engine.rules.versions import rule_facts, rule_of
+from augury.engine.stages import FIRST_DERIVED
+from augury.engine.state.checkpoint import SavedBucket, read_segment_facts, refuse_another
+from augury.engine.state.compression import compress, decompress
+from augury.engine.state.event_segments import Segment, next_segments, read_segments, segment_bytes
+from augury.engine.state.facts import Facts
+from augury.engine.state.tables import exactly, get_stages, put_stages
+from augury.errors import HostError
+from augury.runtime.checks import MAX_COUNT, inconsistent, require
+from augury.runtime.state import FOREVER, LONG_AGO, RunState
+
+FAMILY, VERSION = "rule-bucket", 1
+
+RULES = -1  # the number of the segment that holds the rules; those of events are not negative
+
+COUNTERS = {
+    "version": (0, MAX_COUNT),
+    "next_row": (0, MAX_COUNT),
+    "watermark": (LONG_AGO, FOREVER),
+    "kept_from": (LONG_AGO, FOREVER),
+}
+"""How far a bucket has come: the numbers of its head, and between which each lies."""
+
+
+@dataclass(slots=True, eq=False)
+class RuleBucket:
+    """The rules of one bucket on their way through the stream, as of a version of the table.
+
+    Its events up to row number `saved` are written in `segments`, and its rules as of `saved_edition`. No other bucket
+    has the same `name`.
+    """
+
+    live: LiveRules
+    version: int = 0
+    segments: tuple[Segment, ...] = ()
+    saved: int = 0
+    saved_edition: int = -1
+    name: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @property
+    def events(self) -> int:
+        """How many events are held back or kept for matches to come."""
+        return len(self.live.events.held) + len(self.live.events.log)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleHead:
+    """The head of a bucket as it was read, checked to be of the stream that reads it."""
+
+    tables: Mapping[str, pa.Table]
+    facts: Facts
+
+    @property
+    def mark(self) -> str:
+        return self.facts.one("mark", str)
+
+    @property
+    def name(self) -> str:
+        """The same for all that was ever saved of one bucket."""
+        return self.facts.one("name", str)
+
+    def counter(self, name: str) -> int:
+        """One of the `COUNTERS`."""
+        number, (low, high) = self.facts.one(name, int), COUNTERS[name]
+        require(low <= number <= high, f"`{name}` cannot be {number}")
+        return number
+
+
+def header_bytes(meaning: Mapping[str, str]) -> bytes:
+    """Which stream writes the checkpoint, without any events."""
+    return compress(RunState(FAMILY, VERSION, {}, {"meaning": dict(meaning)}).to_bytes())
+
+
+def read_head(data: bytes, meaning: Mapping[str, str]) -> RuleHead:
+    """The head of a bucket; one that another stream wrote is refused."""
+    state = RunState.from_bytes(decompress(data))
+    if state.family != FAMILY:
+        help = "give the rules a checkpoint of their own"
+        raise HostError("A570", "the checkpoint was written by a query, not by rules", help)
+    if state.version != VERSION:
+        raise HostError("A574", f"a checkpoint of version {state.version} cannot be continued by this release")
+    facts = Facts(state.facts, "the head")
+    refuse_another(facts.part("meaning").stated, meaning)
+    return RuleHead(state.tables, facts)
+
+
+def save_bucket(bucket: RuleBucket, meaning: Mapping[str, str]) -> SavedBucket:
+    """What has to be written of a bucket, which notes its segments."""
+    live, events = bucket.live, bucket.live.events
+    old = {segment.first for segment in bucket.segments}
+    kept = events.log.everything()
+    kept = kept.where(kept.time >= events.kept_from)
+    bucket.segments, fresh = next_segments(bucket.segments, (kept, events.held), bucket.saved, events.next_row)
+    bucket.saved = events.next_row
+    segments = {} if fresh is None else {bucket.segments[-1].first: segment_bytes(fresh)}
+    if bucket.saved_edition != live.edition:
+        segments[RULES] = compress(_rules_text(live).encode())
+        bucket.saved_edition = live.edition
+    tables, alone = dict[str, pa.Table](), list[dict[str, Any]]()
+    for running in live.running:
+        if isinstance(running.by, AloneRule) and not running.by.compiled.replayable:
+            own = dict[str, pa.Table]()
+            put_stages(own, running.by.at.stages)
+            tables |= {f"{len(alone)} {name}": table for name, table in own.items()}
+            facts = {"evaluators": running.by.evaluators, "next_derived": running.by.at.next_derived}
+            alone.append({"rule": running.rule.id, **facts})
+    mark = secrets.token_hex(16)
+    facts = {
+        "meaning": dict(meaning),
+        "name": bucket.name,
+        "mark": mark,
+        "version": bucket.version,
+        "next_row": events.next_row,
+        "watermark": events.watermark,
+        "kept_from": events.kept_from,
+        "segments": [[s.first, s.stop, s.events] for s in bucket.segments],
+        "alone": alone,
+    }
+    gone = old - {segment.first for segment in bucket.segments}
+    head = compress(RunState(FAMILY, VERSION, tables, facts).to_bytes())
+    return SavedBucket(head, segments, tuple(sorted(gone)), mark)
+
+
+def load_bucket(head: RuleHead, segment: Callable[[int], bytes], live: LiveRules) -> RuleBucket:
+    """Read what `save_bucket` wrote into rules that have not begun."""
+    events, columns = live.events, live.events.columns
+    segments = read_segment_facts(head.facts)
+    kept = read_segments((segment(s.first) for s in segments), columns.arrow, columns.schema)
+    events.next_row, events.watermark = head.counter("next_row"), head.counter("watermark")
+    events.kept_from = head.counter("kept_from")
+    consumed, held = release(kept, events.watermark)
+    events.restore(in_order(consumed.where(consumed.time >= events.kept_from), columns.schema), held)
+    running, broken = _rules(segment(RULES))
+    saved_edition = live.edition
+    live.resume(running, broken, _remembered(head, events.watermark))
+    return RuleBucket(live, head.counter("version"), segments, events.next_row, saved_edition, head.name)
+
+
+def _rules_text(live: LiveRules) -> str:
+    running = [{"rule": rule_facts(one.rule), "since": [one.since.row, one.since.time]} for one in live.running]
+    return json.dumps({"running": running, "broken": [rule_facts(rule) for rule in live.broken]})
+
+
+def _rules(data: bytes) -> tuple[list[tuple[Rule, Since]], tuple[Rule, ...]]:
+    try:
+        facts = Facts(json.loads(decompress(data)), "the rules")
+    except ValueError as e:
+        raise inconsistent(f"its rules are not JSON: {e}") from e
+    running = list[tuple[Rule, Since]]()
+    for stated in facts.one("running", list):
+        one = Facts(stated, "a rule")
+        match one.stated.get("since"):
+            case [int(row), int(time)] if 0 <= row <= MAX_COUNT and LONG_AGO <= time <= FOREVER:
+                running.append((rule_of(one.stated.get("rule")), Since(row, time)))
+            case _:
+                raise inconsistent("it does not say which events a rule sees")
+    return running, tuple(map(rule_of, facts.one("broken", list)))
+
+
+def _remembered(head: RuleHead, watermark: int) -> dict[str, Resume]:
+    """What gives each rule that has a state of its own what it remembered."""
+    found = dict[str, Resume]()
+    for k, stated in enumerate(head.facts.one("alone", list)):
+        facts = Facts(stated, "a rule")
+        tables = {name.removeprefix(f"{k} "): t for name, t in head.tables.items() if name.startswith(f"{k} ")}
+        next_derived = facts.one("next_derived", int)
+        require(next_derived >= FIRST_DERIVED, f"`next_derived` cannot be {next_derived}")
+
+        def resume(
+            rule: AloneRule,
+            tables: Mapping[str, pa.Table] = tables,
+            evaluators: tuple[str, ...] = facts.texts("evaluators"),
+            next_derived: int = next_derived,
+        ) -> bool:
+            if list(evaluators) != rule.evaluators:
+                return False
+            rule.restore(get_stages(tables, rule.at.stages, exactly), next_derived, watermark)
+            return True
+
+        found[facts.one("rule", str)] = resume
+    return found

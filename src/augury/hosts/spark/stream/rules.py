@@ -1,0 +1,129 @@
+"""Rules over a stream of Spark: events and versions of the rules are two sources that go to every bucket.
+
+Spark notes in the checkpoint which events and which versions a micro-batch has, before it runs, and the files of
+versions never change: a micro-batch that is run again has the rules that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from augury.engine.batches import STEP_EVENTS, joined
+from augury.engine.exchange.blobs import ARRIVAL, BLOB, to_blob
+from augury.engine.merging import ticks_of
+from augury.engine.rules.buckets import RuleBuckets
+from augury.engine.rules.versions import FILE, RULES, VERSION, RuleVersion
+from augury.hosts.spark.expressions import column
+from augury.hosts.spark.releases import require, with_state
+from augury.hosts.spark.renaming import map_in_arrow
+from augury.hosts.spark.schemas import spark_schema
+from augury.hosts.spark.stream.clock import milliseconds
+from augury.hosts.spark.stream.match import EVENT_TIME, LATE_COLUMN, OUTPUT, UnpackTask, event_time
+from augury.hosts.spark.stream.packing import BUCKET, LATEST, header_bucket
+from augury.hosts.spark.stream.processor import BucketProcessor
+from augury.schema import EventSchema
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import TimerValues
+
+DEFAULT_RULE_BUCKETS = 4
+"""Shares of the rules: every event is sent to each of them, and each may have a core of its own."""
+
+METRIC = "augury_rules"
+"""Under what name the progress of a streaming query tells `late_events`, `matches` and `diagnostics`."""
+
+PACKED = pa.schema([(BUCKET, pa.int32()), (BLOB, pa.binary()), (LATEST, pa.int64()), (VERSION, pa.int64())])
+"""Blobs of events, of version 0, with the latest time their task has seen; and versions of rules, without one."""
+
+
+def rules_over_stream(frame: DataFrame, stream: RuleBuckets, versions: Path, delay: int | None) -> DataFrame:
+    """What rules find, what went wrong with some, and in `LATE_COLUMN` what came too late, each in rows of its own.
+
+    `delay` is how many milliseconds late an event may be, None when the frame has a watermark of its own.
+    """
+    require("streams", "match finite frames, or update Spark")
+    events = frame
+    if delay is not None:
+        events = events.withColumn(EVENT_TIME, event_time(stream.schema))
+        events = events.withWatermark(EVENT_TIME, f"{delay} milliseconds")
+    events = events.select(*(column(name) for name in stream.arrow.names))
+    schema = spark_schema(PACKED)
+    packed = map_in_arrow(events, PackForAllTask(stream.schema, stream.buckets), schema)
+    both = packed.unionByName(_versions(frame, versions, stream.buckets))
+    states = with_state(both.groupBy(BUCKET), RuleProcessor(stream, delay), spark_schema(OUTPUT))
+    result = stream.result.append(pa.field(LATE_COLUMN, pa.struct(list(stream.arrow))))
+    found = states.mapInArrow(UnpackTask(result, LATE_COLUMN), spark_schema(result))
+    return found.observe(
+        METRIC,
+        F.count(column(LATE_COLUMN)).alias("late_events"),
+        F.count(column("match")).alias("matches"),
+        F.count(column("level")).alias("diagnostics"),
+    )
+
+
+def _versions(frame: DataFrame, folder: Path, buckets: int) -> DataFrame:
+    """The versions of rules as they are published, for every bucket."""
+    reader = frame.sparkSession.readStream.schema(spark_schema(FILE))
+    published = reader.parquet(folder.absolute().as_uri())
+    everyone = F.explode(F.sequence(F.lit(0), F.lit(buckets - 1)))
+    text, no_time = F.col(RULES).cast("binary"), F.lit(0).cast("long")
+    return published.select(everyone.alias(BUCKET), text.alias(BLOB), no_time.alias(LATEST), VERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class PackForAllTask:
+    """The events of a partition, numbered as they come -> one blob, for each of so many buckets."""
+
+    schema: EventSchema
+    buckets: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        next_row = 0 if context is None else context.partitionId() << 33
+        for table in joined(batches, STEP_EVENTS):
+            latest = milliseconds(int(ticks_of(table, self.schema).max()), self.schema)
+            blob = to_blob(table.append_column(ARRIVAL, pa.array(np.arange(next_row, next_row + len(table)))))
+            next_row += len(table)
+            count = self.buckets + 1
+            yield pa.record_batch(
+                [
+                    pa.array([header_bucket(None), *range(self.buckets)], pa.int32()),
+                    pa.array([b"", *[blob] * self.buckets], pa.binary()),
+                    pa.array([latest] * count, pa.int64()),
+                    pa.array([0] * count, pa.int64()),
+                ],
+                schema=PACKED,
+            )
+
+
+class RuleProcessor(BucketProcessor):
+    """Runs the buckets of rules: a version that comes with events is in force for them."""
+
+    stream: RuleBuckets
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # type: ignore[override]
+        if key[0] == header_bucket(None):
+            self.stream.check(self._stores(0))
+            return iter(())
+        received = list(rows)
+        published = [RuleVersion(int(row[VERSION]), bytes(row[BLOB]).decode()) for row in received if row[VERSION]]
+        newest = max(published, key=lambda version: version.number, default=None)
+        now = timerValues.getCurrentWatermarkInMs()
+        packed = [row for row in received if not row[VERSION]]
+        events, next_now = self._unpacked(packed, now) if packed else (None, now)
+        return self._advance(key[0], events, now, next_now, newest)
+
+    def _advance(
+        self, bucket: int, events: pa.Table | None, now: int, next_now: int, newest: RuleVersion | None = None
+    ) -> Iterator[Row]:
+        stores, passed, watermark = self._moved(bucket, now, next_now)
+        return self._rows(self.stream.advance(bucket, events, stores, passed, watermark, newest))
