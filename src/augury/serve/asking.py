@@ -100,7 +100,7 @@ def _matches_answer(found: Matches, options: Options, seconds: float) -> Answer:
     told = why_not_in(found, options.watched())
     plan = ""
     if found.compiled is not None:
-        plan = explanation_of_run(found.compiled, "plan", found.counters)._repr_html_()
+        plan = explanation_of_run(found.compiled, "plan", found.counters, found.times)._repr_html_()
     return Answer(
         f"{_count(total, 'match', 'matches')} in {_count(told.events, 'event', 'events')}, {seconds:.2f} s",
         replace(listing(flattened(found.head(SHOWN_ROWS).to_arrow())), total=total),
