@@ -324,6 +324,19 @@ def test_matches_do_not_depend_on_how_they_are_found(readings: str, how: list[st
     assert json.loads(result.stdout)["tag"] == "y"
 
 
+def test_files_with_a_mistake_in_their_names(readings: str, tmp_path: Path) -> None:
+    (tmp_path / "theft.augury").write_text(THEFT)
+    near = "help: did you mean"
+    missing = augury_cli("match", str(tmp_path / "tehft.augury"), readings)
+    assert f"{near} `{tmp_path / 'theft.augury'}`?" in missing.stderr
+    missing = augury_cli("match", THEFT, str(tmp_path / "reading.jsonl"))
+    assert f"{near} `{readings}`?" in missing.stderr
+    for other in (tmp_path / "other.csv", tmp_path / "folder" / "readings.jsonl"):
+        missing = augury_cli("match", THEFT, str(other))
+        assert "A530" in missing.stderr
+        assert "help" not in missing.stderr
+
+
 def test_match_tells_how_it_went(readings: str, tmp_path: Path) -> None:
     result = augury_cli("match", THEFT, readings, "--explain")
     assert len(result.stdout.splitlines()) == 1
