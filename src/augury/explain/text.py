@@ -155,10 +155,12 @@ def _rows(time: StageTime) -> str:
 
 def _seconds(seconds: float) -> str:
     """
-    >>> _seconds(12.3456), _seconds(0.25), _seconds(0.0123), _seconds(0.000004)
-    ('12.3 s', '0.25 s', '12.3 ms', '0.004 ms')
+    >>> _seconds(12.3456), _seconds(0.25), _seconds(0.0123), _seconds(0.000423), _seconds(0.000004)
+    ('12.3 s', '0.25 s', '12.3 ms', '0.42 ms', '0.00 ms')
     """
-    return f"{seconds:.3g} s" if seconds >= 0.1 else f"{1000 * seconds:.3g} ms"
+    if seconds >= 0.1:
+        return f"{seconds:.3g} s"
+    return f"{1000 * seconds:.3g} ms" if seconds >= 0.001 else f"{1000 * seconds:.2f} ms"
 
 
 def _kernel(compiled: CompiledQuery) -> str:
