@@ -2,7 +2,7 @@
 
 python -m benchmarks.published                                        write the tables of README and docs anew
 python -m benchmarks.published --call build/bench/call.json           take the figures of a run over first
-python -m benchmarks.published --sql build/bench/sql.json
+python -m benchmarks.published --sql build/bench/sql.json --flink build/bench/flink.json
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ QUESTIONS = {
     "W7": "rising trades, none left out",
 }
 """The workloads of the whole call in a few words."""
+
+SQL_QUESTIONS = {
+    "W7": QUESTIONS["W7"],
+    "AVG in DEFINE": "a volume far above the average of the five before",
+}
+"""The row patterns that Flink can say, in a few words."""
 
 Figures: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 
@@ -98,15 +104,40 @@ def sql_table(sql: Figures) -> Iterator[str]:
         )
 
 
+def flink_table(flink: Figures) -> Iterator[str]:
+    """MATCH_RECOGNIZE of Augury beside that of Flink."""
+    yield "| | rows | Augury | PyFlink | PyFlink / Augury |"
+    yield "|---|---:|---:|---:|---:|"
+    for name, figures in flink.items():
+        own, other = figures["augury"], figures["flink"]
+        yield f"| {name} | {figures['rows']:,} | {own:.2f} s | {other:.0f} s | {other / own:.0f} |"
+
+
+def front_flink(flink: Figures) -> Iterator[str]:
+    """The same in the README, with the questions in words."""
+    yield "| MATCH_RECOGNIZE | rows | Augury | PyFlink |"
+    yield "|---|---:|---:|---:|"
+    for name, figures in flink.items():
+        yield (
+            f"| {SQL_QUESTIONS[name]} | {figures['rows']:,} | {figures['augury']:.2f} s | {figures['flink']:.0f} s |"
+        )
+
+
 def pages() -> dict[Path, str]:
     """The pages that show figures, as they should read."""
-    call, sql = read("call"), read("sql")
+    call, sql, flink = read("call"), read("sql"), read("flink")
     front, page = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
-    text = _with_table(page.read_text(encoding="utf-8"), "call", call_table(call))
     return {
-        front: _with_table(front.read_text(encoding="utf-8"), "call", front_table(call)),
-        page: _with_table(text, "sql", sql_table(sql)),
+        front: _with_tables(front, {"call": front_table(call), "flink": front_flink(flink)}),
+        page: _with_tables(page, {"call": call_table(call), "sql": sql_table(sql), "flink": flink_table(flink)}),
     }
+
+
+def _with_tables(page: Path, tables: Mapping[str, Iterator[str]]) -> str:
+    text = page.read_text(encoding="utf-8")
+    for name, lines in tables.items():
+        text = _with_table(text, name, lines)
+    return text
 
 
 def _with_table(text: str, name: str, lines: Iterator[str]) -> str:
@@ -121,12 +152,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--call", type=Path, help="what `make bench-call` has written")
     parser.add_argument("--sql", type=Path, help="what `make bench-sql` has written")
+    parser.add_argument(
+        "--flink", type=Path, help="what `python -m benchmarks.sql --flink PYTHON --json FILE` has written"
+    )
     given = parser.parse_args()
     if given.call is not None:
         kept = json.dumps(call_figures(json.loads(given.call.read_text(encoding="utf-8"))), indent=1)
         (MEASURED / "call.json").write_text(kept + "\n", encoding="utf-8")
-    if given.sql is not None:
-        (MEASURED / "sql.json").write_text(given.sql.read_text(encoding="utf-8").rstrip() + "\n", encoding="utf-8")
+    for name, run in {"sql": given.sql, "flink": given.flink}.items():
+        if run is not None:
+            (MEASURED / f"{name}.json").write_text(run.read_text(encoding="utf-8").rstrip() + "\n", encoding="utf-8")
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
 

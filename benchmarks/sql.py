@@ -220,9 +220,12 @@ def measure(question: Question, table: pa.Table, *, quick: bool) -> dict[str, fl
     return {"matches": counts.pop(), **best}
 
 
-def beside_flink(folder: Path, python: Path, *, rounds: int) -> None:
-    """Print how much longer PyFlink takes for the questions that Flink SQL can say; a wrong count is an error."""
-    data = tables(folder, quick=True)
+def beside_flink(folder: Path, python: Path, *, rounds: int) -> dict[str, dict[str, float]]:
+    """Print how much longer PyFlink takes for the questions that Flink SQL can say; a wrong count is an error.
+
+    The figures are returned by question.
+    """
+    data, report = tables(folder, quick=True), {}
     print(f"{'question':<15}{'rows':>11}{'matches':>11}{'augury s':>11}{'pyflink s':>11}   pyflink / us")
     for name, question in QUESTIONS.items():
         if question.flink is None:
@@ -241,7 +244,10 @@ def beside_flink(folder: Path, python: Path, *, rounds: int) -> None:
         if len(counts) > 1:
             raise WrongAnswer(f"{name}: engines found {sorted(counts)} matches")
         best, seconds = min(s for _, s in ours), theirs["query"] - theirs["scan"]
-        print(f"{name:<15}{table.num_rows:>11,}{counts.pop():>11,}{best:>11.3f}{seconds:>11.2f}{seconds / best:>15.0f}")
+        found = counts.pop()
+        report[name] = {"rows": table.num_rows, "matches": found, "augury": best, "flink": seconds}
+        print(f"{name:<15}{table.num_rows:>11,}{found:>11,}{best:>11.3f}{seconds:>11.2f}{seconds / best:>15.0f}")
+    return report
 
 
 SCALES = (
@@ -290,7 +296,7 @@ def main() -> None:
         return
     if given.flink is not None:
         with tempfile.TemporaryDirectory() as folder:
-            beside_flink(Path(folder), given.flink, rounds=1 if given.quick else 3)
+            write_report(given.json, beside_flink(Path(folder), given.flink, rounds=1 if given.quick else 3))
         return
     report, ratios = {}, []
     print(
@@ -310,9 +316,14 @@ def main() -> None:
                 + f"{ratios[-1]:>17.2f}"
             )
     print(f"geometric mean of the ratios: {prod(ratios) ** (1 / len(ratios)):.2f}")
-    if given.json is not None:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(report, indent=2), encoding="utf-8")
+    write_report(given.json, report)
+
+
+def write_report(path: Path | None, report: Mapping[str, Mapping[str, float]]) -> None:
+    """Write the figures of a run as JSON, if there is a place for them."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report, indent=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

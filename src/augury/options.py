@@ -16,6 +16,7 @@ from augury.loss import LossModel
 from augury.plan.family import FamilyName
 from augury.plan.statistics import GivenStatistics, Statistics, StreamStatistics
 from augury.schema import A_COLUMN
+from augury.timing import UNTIMED, Clock, Stopwatch
 
 NegationName: TypeAlias = Literal["post-processing", "first-chance"]
 """When a lazy chain looks for negated parts; the values of `plan.Negation`."""
@@ -193,8 +194,8 @@ def _timeout(_name: str, given: Any) -> float | None:
 class Options:
     """How a query is evaluated, as `MatchOptions` says; passed explicitly to whoever needs it.
 
-    `budget` is what watches `max_memory` and `timeout` while the query runs. A `live` stream goes on with the plan
-    that it has while a better one is compiled.
+    `budget` is what watches `max_memory` and `timeout` while the query runs, `clock` what its stages tell how long they
+    take. A `live` stream goes on with the plan that it has while a better one is compiled.
     """
 
     plan: FamilyName | None = option(None, _plan)
@@ -216,6 +217,7 @@ class Options:
     counters: bool = option(False, arguments.flag)
     compressed: bool = option(False, arguments.flag)
     budget: Budget | None = field(default=None, compare=False, repr=False)
+    clock: Clock = field(default=UNTIMED, compare=False, repr=False)
     live: bool = field(default=False, compare=False, repr=False)
 
     def with_budget(self) -> Options:
@@ -229,6 +231,11 @@ class Options:
         """
         memory = default_memory() if self.max_memory is None else self.max_memory
         return replace(self, budget=Budget(max(1, memory // slots), self.timeout))
+
+    def timed(self) -> tuple[Options, Stopwatch]:
+        """These options with a stopwatch, and the stopwatch."""
+        watch = Stopwatch()
+        return replace(self, clock=watch), watch
 
     @property
     def watching(self) -> Budget:

@@ -169,12 +169,16 @@ class EventSchema:
             raise HostError("A501", f"the events have two columns named `{repeated[0]}`", "rename one of them")
         if time not in known:
             raise HostError(
-                "A502", f"the events have no time column `{time}`", f"give time=...; {suggestion(time, known)}"
+                "A502",
+                f"the events have no time column `{time}`",
+                f"say which it is, with time=... or --time; {suggestion(time, known)}",
             )
         if type is not None and type not in known:
             if type != "type":
                 raise HostError(
-                    "A503", f"the events have no type column `{type}`", f"give type=...; {suggestion(type, known)}"
+                    "A503",
+                    f"the events have no type column `{type}`",
+                    f"say which it is, with type=... or --type; {suggestion(type, known)}",
                 )
             type = None
         for name in order:

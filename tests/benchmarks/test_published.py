@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.call.__main__ import USUAL_ENGINES
-from benchmarks.published import QUESTIONS, call_figures, call_table, front_table, read
+from benchmarks.published import QUESTIONS, call_figures, call_table, flink_table, front_flink, front_table, read
 
 
 def run() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
@@ -38,3 +38,10 @@ def test_tables_have_a_line_for_each_workload() -> None:
     assert list(call_table(figures))[2] == "| W1 | 7 | 0.12 / 0.50 | 4.00 | 2.0 | 500 / 500 | 12 / 50 / 300 |"
     assert list(front_table(figures))[2] == "| three types in order | 12 ms | 50 ms | 300 ms | 0.12 s | 0.50 s |"
     assert len(list(call_table(read("call")))) == 2 + len(QUESTIONS)
+
+
+def test_tables_beside_flink() -> None:
+    figures = {"W7": {"rows": 1_000, "matches": 3, "augury": 0.125, "flink": 25.0}}
+    assert list(flink_table(figures))[2] == "| W7 | 1,000 | 0.12 s | 25 s | 200 |"
+    assert list(front_flink(figures))[2] == "| rising trades, none left out | 1,000 | 0.12 s | 25 s |"
+    assert len(list(front_flink(read("flink")))) == 2 + len(read("flink"))

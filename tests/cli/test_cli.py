@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -323,6 +324,31 @@ def test_matches_do_not_depend_on_how_they_are_found(readings: str, how: list[st
     assert json.loads(result.stdout)["tag"] == "y"
 
 
+def test_files_with_a_mistake_in_their_names(readings: str, tmp_path: Path) -> None:
+    (tmp_path / "theft.augury").write_text(THEFT)
+    near = "help: did you mean"
+    missing = augury_cli("match", str(tmp_path / "tehft.augury"), readings)
+    assert f"{near} `{tmp_path / 'theft.augury'}`?" in missing.stderr
+    missing = augury_cli("match", THEFT, str(tmp_path / "reading.jsonl"))
+    assert f"{near} `{readings}`?" in missing.stderr
+    for other in (tmp_path / "other.csv", tmp_path / "folder" / "readings.jsonl"):
+        missing = augury_cli("match", THEFT, str(other))
+        assert "A530" in missing.stderr
+        assert "help" not in missing.stderr
+
+
+def test_match_tells_how_it_went(readings: str, tmp_path: Path) -> None:
+    result = augury_cli("match", THEFT, readings, "--explain")
+    assert len(result.stdout.splitlines()) == 1
+    plan, times = result.stderr.split("where the time went\n")
+    assert plan.startswith("plan  ")
+    assert times.splitlines()[0].split()[:1] == ["reading"]
+    assert re.search(r"writing results .* 1 match\n", times)
+    out = tmp_path / "found.parquet"
+    assert "in all" in augury_cli("match", THEFT, readings, "--out", str(out), "--explain").stderr
+    assert pq.read_table(out).num_rows == 1
+
+
 # -- check and explain -------------------------------------------------------------------------------------------------
 
 
@@ -457,6 +483,40 @@ def test_sql_explains(ticks: str) -> None:
     assert result.exit_code == 0
     assert result.stdout.startswith("pattern\n")
     assert "a bit of each row: price < PREV(price)" in result.stdout
+
+
+# From each row on as far as there are rows: some 4.5 million rows are written.
+EVERYWHERE = """SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY day ALL ROWS PER MATCH
+  AFTER MATCH SKIP TO NEXT ROW PATTERN (A+) DEFINE A AS price >= 0)"""
+
+# B is looked for after every way to cut the rows into three parts.
+MANY_WAYS = """SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY day MEASURES count(*) AS n
+  PATTERN (A* C* D* B) DEFINE B AS B.price < avg(A.price) + sum(C.price) - sum(D.price) - 1000000000)"""
+
+
+@pytest.mark.parametrize(
+    "query, budget, code",
+    [
+        (EVERYWHERE, ["--timeout", "1 millisecond"], "A566"),
+        (EVERYWHERE, ["--max-memory", "1 MB"], "A565"),
+        (MANY_WAYS, ["--max-steps", "1000"], "A741"),
+        (FALLS, ["--timeout", "soon"], "A600"),
+        (FALLS, ["--max-memory", "a lot"], "A600"),
+    ],
+)
+def test_sql_keeps_to_its_budgets(tmp_path: Path, query: str, budget: list[str], code: str) -> None:
+    path = tmp_path / "ticks.csv"
+    path.write_text("day,price\n" + "".join(f"{day},{day % 97}\n" for day in range(3_000)))
+    result = augury_cli("sql", query, "--table", f"ticks={path}", *budget)
+    assert result.exit_code == 1
+    assert f"error[{code}]" in result.stderr
+
+
+def test_sql_within_its_budgets(ticks: str) -> None:
+    budgets = ["--timeout", "1 hour", "--max-memory", "1 GB", "--max-steps", "100", "--threads", "1", "--no-jit"]
+    result = augury_cli("sql", FALLS, "--table", f"ticks={ticks}", *budgets)
+    assert (result.exit_code, len(result.stdout.splitlines())) == (0, 2)
+    assert augury_cli("sql", FALLS, "--table", f"ticks={ticks}", "--max-steps", "0").exit_code == 2
 
 
 def test_sql_reports_errors_with_their_place(ticks: str) -> None:

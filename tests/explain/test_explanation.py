@@ -6,14 +6,18 @@ import json
 import pickle
 import re
 from itertools import combinations, pairwise
+from pathlib import Path
+from time import perf_counter
 from xml.etree import ElementTree
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
 import augury
 from augury import families as registry
+from augury.engine.scan import file_scan
 from augury.explain.mermaid import quoted
 from augury.explain.svg import to_svg
 from augury.plan import FamilyName
@@ -150,6 +154,111 @@ def test_every_form_of_every_family(family: FamilyName) -> None:
     assert told.to_svg() in told._repr_html_()
     again = pickle.loads(pickle.dumps(told))
     assert (again, again.to_svg()) == (told, told.to_svg())
+
+
+# -- where the time went -----------------------------------------------------------------------------------------------
+
+EVENTS = [{"ts": k, "type": "ABC"[k % 3], "k": str(k % 9), "x": k % 5} for k in range(3_000)]
+TIMED = "SEQ(A a, B b, C c) WHERE [k] AND a.x < c.x WITHIN 1 minute"
+
+IN_ORDER = [
+    "reading",
+    "planning",
+    "compiling or loading",
+    "encoding",
+    "matching",
+    "writing results",
+    "everything else",
+]
+
+
+def table_of(rows: list[dict[str, object]]) -> pa.Table:
+    return pa.Table.from_pylist(rows)
+
+
+def parquet_of(rows: list[dict[str, object]], folder: Path) -> Path:
+    pq.write_table(table_of(rows), folder / "events.parquet", row_group_size=1_000)
+    return folder / "events.parquet"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("jit", [True, False])
+def test_the_times_of_a_call_add_up_to_no_more_than_the_whole(jit: bool, threads: int, tmp_path: Path) -> None:
+    for events in (EVENTS, table_of(EVENTS), parquet_of(EVENTS, tmp_path)):
+        began = perf_counter()
+        found = augury.match(events, TIMED, jit=jit, threads=threads)
+        whole = perf_counter() - began
+        told = augury.explain(found)
+        names = [str(time.stage) for time in told.times]
+        assert names == [name for name in IN_ORDER if name in names]
+        assert {"reading", "planning", "compiling or loading", "encoding", "matching"} <= {*names}
+        assert 0 < sum(time.seconds for time in told.times) <= whole
+        rows = {str(time.stage): time.rows for time in told.times}
+        assert rows["reading"] == 3_000
+        assert rows["matching"] == rows["encoding"] > 0
+        assert rows["planning"] == rows["compiling or loading"] == 0
+
+
+def test_the_times_of_events_that_are_matched_while_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_scan, "ROWS_AT_ONCE", 1_000)
+    began = perf_counter()
+    found = augury.match(parquet_of(EVENTS, tmp_path), TIMED, threads=2)
+    whole = perf_counter() - began
+    times = {str(time.stage): time for time in augury.explain(found).times}
+    assert times["reading"].rows == 3_000
+    assert times["matching"].rows >= 3_000
+    assert sum(time.seconds for time in times.values()) <= whole
+
+
+def test_compiling_is_told_from_matching(tmp_path: Path) -> None:
+    events = [{**event, "x": event["ts"]} for event in EVENTS]
+    found = augury.match(events, "SEQ(A a, B b) WHERE b.x - a.x = 1 WITHIN 9 seconds", jit=True, cache_dir=tmp_path)
+    times = {str(time.stage): time.seconds for time in augury.explain(found).times}
+    assert times["compiling or loading"] > times["matching"]
+
+
+def test_matches_that_are_written_later_add_to_the_time() -> None:
+    found = augury.match(EVENTS, TIMED)
+    before = augury.explain(found)
+    assert found.to_arrow().num_rows == len(found)
+    after = augury.explain(found)
+    assert [time.rows for time in after.times if time.stage == "writing results"] == [len(found)]
+    assert sum(time.seconds for time in before.times) < sum(time.seconds for time in after.times)
+
+
+def test_every_query_has_the_times_of_its_own_run() -> None:
+    found = augury.match_all(EVENTS, {"one": TIMED, "other": "SEQ(A a, B b) WITHIN 2 seconds"})
+    one, other = (augury.explain(found[name]).times for name in ("one", "other"))
+    assert one != other
+    program = augury.compile(
+        "SEQ(A a, B b) WITHIN 1 second RETURN a.x AS x INTO P; SEQ(P p, C c) WITHIN 1 second", EVENTS
+    )
+    first, second = (augury.explain(matches).times for matches in program.match_each(EVENTS))
+    assert first == second != ()
+
+
+def test_the_times_are_in_every_form() -> None:
+    told = augury.explain(augury.match(EVENTS, TIMED))
+    _, times = str(told).split("where the time went\n")
+    lines = [re.split(r"  +", line.strip()) for line in times.splitlines()]
+    assert [line[0] for line in lines] == [*(str(time.stage) for time in told.times), "in all"]
+    assert all(re.fullmatch(r"[\d.e-]+ m?s", line[1]) for line in lines)
+    assert lines[0][3] == "3,000 events"
+    stated = json.loads(json.dumps(told.to_json()))["times"]
+    assert stated == [{"stage": t.stage, "seconds": t.seconds, "rows": t.rows} for t in told.times]
+    assert "where the time went</th>" in told._repr_html_()
+    assert pickle.loads(pickle.dumps(told)).times == told.times
+
+
+def test_without_a_call_there_are_no_times() -> None:
+    told = augury.explain(TIMED, COLUMNS)
+    assert (told.times, told.to_json()["times"]) == ((), [])
+    assert "where the time went" not in str(told) + told._repr_html_()
+    syntax = augury.explain(augury.match(EVENTS, TIMED), stage="syntax")
+    assert syntax.times
+    assert "where the time went" not in str(syntax) + syntax._repr_html_().split("<details>")[0]
 
 
 # -- the picture -------------------------------------------------------------------------------------------------------

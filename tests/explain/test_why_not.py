@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -126,6 +127,43 @@ def test_random_queries(text: str, table: pa.Table) -> None:
 @given(text=RANDOM, table=streams(max_size=6))
 def test_200_random_queries(text: str, table: pa.Table) -> None:
     check_against_brute_force(text, table)
+
+
+CHOOSING = (
+    OutputMode.ALL,
+    OutputMode.NONOVERLAP,
+    OutputMode.NONOVERLAP_FROM,
+    OutputMode.LATEST,
+    OutputMode.FIRST,
+    OutputMode.LONGEST,
+    OutputMode.LONGEST_NONOVERLAP,
+)
+
+
+@settings(PLAIN, max_examples=rounds(25, 500))
+@given(
+    text=queries(outputs=CHOOSING, steps=False, silences=False, until=False, paces=True),
+    table=streams(max_size=6),
+    data=st.data(),
+)
+def test_output_chooses_among_the_matches(text: str, table: pa.Table, data: st.DataObject) -> None:
+    """What is told of the steps is the same for every OUTPUT; of a match that is not reported it says so."""
+    query = augury.compile(text, table.schema)
+    bound = query.program.last.bound
+    brute = BruteForce(replace(bound, output=OutputMode.ALL, skip_to=None, every=None, once=False), table)
+    told = query.why_not(table)
+    assert bool(told.matches) == bool(brute.accepted)
+    for step in told.steps:
+        assert (step.events, dict(step.by_variable)) == brute.steps()[step.name], step.name
+    if not brute.accepted:
+        return
+    chosen = data.draw(st.sampled_from(brute.accepted))
+    reported = [m.rows for m in query.match(table)]
+    listed = [{v: (r,) if isinstance(r, int) else tuple(r) for v, r in m.items() if r is not None} for m in reported]
+    told = query.why_not(table, rows={v: list(rows) for v, rows in chosen.items()})
+    assert told.found is not None
+    binds = any(chosen.items() <= rows.items() for rows in listed)
+    assert ("leaves out" in told.note) == (not binds)
 
 
 @settings(PLAIN, max_examples=rounds(25, 500))
@@ -321,6 +359,29 @@ def test_json() -> None:
 def test_rows_that_cannot_be(rows: dict[str, object], code: str) -> None:
     with pytest.raises(augury.HostError, match=code):
         augury.why_not(parse_stream("a1 b2"), "SEQ(A a, NOT(N n), B b)", rows=rows)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "query, reason",
+    [
+        ("SEQ(A a, B b) WHERE skip_till_next_match, strict_contiguity(b) {}", "steps with strategies of their own"),
+        ("SEQ(A a, B b) WITHIN 1 minute EACH", "WITHIN ... EACH is not looked into"),
+        ("SEQ(A a, NOT(B b) FOR 5 seconds)", "NOT ... FOR is not looked into (query 1:10)"),
+        ("SEQ(A a, B b) WITHIN 1 minute OUTPUT TIMEOUTS", "OUTPUT TIMEOUTS tells by itself how far events got"),
+    ],
+)
+def test_what_is_not_explained_is_refused_with_the_reason(query: str, reason: str) -> None:
+    with pytest.raises(augury.HostError, match=re.escape(f"why_not cannot explain this query: {reason}")):
+        augury.why_not(parse_stream("a1 b2"), query)
+
+
+@pytest.mark.parametrize("output", ["FIRST", "ALL ONCE", "ALL EVERY 1 hour"])
+def test_a_match_that_is_left_out(output: str) -> None:
+    told = why(f"SEQ(A a, B b) OUTPUT {output}", "a1 b2 b3", a=0, b=2)
+    words = output.replace("1 hour", "...")
+    assert told.startswith(
+        f"a = row 0, b = row 2: there is the match a = row 0, b = row 2, which OUTPUT {words} leaves out."
+    )
 
 
 def test_a_lossy_query_is_refused_with_the_reason() -> None:

@@ -137,3 +137,11 @@ def test_files_without_events_are_refused(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(HostError, match="A703"):
         Subject("empty.jsonl", {"events": path}, Roles()).query(PATTERN)
+
+
+@pytest.mark.parametrize("text", ["SEQ(A a, NOT(B b) FOR 5 seconds)", "SEQ(A a) WITHIN 1 hour, 1 minute EACH"])
+def test_a_query_that_why_not_does_not_explain_is_answered_all_the_same(text: str) -> None:
+    found = answer(text, PATTERN, subject({"ts": 1, "type": "A"}), make_options())
+    assert found.title.startswith("1 match in 1 event,")
+    assert "why_not cannot explain this query" in found.why
+    assert found.plan

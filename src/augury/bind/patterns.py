@@ -131,7 +131,7 @@ def check_types(declared: Iterable[Declaration], schema: EventSchema, problems: 
                 f"the events have no type column, so they cannot be of the types {names(distinct)}",
                 other.span,
                 "second type",
-                f"give type=... to say which column holds the type; columns are {names(schema.names)}",
+                f"say which column holds the type, with type=... or --type; columns are {names(schema.names)}",
             )
     elif schema.types is not None:
         for type in written:

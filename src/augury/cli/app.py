@@ -21,7 +21,7 @@ import typer
 import augury
 from augury.budget import within
 from augury.cli.arguments import STDIN, named_files, not_both_stdin, read_input, read_query, row_numbers
-from augury.cli.options import BUDGETS, COLUMNS, LAZY_CHAIN, GivenOptions, shared_options
+from augury.cli.options import BUDGETS, COLUMNS, LAZY_CHAIN, SQL_BUDGETS, GivenOptions, shared_options
 from augury.cli.output import Format, print_query, write_file, write_text
 from augury.engine.board import BatchProgress, Board
 from augury.engine.results.matches import Matches
@@ -36,6 +36,7 @@ from augury.lang import parse
 from augury.options import Options
 from augury.printable import printable
 from augury.source import Source
+from augury.timing import CallStage
 
 DEFAULT_PORT = 5006
 """Where the playground listens."""
@@ -110,6 +111,9 @@ def match_command(
     output: FormatOption = None,
     out: OutOption = None,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="Show that many matches at most.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Then tell, on standard error, by which plan, and where the time went.")
+    ] = False,
 ) -> None:
     """Print the matches of a query, of the last one when it holds several."""
     not_both_stdin(query, events)
@@ -117,9 +121,12 @@ def match_command(
     if format is Format.PARQUET and out is None:
         raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
     with _reporting():
-        options = given.options()
-        source, known = read_query(query), known_events(read_input(events), given.roles(), options.threads)
-        if format is Format.PARQUET and out is not None and limit is None and known is not None:
+        options, watch = given.options().timed()
+        source = read_query(query)
+        with watch.stage(CallStage.READING):
+            known = known_events(read_input(events), given.roles(), options.threads)
+        # What goes to the file as it is found leaves no matches to tell about.
+        if format is Format.PARQUET and out is not None and limit is None and known is not None and not explain:
             _sink(source, known, options, out)
             return
         matches = _run(source, known, options)
@@ -132,6 +139,11 @@ def match_command(
             write_file(shown.to_arrow(), format, out)
         if len(shown) < matches.count():
             typer.echo(f"{matches.count() - len(shown)} more matches not shown (--limit {limit})", err=True)
+        if explain and matches.compiled is not None:
+            from augury.explain.explanation import explanation_of_run
+
+            # `shown` is what was written.
+            typer.echo(explanation_of_run(matches.compiled, Stage.PLAN, matches.counters, shown.times), err=True)
 
 
 @app.command("view")
@@ -285,6 +297,7 @@ def explain_command(
 
 
 @app.command("sql")
+@shared_options("jit", "threads", last=SQL_BUDGETS)
 def sql_command(
     query: Annotated[
         str, typer.Argument(metavar="FILE", help="A file with one SELECT, the text itself, or - for stdin.")
@@ -299,8 +312,16 @@ def sql_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell how the row patterns are run, and run none of them.")
     ] = False,
+    *,
+    given: GivenOptions,
     output: FormatOption = None,
     out: OutOption = None,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(
+            "--max-steps", min=1, help="Stop a search that takes more steps at one row. Default: some 20 seconds."
+        ),
+    ] = None,
 ) -> None:
     """Print the rows of a SQL query with MATCH_RECOGNIZE in it."""
     format = output or _default_format(out)
@@ -308,12 +329,14 @@ def sql_command(
         raise typer.BadParameter("parquet needs --out PATH", param_hint="--output")
     tables = named_files(table or [])
     with _reporting():
+        from augury.engine.row_patterns import MAX_STEPS
         from augury.hosts.local.sql import explained_sql, run_sql
 
+        options = given.options()
         if explain:
-            typer.echo(explained_sql(read_query(query), tables, dialect=dialect))
+            typer.echo(explained_sql(read_query(query), tables, dialect=dialect, options=options))
             return
-        rows = run_sql(read_query(query), tables, dialect=dialect)
+        rows = run_sql(read_query(query), tables, dialect=dialect, max_steps=max_steps or MAX_STEPS, options=options)
         if out is None:
             write_text(rows, format, sys.stdout, "row")
             sys.stdout.flush()

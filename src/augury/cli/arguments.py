@@ -13,6 +13,7 @@ import pyarrow as pa
 import typer
 
 from augury.engine.sources.files import read_csv, read_json
+from augury.engine.sources.paths import near_name
 from augury.engine.sources.query_text import query_source
 from augury.errors import HostError
 from augury.loss import LossModel
@@ -32,7 +33,7 @@ def read_query(query: str) -> Source:
     if os.path.isfile(query):
         return query_source(Path(query))
     if "(" not in query and not re.search(r"\bpattern\b", query, re.IGNORECASE) and re.search(r"\.\w{1,10}$", query):
-        raise HostError("A560", f"there is no query file `{query}`")
+        raise HostError("A560", f"there is no query file `{query}`", near_name(Path(query)))
     return Source(query)
 
 

@@ -112,6 +112,8 @@ SHARED: Mapping[str, SharedOption] = {
 COLUMNS = ("time", "type", "no_type", "order_by", "time_unit")
 LAZY_CHAIN = ("order", "negation", "statistics")
 BUDGETS = ("max_matches", "max_partial_matches", "max_memory", "timeout")
+SQL_BUDGETS = ("max_memory", "timeout")
+"""What row patterns keep to beside `--max-steps`: a row begins one match at most, and no partial matches wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def shared_options(*names: str, last: tuple[str, ...] = ()) -> Callable[[Callabl
         def called(**arguments: Any) -> Result:
             stated = {name: arguments.pop(name) for name in (*names, *last)}
             # A parameter that cannot be read is a mistake in how the command is used, and told before anything else.
-            stated["parameters"] = parameter_values(stated["parameters"] or [])
+            stated["parameters"] = parameter_values(stated.get("parameters") or [])
             return command(**arguments, given=GivenOptions(stated))
 
         signature = own.replace(parameters=[p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters])

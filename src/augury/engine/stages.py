@@ -21,6 +21,7 @@ from augury.options import Options
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches, enumerated, matches_in
 from augury.runtime.state import FOREVER, LONG_AGO, Kernel, RunState
+from augury.timing import CallStage
 
 FIRST_DERIVED = 2**62
 """Events derived from matches are numbered from here: after every event of a stream whose end is not known."""
@@ -64,7 +65,8 @@ def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tupl
     built: list[Stage] = []
     lag: int | None = 0
     for query in program.queries:
-        kernel = load(query, options)
+        with options.clock.stage(CallStage.LOADING):
+            kernel = load(query, options)
         nothing, kept = Arrivals.none(arrow), KeptEvents(arrow)
         columns = engine_columns(arrow, query.bound.schema.type, coded=True)
         built.append(Stage(query, kernel, arrow, lag, kernel.start(), nothing, kept, options.budget, columns))
@@ -102,7 +104,8 @@ def _step(
         else:
             ready, held = release(stage.held + incoming, bound)
             ready = in_order(ready, schema)
-        state, matches = stage.kernel.step(stage.state, ready.batch(schema, stage.columns), bound)
+        with options.clock.stage(CallStage.MATCHING, len(ready)):
+            state, matches = stage.kernel.step(stage.state, ready.batch(schema, stage.columns), bound)
         found.append(StageResult(stage.query, matches, log, counted(stage.kernel, state, options)))
         if stage.query.bound.into is not None and matches_in(matches):
             derived = _derive(stage, enumerated(matches), log.everything(), next_derived, options)

@@ -17,6 +17,7 @@ from augury.options import Options
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, Kernel, RunState
+from augury.timing import CallStage
 
 AHEAD = 2
 """Items a thread that are under way or wait for their turn: enough that no thread runs out of work."""
@@ -64,35 +65,42 @@ def matched(
     """How many events each portion has, and the matches that are its own, in the order of the portions."""
     # A kernel is for one thread at a time.
     kernels: SimpleQueue[tuple[Kernel, RunState | None]] = SimpleQueue()
-    for _ in range(threads):
-        kernels.put((load(query, options), None))
+    clock = options.clock
+    with clock.stage(CallStage.LOADING):
+        for _ in range(threads):
+            kernels.put((load(query, options), None))
 
     def one(portion: Portion) -> tuple[int, MatchSet]:
         kernel, state = kernels.get()
         try:
-            events = portion.events()
-            begin = kernel.start() if state is None else kernel.restart(state)
-            state, found = kernel.step(begin, events.batch(query.bound.schema), FOREVER)
-            return len(events), portion.owned(enumerated(found))
+            with clock.helping(), clock.stage(CallStage.MATCHING):
+                events = portion.events()
+                clock.count(CallStage.MATCHING, len(events))
+                begin = kernel.start() if state is None else kernel.restart(state)
+                state, found = kernel.step(begin, events.batch(query.bound.schema), FOREVER)
+                return len(events), portion.owned(enumerated(found))
         except BaseException:
             state = None
             raise
         finally:
             kernels.put((kernel, state))
 
-    return side_by_side(one, portions, threads)
+    return clock.threaded(side_by_side(one, portions, threads))
 
 
 def matched_in_steps(
     query: CompiledQuery, steps: Iterable[Arrivals], options: Options
 ) -> Iterator[tuple[int, MatchSet]]:
     """How many events each step has, and its matches, of a stream that one kernel takes step by step."""
-    kernel = load(query, options)
+    with options.clock.stage(CallStage.LOADING):
+        kernel = load(query, options)
     state, waiting = kernel.start(), None
     for events in chain(steps, [None]):
         if waiting is not None:
             # Whatever is still to come is not before the next event.
             watermark = FOREVER if events is None else int(events.time[0])
-            state, found = kernel.step(state, waiting.batch(query.bound.schema), watermark)
-            yield len(waiting), enumerated(found)
+            with options.clock.stage(CallStage.MATCHING, len(waiting)):
+                state, found = kernel.step(state, waiting.batch(query.bound.schema), watermark)
+                matches = enumerated(found)
+            yield len(waiting), matches
         waiting = events

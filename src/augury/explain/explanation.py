@@ -10,29 +10,35 @@ from typing import Any
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.explain.mermaid import to_mermaid
 from augury.explain.svg import to_svg
-from augury.explain.text import explain_program, explain_text
+from augury.explain.text import explain_program, explain_text, time_rows
 from augury.families import FAMILIES, portrait_of
 from augury.ir import syntax
 from augury.ir.text import part_text
 from augury.planner.describe.words import place
 from augury.planner.draw.diagram import Diagram, Edge, Node
+from augury.timing import StageTime, Stopwatch
 
 DRAWN_STAGES = ("plan", "kernel")
 """Stages that have an automaton to draw; of the others only the pattern is drawn."""
+
+TIME_COLUMNS = ("left", "right", "right", "right")
+"""On which side the columns of the times are aligned."""
 
 
 class Explanation(str):
     """What became of a query; as a string it is the text that `augury.explain` prints.
 
-    Notebooks show it as a picture with the text below it. `queries` are those of the program.
+    Notebooks show it as a picture with the text below it. `queries` are those of the program. `times` say where the
+    time of the call went, if it is about one: they add up to the whole.
     """
 
-    __slots__ = ("_compiled", "_counters", "queries", "stage")
+    __slots__ = ("_compiled", "_counters", "queries", "stage", "times")
 
     stage: str
     queries: tuple[syntax.Query, ...]
     _compiled: tuple[CompiledQuery, ...]
     _counters: Mapping[str, int] | None
+    times: tuple[StageTime, ...]
 
     def __new__(
         cls,
@@ -41,9 +47,11 @@ class Explanation(str):
         queries: tuple[syntax.Query, ...] = (),
         compiled: tuple[CompiledQuery, ...] = (),
         counters: Mapping[str, int] | None = None,
+        times: tuple[StageTime, ...] = (),
     ) -> Explanation:
         made = super().__new__(cls, text)
         made.stage, made.queries, made._compiled, made._counters = stage, queries, compiled, counters
+        made.times = times
         return made
 
     def diagrams(self) -> tuple[Diagram, ...]:
@@ -69,24 +77,25 @@ class Explanation(str):
         return to_mermaid(self.diagrams())
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON can hold it: the text, the diagrams, and of each plan its cost and its rivals."""
+        """All of it as JSON can hold it: text, diagrams, times, and of each plan its cost and its rivals."""
         return {
             "stage": self.stage,
             "text": str(self),
             "plans": [_plan(compiled) for compiled in self._compiled],
             "diagrams": [asdict(diagram) for diagram in self.diagrams()],
+            "times": [{"stage": str(t.stage), "seconds": t.seconds, "rows": t.rows} for t in self.times],
         }
 
     def _repr_html_(self) -> str:
-        rivals = "".join(map(_rivals, self._compiled)) if self.stage == "plan" else ""
+        tables = _times(self.times) + "".join(map(_rivals, self._compiled)) if self.stage == "plan" else ""
         text = html.escape(str(self))
         return (
-            f'<div style="overflow-x:auto">{self.to_svg()}</div>{rivals}'
+            f'<div style="overflow-x:auto">{self.to_svg()}</div>{tables}'
             f"<details><summary>{html.escape(self.stage)} as text</summary><pre>{text}</pre></details>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.stage, self.queries, self._compiled, self._counters)
+        return type(self), (str(self), self.stage, self.queries, self._compiled, self._counters, self.times)
 
 
 def explanation(program: CompiledProgram, stage: str) -> Explanation:
@@ -95,9 +104,13 @@ def explanation(program: CompiledProgram, stage: str) -> Explanation:
     return Explanation(explain_program(program, stage), stage, queries, program.queries)
 
 
-def explanation_of_run(compiled: CompiledQuery, stage: str, counters: Mapping[str, int] | None) -> Explanation:
-    """One stage of a query that has run; its counters are shown beside what was expected."""
-    return Explanation(explain_text(compiled, stage, counters), stage, (compiled.syntax,), (compiled,), counters)
+def explanation_of_run(
+    compiled: CompiledQuery, stage: str, counters: Mapping[str, int] | None, watch: Stopwatch | None
+) -> Explanation:
+    """One stage of a query that has run: its counters beside what was expected, and where its time went."""
+    times = () if watch is None else watch.times()
+    text = explain_text(compiled, stage, counters, times)
+    return Explanation(text, stage, (compiled.syntax,), (compiled,), counters, times)
 
 
 def _pattern(pattern: syntax.Part, title: str) -> Diagram:
@@ -134,6 +147,21 @@ def _plan(compiled: CompiledQuery) -> dict[str, Any]:
             {"family": r.family, "reason": r.reason, "place": place(compiled.source, r.span)} for r in choice.rivals
         ],
     }
+
+
+def _times(times: tuple[StageTime, ...]) -> str:
+    """Where the time of a call went."""
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<td style='text-align:{side}'>{html.escape(text)}</td>"
+            for side, text in zip(TIME_COLUMNS, row, strict=True)
+        )
+        + "</tr>"
+        for row in (time_rows(times) if times else ())
+    )
+    head = "<thead><tr><th style='text-align:left'>where the time went</th><th></th><th></th><th></th></tr></thead>"
+    return f"<table>{head}<tbody>{rows}</tbody></table>" if rows else ""
 
 
 def _rivals(compiled: CompiledQuery) -> str:

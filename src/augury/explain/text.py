@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.engine.cut.portions import why_not_cut
@@ -15,6 +15,7 @@ from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
 from augury.planner.describe.words import place, window_text
 from augury.printable import one_line, printable
+from augury.timing import StageTime
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
 """What can be explained, in the order it comes into being."""
@@ -28,8 +29,16 @@ def explain_program(program: CompiledProgram, stage: str) -> str:
     return "\n\n".join(f"-- query {k} of {len(texts)}\n{text}" for k, text in enumerate(texts, start=1))
 
 
-def explain_text(compiled: CompiledQuery, stage: str, counters: Mapping[str, int] | None = None) -> str:
-    """One stage of a compiled query; nothing is computed anew. `counters` of a run are shown beside the plan."""
+def explain_text(
+    compiled: CompiledQuery,
+    stage: str,
+    counters: Mapping[str, int] | None = None,
+    times: Sequence[StageTime] = (),
+) -> str:
+    """One stage of a compiled query; nothing is computed anew.
+
+    `counters` of a run are shown beside the plan, and below it `times`, which tell where its time went.
+    """
     match stage:
         case "syntax":
             text = query_text(compiled.syntax)
@@ -38,7 +47,7 @@ def explain_text(compiled: CompiledQuery, stage: str, counters: Mapping[str, int
         case "rewritten":
             text = _bound(compiled.rewritten)
         case "plan":
-            text = _plan(compiled, counters)
+            text = _plan(compiled, counters) + _times(times)
         case "kernel":
             text = _kernel(compiled)
         case _:
@@ -109,6 +118,51 @@ def _plan(compiled: CompiledQuery, counters: Mapping[str, int] | None) -> str:
         out += ["", "not chosen"]
         out += aligned([[r.family, r.reason, place(compiled.source, r.span)] for r in rivals])
     return "\n".join(out)
+
+
+def _times(times: Sequence[StageTime]) -> str:
+    if not times:
+        return ""
+    return "\n\nwhere the time went\n" + "\n".join(aligned([[*row] for row in time_rows(times)]))
+
+
+def time_rows(times: Sequence[StageTime]) -> list[tuple[str, str, str, str]]:
+    """A row for each stage of a call: its name, its seconds, its share of the whole, and what went through it.
+
+    >>> from augury.timing import CallStage
+    >>> for row in time_rows([StageTime(CallStage.READING, 0.25, 2000), StageTime(CallStage.PLANNING, 0.75, 0)]):
+    ...     print(row)
+    ('reading', '0.25 s', '25%', '2,000 events')
+    ('planning', '0.75 s', '75%', '')
+    ('in all', '1 s', '', '')
+    """
+    whole = sum(time.seconds for time in times)
+    rows = [
+        (
+            str(time.stage),
+            _seconds(time.seconds),
+            f"{time.seconds / whole:.0%}",
+            _rows(time),
+        )
+        for time in times
+    ]
+    return [*rows, ("in all", _seconds(whole), "", "")]
+
+
+def _rows(time: StageTime) -> str:
+    if time.stage.unit is None or not time.rows:
+        return ""
+    return f"{time.rows:,} {time.stage.unit[time.rows != 1]}"
+
+
+def _seconds(seconds: float) -> str:
+    """
+    >>> _seconds(12.3456), _seconds(0.25), _seconds(0.0123), _seconds(0.000423), _seconds(0.000004)
+    ('12.3 s', '0.25 s', '12.3 ms', '0.42 ms', '0.00 ms')
+    """
+    if seconds >= 0.1:
+        return f"{seconds:.3g} s"
+    return f"{1000 * seconds:.3g} ms" if seconds >= 0.001 else f"{1000 * seconds:.2f} ms"
 
 
 def _kernel(compiled: CompiledQuery) -> str:

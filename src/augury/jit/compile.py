@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from time import perf_counter
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, TypeAlias
 
@@ -44,6 +45,10 @@ _loading = threading.Lock()
 _provided: dict[tuple[str, str], bytes] = {}
 _compilations: Counter[str] = Counter()
 """How many forms of entries this process has compiled, by fingerprint; those from a cache are not among them."""
+_spent: dict[str, float] = {}
+"""Seconds that compiling and loading forms of entries took, by fingerprint."""
+_asked: dict[tuple[str, str], float] = {}
+"""When Numba asked for a form that is to be compiled, by fingerprint and entry; it works on one at a time."""
 
 
 def provide(compiled: Mapping[tuple[str, str], bytes]) -> None:
@@ -138,6 +143,11 @@ def compiled_forms(entries: Entries) -> int:
 def compilations(source: KernelSource) -> int:
     """How many forms of the entries of a kernel this process has compiled, those from a cache not counted."""
     return _compilations[source.fingerprint]
+
+
+def seconds_spent(source: KernelSource) -> float:
+    """How long this process has compiled the entries of a kernel, or loaded them from a cache."""
+    return _spent.get(source.fingerprint, 0.0)
 
 
 def preload() -> None:
@@ -362,6 +372,16 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compile result for `sig`, or none: anything wrong with the file is a miss."""
+        began = _asked[self.fingerprint, self.entry] = perf_counter()
+        found = self._loaded(sig, target_context)
+        if found is not None:
+            self._spend(began)
+        return found
+
+    def _spend(self, began: float) -> None:
+        _spent[self.fingerprint] = _spent.get(self.fingerprint, 0.0) + perf_counter() - began
+
+    def _loaded(self, sig: Any, target_context: Any) -> Any:
         from numba.core.compiler import CompileResult
         from numba.core.runtime import rtsys
 
@@ -387,9 +407,13 @@ class KernelCache:
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compile result `data`; when the folder takes nothing, it serves this process only."""
+        _compilations[self.fingerprint] += 1
+        self._save(sig, data)
+        self._spend(_asked[self.fingerprint, self.entry])
+
+    def _save(self, sig: Any, data: Any) -> None:
         from numba.core.serialize import dumps
 
-        _compilations[self.fingerprint] += 1
         if not self.kept:
             return
         # As in Numba's own cache: such code holds addresses of this process.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,10 +23,12 @@ from augury.jit.compile import (
     is_compiled,
     load,
     loaded_before,
+    seconds_spent,
 )
 from augury.options import Options
 from augury.runtime.identifiers import function_identifiers
 from augury.runtime.kernel_source import KernelSource
+from augury.timing import CallStage
 
 
 def telling(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,10 +87,11 @@ class Tier:
             "cache_dir": self._options.cache_dir,
             "functions": self._telling if self.plain else self._functions,
         }
-        known = not self._functions and loaded_before(self._source, self._options.cache_dir)
-        if self.plain or known:
-            return load(self._source, **options)
-        return self._apart(partial(load, self._source, **options))
+        with self._options.clock.stage(CallStage.LOADING):
+            known = not self._functions and loaded_before(self._source, self._options.cache_dir)
+            if self.plain or known:
+                return load(self._source, **options)
+            return self._apart(partial(load, self._source, **options))
 
     def _apart(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """What `function` gives, which may compile: an interrupt in the middle of that must not reach the compiler."""
@@ -101,7 +104,7 @@ class Tier:
 
     def __call__(self, entry: str, *arguments: Any) -> Any:
         if not self.plain and not is_compiled(self._entries[entry]):
-            result = self._apart(self._run, entry, *arguments)
+            result = self._first_call(entry, *arguments)
         elif self._registered and not self.plain:
             result = self._run(entry, *arguments)
         elif not self.warming_up:
@@ -111,6 +114,15 @@ class Tier:
         # What a kernel that was told to stop gives back means nothing.
         if self.budget is not None:
             self.budget.check()
+        return result
+
+    def _first_call(self, entry: str, *arguments: Any) -> Any:
+        """Call a compiled entry that may have to be compiled or loaded for it."""
+        began, spent = perf_counter(), seconds_spent(self._source)
+        result = self._apart(self._run, entry, *arguments)
+        # Another thread may have begun to compile it for a kernel of its own before this one waited for that.
+        loading = min(seconds_spent(self._source) - spent, perf_counter() - began)
+        self._options.clock.moved(CallStage.LOADING, loading)
         return result
 
     def compile(self, entries: Collection[str] | None = None) -> None:

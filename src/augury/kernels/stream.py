@@ -37,6 +37,7 @@ from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches
 from augury.runtime.state import FOREVER, RunState
 from augury.schema import Kind
+from augury.timing import CallStage
 
 MIN_EVENTS_TO_DROP = 1 << 14
 """Fewer events that nothing can come of are not worth moving the others."""
@@ -221,7 +222,8 @@ class StreamKernel(ABC, Generic[S]):
         # The arrays are changed in place: after an error halfway through, there is no way back.
         live.broken = True
         self.budget.watch(live.nums)
-        encoded, encoding = self._encoder_of(live).encode(batch, live.encoding)
+        with self.options.clock.stage(CallStage.ENCODING, len(batch)):
+            encoded, encoding = self._encoder_of(live).encode(batch, live.encoding)
         parts: list[MatchSet] = []
         lo, hi = 0, self.taken_together(live, encoded, 0)
         while hi < encoded.length:

@@ -17,7 +17,7 @@ from augury.engine.results.render import cell
 from augury.engine.results.values import to_shown
 from augury.errors import AuguryError, Diagnostic, QueryError
 from augury.explain.explanation import explanation_of_run
-from augury.explain.why_not.answer import why_not_in
+from augury.explain.why_not.answer import cannot_explain, why_not_in
 from augury.hosts.local.query import run
 from augury.hosts.local.sql import explained_sql, run_sql
 from augury.lang import parse
@@ -97,15 +97,21 @@ def answer(text: str, language: str, subject: Subject, options: Options) -> Answ
 
 def _matches_answer(found: Matches, options: Options, seconds: float) -> Answer:
     total = found.count()
-    told = why_not_in(found, options.watched())
+    refused = None if found.query is None else cannot_explain(found.query)
+    if refused is None:
+        told = why_not_in(found, options.watched())
+        events, why = told.events, told._repr_html_()
+    else:
+        # The query has run all the same.
+        events, why = len(found.log.everything()), f"<p>{html.escape(refused.message)}</p>"
     plan = ""
     if found.compiled is not None:
-        plan = explanation_of_run(found.compiled, "plan", found.counters)._repr_html_()
+        plan = explanation_of_run(found.compiled, "plan", found.counters, found.times)._repr_html_()
     return Answer(
-        f"{_count(total, 'match', 'matches')} in {_count(told.events, 'event', 'events')}, {seconds:.2f} s",
+        f"{_count(total, 'match', 'matches')} in {_count(events, 'event', 'events')}, {seconds:.2f} s",
         replace(listing(flattened(found.head(SHOWN_ROWS).to_arrow())), total=total),
         plan,
-        told._repr_html_(),
+        why,
         found.warnings,
         lambda: page(found).html,
     )

@@ -55,7 +55,8 @@ def page(matches: Matches, *, max_events: int = 100_000, max_matches: int = 10_0
     title = _title(shown)
     if matches.compiled is None:
         return Page(draw(shown, title, "", "", ""), title)
-    told = explanation_of_run(matches.compiled, "plan", matches.counters)
+    # Without times: the same matches give the same page.
+    told = explanation_of_run(matches.compiled, "plan", matches.counters, None)
     return Page(draw(shown, title, matches.compiled.source.text, str(told), _automaton(told)), title)
 
 

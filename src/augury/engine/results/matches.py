@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, overload
@@ -30,6 +31,7 @@ from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import QueryMatches, SharedMatches, enumerated, matches_in
 from augury.schema import INT_MAX
+from augury.timing import UNTIMED, CallStage, Stopwatch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,8 +108,9 @@ class Matches:
 
     `warnings` are what the user should know of them. `late_events` are the events fed with these matches that came too
     late to take part, in the order they came: nobody else keeps them, a `Matcher` counts them. `counters` say what the
-    kernel has done since it began, if that was asked for and it counts; `compiled` is what ran. Nothing is copied out
-    of the events until it is asked for.
+    kernel has done since it began, if that was asked for and it counts; `compiled` is what ran. `times` says where the
+    time of the call went, and that of writing the matches out since. Nothing is copied out of the events until it is
+    asked for.
     """
 
     found: QueryMatches = field(repr=False)
@@ -118,6 +121,7 @@ class Matches:
     late_events: pa.Table = field(default_factory=lambda: pa.table({}), repr=False)
     counters: dict[str, int] | None = None
     compiled: CompiledQuery | None = field(default=None, repr=False)
+    times: Stopwatch | None = field(default=None, repr=False)
 
     @classmethod
     def nothing(cls) -> Matches:
@@ -146,7 +150,10 @@ class Matches:
     def __iter__(self) -> Iterator[Match]:
         for part in self._parts():
             for first in range(0, len(part), ITERATED_MATCHES):
-                yield from _objects(self, part.take(np.arange(first, min(first + ITERATED_MATCHES, len(part)))))
+                some = np.arange(first, min(first + ITERATED_MATCHES, len(part)))
+                with self._writing(len(some)):
+                    objects = _objects(self, part.take(some))
+                yield from objects
 
     def __reversed__(self) -> Iterator[Match]:
         for k in range(self.count() - 1, -1, -1):
@@ -241,7 +248,12 @@ class Matches:
 
     def _columns(self, found: MatchSet) -> pa.Table:
         assert self.query is not None
-        return pa.table(match_columns(found, self.log, self.query, self.functions))
+        with self._writing(len(found)):
+            return pa.table(match_columns(found, self.log, self.query, self.functions))
+
+    def _writing(self, matches: int) -> AbstractContextManager[None]:
+        """So many matches are written out while this lasts."""
+        return (self.times or UNTIMED).stage(CallStage.WRITING, matches)
 
     def sink_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write `to_arrow` to a Parquet file, a piece at a time; the file is there when all of it is written."""

@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from augury.engine.sources.json_lines import native_table
+from augury.engine.sources.paths import near_name
 from augury.engine.sources.rows import not_an_event, rows_to_table, too_large
 from augury.errors import HostError
 from augury.schema import INT_MAX, INT_MIN
@@ -31,7 +32,7 @@ SUFFIXES = (*PARQUET_SUFFIXES, ".csv", *JSON_SUFFIXES, *ARROW_SUFFIXES, ".csv.gz
 def read_path(path: Path) -> pa.Table:
     """The events of a file, whose format its ending tells; a directory holds Parquet files."""
     if not path.exists():
-        raise HostError("A530", f"there is no file `{path}`")
+        raise HostError("A530", f"there is no file `{path}`", near_name(path))
     name = path.name.lower()
     try:
         if path.is_dir() or name.endswith(PARQUET_SUFFIXES):

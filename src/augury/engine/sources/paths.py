@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from augury.arguments import path
 from augury.errors import HostError
+
+MAX_NAMES = 1_000  # of files that a name with a mistake in it is compared with
 
 
 def named_paths(events: Any) -> tuple[Path, ...] | None:
@@ -25,6 +29,18 @@ def named_paths(events: Any) -> tuple[Path, ...] | None:
     if isinstance(events, list | tuple) and events and all(isinstance(item, str | os.PathLike) for item in events):
         return tuple(found for item in events for found in _matching(path("events", item)))
     return None
+
+
+def near_name(missing: Path) -> str:
+    """The help line for a file that does not exist: the file beside it whose name is nearest, or nothing."""
+    try:
+        with os.scandir(missing.parent) as entries:
+            beside = [entry.name for entry in islice(entries, MAX_NAMES)]
+    except OSError:
+        # There is no such folder either, or it may not be looked into: then there is nothing to suggest.
+        return ""
+    near = get_close_matches(missing.name, beside, n=1, cutoff=0.7)
+    return f"did you mean `{missing.with_name(near[0])}`?" if near else ""
 
 
 def _matching(named: Path) -> tuple[Path, ...]:

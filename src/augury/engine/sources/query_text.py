@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from augury import arguments
+from augury.engine.sources.paths import near_name
 from augury.errors import HostError
 from augury.source import Source
 
@@ -19,6 +20,6 @@ def query_source(query: str | os.PathLike[str]) -> Source:
     try:
         return Source(path.read_text(encoding="utf-8-sig"), path.name)
     except FileNotFoundError:
-        raise HostError("A560", f"there is no query file `{path}`") from None
+        raise HostError("A560", f"there is no query file `{path}`", near_name(path)) from None
     except (OSError, ValueError) as e:
         raise HostError("A561", f"the query of `{path}` cannot be read: {e}") from e

@@ -30,6 +30,7 @@ from augury.options import Roles
 from augury.plan import StreamStatistics
 from augury.runtime.values import arrow_type
 from augury.schema import EventSchema
+from augury.timing import UNTIMED, CallStage, Clock
 
 Schema: TypeAlias = pa.Schema | EventSchema | Events
 """An Arrow schema, an `EventSchema`, or events that have the columns: anything that `match` takes."""
@@ -43,18 +44,20 @@ class KnownColumns:
     schema: EventSchema
     scan: Scan | None = None
 
-    def measure(self) -> Measure | None:
+    def measure(self, clock: Clock = UNTIMED) -> Measure | None:
         """The function by which the planner measures statistics on the events; None without events."""
         scan = self.scan
         if scan is None:
             return None
 
         def measured(query: BoundQuery) -> StreamStatistics:
-            sampled = scan.sample(query)
+            with clock.stage(CallStage.READING):
+                sampled = scan.sample(query)
             if sampled is not None:
                 events, totals = sampled
                 return scaled(measure(events, query), len(events), totals)
-            events = scan.events(query)
+            with clock.stage(CallStage.READING):
+                events = scan.events(query)
             # How many there are may be known only now.
             return measure(events, query) if scan.rows else StreamStatistics()
 

@@ -24,7 +24,7 @@ from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
 from augury.planner.describe.words import place
-from augury.planner.supports import RESULTS, Supports
+from augury.planner.supports import RESULTS, Supports, each
 from augury.reference.stream import stream
 
 SUPPORTS = Supports(
@@ -37,12 +37,34 @@ SUPPORTS = Supports(
         }
     ),
     outputs=frozenset(
-        {OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.COVER, OutputMode.LATEST, OutputMode.COUNT},
+        {
+            OutputMode.ALL,
+            OutputMode.NONOVERLAP,
+            OutputMode.NONOVERLAP_FROM,
+            OutputMode.COVER,
+            OutputMode.LATEST,
+            OutputMode.FIRST,
+            OutputMode.LONGEST,
+            OutputMode.LONGEST_NONOVERLAP,
+            OutputMode.COUNT,
+        },
     ),
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
-    clauses=RESULTS,
-    because={"threshold": "with THRESHOLD a match is a matter of its score, not of what is there"},
+    clauses=RESULTS | {"skip_to", "every", "once"},
+    because={
+        "threshold": "with THRESHOLD a match is a matter of its score, not of what is there",
+        "steps": "steps with strategies of their own are not looked into",
+        "each": "WITHIN ... EACH is not looked into",
+        "since": "NOT ... SINCE is not looked into",
+        "silence": "NOT ... FOR is not looked into",
+        "reluctant": "a list that may end early (`+?`) is not looked into",
+        "until": "a list that ends UNTIL an event is not looked into",
+        **each(
+            (OutputMode.TIMEOUTS, OutputMode.ALL_WITH_TIMEOUTS, OutputMode.FIRST_WITH_TIMEOUTS),
+            "OUTPUT {} tells by itself how far events got",
+        ),
+    },
 )
 """What of the language can be explained; the rest is refused with the reason."""
 
@@ -65,7 +87,9 @@ def why_not_in(
     query = matches.query
     if query is None:
         return WhyNot("", 0, 0, 0, "", (), None)
-    _check(query)
+    refused = cannot_explain(query)
+    if refused is not None:
+        raise refused
     everything = in_order(matches.log.everything(), query.schema)
     asked = _rows(query, rows or {}, everything)
     wanted = np.array(sorted({row for found in asked.values() for row in found}), dtype=np.int64)
@@ -97,12 +121,13 @@ def why_not_in(
     )
 
 
-def _check(query: BoundQuery) -> None:
-    """Refuse what cannot be explained."""
+def cannot_explain(query: BoundQuery) -> HostError | None:
+    """The error of a query that is not explained; None for one that is."""
     refused = SUPPORTS.refusal("reference", query)
-    if refused is not None:
-        where = place(query.source, refused.span)
-        raise HostError("A645", f"why_not cannot explain this query: {refused.reason} {where}".rstrip())
+    if refused is None:
+        return None
+    where = place(query.source, refused.span)
+    return HostError("A645", f"why_not cannot explain this query: {refused.reason} {where}".rstrip())
 
 
 def _rows(query: BoundQuery, given: Mapping[str, Any], events: Arrivals) -> dict[str, tuple[int, ...]]:
@@ -137,12 +162,13 @@ def _match_of(
     _, bindings = found.accepted
     accepted = {v: tuple(e.row for e in events) for v, events in bindings.items()}
     match query.output:
-        case OutputMode.ALL:
+        case OutputMode.ALL if query.every is None and not query.once:
             return accepted, ""
         case OutputMode.COUNT:
             return accepted, "which is counted"
         case (
-            OutputMode.NONOVERLAP
+            OutputMode.ALL
+            | OutputMode.NONOVERLAP
             | OutputMode.COVER
             | OutputMode.LATEST
             | OutputMode.FIRST
@@ -157,9 +183,15 @@ def _match_of(
                 rows = {v: _listed(rows) for v, rows in reported.rows.items() if rows is not None}
                 if asked.items() <= rows.items():
                     return rows, ""
-            return accepted, f"which OUTPUT {query.output} leaves out"
+            return accepted, f"which {_output_text(query)} leaves out"
         case _:
             assert_never(query.output)
+
+
+def _output_text(query: BoundQuery) -> str:
+    """What chooses among the matches."""
+    pace = " ONCE" if query.once else " EVERY ..." if query.every is not None else ""
+    return f"OUTPUT {query.output}{pace}"
 
 
 def _listed(rows: int | list[int]) -> tuple[int, ...]:

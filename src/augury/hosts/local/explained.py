@@ -39,7 +39,8 @@ def explain(
     """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
 
     The arguments are those of `compile`; only the syntax can be told without a schema. Of matches it tells how they
-    were found: by which plan, and with `counters` how many partial matches there were beside those that were expected.
+    were found: by which plan, where the time of the call went, and with `counters` how many partial matches there were
+    beside those that were expected.
     The result is a string that notebooks show as a picture; `to_svg`, `to_mermaid` and `to_json` give its other forms.
 
     >>> print(explain("pattern sequence(A a, B b) within 90 seconds", stage="syntax"))
@@ -49,7 +50,7 @@ def explain(
     if text("stage", stage) not in STAGES:
         raise unknown_stage(stage)
     if isinstance(query, Matches) and query.compiled is not None:
-        return explanation_of_run(query.compiled, stage, query.counters)
+        return explanation_of_run(query.compiled, stage, query.counters, query.times)
     if stage == "syntax" and not isinstance(query, Matches):
         program = parse(query)
         return Explanation(printable(str(program)), stage, program.queries)

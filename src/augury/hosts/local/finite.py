@@ -37,6 +37,7 @@ from augury.options import Options, Progress
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches, MatchParts, QueryMatches, SharedMatches, enumerated
 from augury.runtime.state import FOREVER
+from augury.timing import CallStage
 
 SLICE = 5_000
 """Events between two reports of progress, at the least."""
@@ -85,7 +86,9 @@ def _of_one(
             return Matches(parts, scan.log, query.bound, options.callables, reading.warnings, compiled=query)
         except NotInOrder:
             check_sortable(query, scan, options)
-    events = scan.events(query.rewritten)
+    with options.clock.stage(CallStage.READING):
+        events = scan.events(query.rewritten)
+    options.clock.count(CallStage.READING, scan.rows)
     if options.jit is None and pays(query, len(events), options):
         options = replace(options, jit=True)
     alone = CompiledProgram((query,))
@@ -100,18 +103,21 @@ def _of_one(
     if in_parts is not None:
         notes += _if_none(in_parts, query, scan, events)
         return Matches(in_parts, scan.log, query.bound, options.callables, notes, compiled=query)
-    kernel = load(query, options)
+    with options.clock.stage(CallStage.LOADING):
+        kernel = load(query, options)
     state = kernel.start()
     pieces: list[FoundMatches] = []
     done = 0
     for part, watermark in _parts(events, [query], every):
-        state, found = kernel.step(state, part.batch(query.bound.schema), watermark)
+        with options.clock.stage(CallStage.MATCHING, len(part)):
+            state, found = kernel.step(state, part.batch(query.bound.schema), watermark)
         pieces.append(found)
         if progress is not None:
             done += len(part)
             progress(done, len(events))
     counters = counted(kernel, state, options)
-    found = _joined(pieces, options)
+    with options.clock.stage(CallStage.WRITING):
+        found = _joined(pieces, options)
     notes += _if_none(found, query, scan, events)
     return Matches(found, scan.log, query.bound, options.callables, notes, counters=counters, compiled=query)
 
@@ -145,7 +151,8 @@ def _in_portions(
                 done += seen
                 if progress is not None:
                     progress(min(done, len(events)), len(events))
-            return way.joined(events, parts)
+            with options.clock.stage(CallStage.WRITING):
+                return way.joined(events, parts)
     return None
 
 
@@ -230,7 +237,7 @@ class MatchesWhileRead:
 
         def seen() -> Iterator[Arrivals]:
             nonlocal read
-            for piece in pieces:
+            for piece in options.clock.each(CallStage.READING, pieces):
                 types.update(types_of(piece.table, scan.schema))
                 yield piece
                 # Rows that no query reads are not counted before others come after them.
@@ -247,6 +254,7 @@ class MatchesWhileRead:
             yield found
         if self.progress is not None:
             self.progress(scan.rows, scan.rows)
+        options.clock.count(CallStage.READING, scan.rows)
         missing = type_warnings_of(alone, frozenset(types), scan.types)
         self.warnings = (*ties.warnings(), *missing, *idle_parts(query.bound))
 
@@ -298,7 +306,9 @@ def _of_stages(
 ) -> list[Matches]:
     """What the queries of a program find of which some see the events that others derive."""
     staged = stages(program, scan.arrow, options)
-    events = scan.ordered
+    with options.clock.stage(CallStage.READING):
+        events = scan.ordered
+    options.clock.count(CallStage.READING, len(events))
     notes = (
         *tie_warnings(program, events, scan.schema),
         *missing_types(program, events, scan.types, scan.schema),

@@ -16,6 +16,7 @@ from augury.hosts.local.query import QueryText, run, warned
 from augury.lang import parse
 from augury.options import MatchOptions, read_options
 from augury.source import Source
+from augury.timing import CallStage
 
 
 def match(events: Events, query: QueryText, **options: Unpack[MatchOptions]) -> Matches:
@@ -62,11 +63,12 @@ def match_all(events: Events, queries: Mapping[str, QueryText], **options: Unpac
 def _found(events: Events, queries: Mapping[str, QueryText], options: MatchOptions) -> dict[str, Matches]:
     """Read the events and match them, all within one budget."""
     roles, chosen = read_options(options)
-    chosen = chosen.watched()
+    chosen, watch = chosen.watched().timed()
     with within(chosen.watching):
         sources = {name: query_source(query) for name, query in queries.items()}
         alone = len(sources) == 1 and is_stream(events) and all(map(_is_one_query, sources.values()))
-        known = known_events(events, roles, chosen.threads, for_one_query=alone)
+        with watch.stage(CallStage.READING):
+            known = known_events(events, roles, chosen.threads, for_one_query=alone)
         if known is None:
             # Of no events not even the columns are known.
             return {name: Matches.nothing() for name, source in sources.items() if parse(source).queries}

@@ -16,6 +16,7 @@ MAX_PROGRAMS = 128  # that are kept, those used last
 NOT_COMPARED = frozenset(
     {
         "budget",
+        "clock",
         "max_matches",
         "max_partial_matches",
         "max_memory",

@@ -24,6 +24,7 @@ from augury.hosts.local.sink import sink
 from augury.hosts.local.waiting import progress_shown
 from augury.options import Lateness, MatchOptions, Options, Roles, StageName, TimeUnit, read_options
 from augury.source import Source
+from augury.timing import CallStage, Stopwatch
 
 if TYPE_CHECKING:
     from augury.explain.explanation import Explanation
@@ -104,9 +105,12 @@ class Query:
         return f"Query({self.text!r})"
 
     def _matches(self, events: Events) -> list[Matches]:
-        options = self.options.watched()
-        with within(options.watching), progress_shown(options.progress) as progress:
-            return matches_in(self.program, self._known(events, options), options, progress=progress)
+        options, watch = self.options.watched().timed()
+        with within(options.watching), progress_shown(options.progress) as progress, watch.stage(CallStage.OTHER):
+            with watch.stage(CallStage.READING):
+                known = self._known(events, options)
+            found = matches_in(self.program, known, options, progress=progress)
+        return _with_times(found, watch)
 
     def _known(self, events: Events, options: Options) -> KnownColumns:
         """Events with the columns of the query."""
@@ -140,19 +144,30 @@ def compile(query: QueryText, schema: Schema, **options: Unpack[MatchOptions]) -
 def compiled(source: Source, known: KnownColumns, options: Options) -> CompiledProgram:
     """The program of a text; of events that are known what decides about the plan is measured."""
     planned_for = None if known.scan is None else known.scan.identity
-    return kept(
-        (source, known.schema, planned_for),
-        options,
-        lambda: compile_program(source, known.schema, options, measure=known.measure()),
-    )
+    with options.clock.stage(CallStage.PLANNING):
+        return kept(
+            (source, known.schema, planned_for),
+            options,
+            lambda: compile_program(source, known.schema, options, measure=known.measure(options.clock)),
+        )
 
 
 def run(known: KnownColumns, source: Source, options: Options, *, every: int = SLICE) -> list[Matches]:
-    """The matches of every query of a text in events that are known; progress is told after `every` so many."""
-    options = options.with_budget()
-    with within(options.watching), progress_shown(options.progress) as progress:
+    """The matches of every query of a text in events that are known; progress is told after `every` so many.
+
+    Their times go on from those of the options' clock, which has seen how the events were opened or read.
+    """
+    watch = options.clock.copy() if isinstance(options.clock, Stopwatch) else Stopwatch()
+    options = replace(options.with_budget(), clock=watch)
+    with within(options.watching), progress_shown(options.progress) as progress, watch.stage(CallStage.OTHER):
         # Errors of the query come before those of the events, which are sorted early only if the planner asks.
-        return matches_in(compiled(source, known, options), known, options, progress=progress, every=every)
+        found = matches_in(compiled(source, known, options), known, options, progress=progress, every=every)
+    return _with_times(found, watch)
+
+
+def _with_times(found: list[Matches], watch: Stopwatch) -> list[Matches]:
+    """The results, each with what all stages of the call took; what it is written to later adds to its own."""
+    return [replace(matches, times=watch.copy()) for matches in found]
 
 
 def warned(found: list[Matches]) -> list[Matches]:

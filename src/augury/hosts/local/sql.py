@@ -86,6 +86,7 @@ def sql(
     max_steps: int = MAX_STEPS,
     plan: Literal["row-pattern", "reference"] | None = None,
     jit: bool | None = None,
+    max_memory: int | str | None = None,
     timeout: float | str | None = None,
     **tables: Events,
 ) -> SqlResult:
@@ -95,7 +96,8 @@ def sql(
     iterable of dicts. Any number of MATCH_RECOGNIZE relations may stand wherever a table may; what surrounds them runs
     in DuckDB, which sees these tables and nothing else. `query` is the text, or a `Path` to a file that holds it. A
     search that takes more than `max_steps` steps at one row is an error, and so is a query that takes longer than
-    `timeout`. Row patterns are compiled, at once or never if `jit` says so; `plan="reference"` runs the slow evaluator.
+    `timeout` or more than `max_memory`. Row patterns are compiled, at once or never if `jit` says so;
+    `plan="reference"` runs the slow evaluator.
 
     >>> ticks = [{"day": 1, "price": 9}, {"day": 2, "price": 7}, {"day": 3, "price": 8}]
     >>> sql('''SELECT * FROM ticks MATCH_RECOGNIZE (
@@ -108,7 +110,7 @@ def sql(
     ------  -----
     2       8
     """
-    options = make_options(jit=jit, timeout=timeout)
+    options = make_options(jit=jit, max_memory=max_memory, timeout=timeout)
     return SqlResult(
         run_sql(query_source(query), tables, dialect=dialect, max_steps=max_steps, plan=plan, options=options)
     )
@@ -147,7 +149,9 @@ def explain_sql(query: str | os.PathLike[str], /, *, dialect: str = "trino", **t
     return explained_sql(query_source(query), tables, dialect=dialect)
 
 
-def explained_sql(source: Source, tables: Mapping[str, Events], *, dialect: str = "trino") -> str:
+def explained_sql(
+    source: Source, tables: Mapping[str, Events], *, dialect: str = "trino", options: Options | None = None
+) -> str:
     """How each row pattern of a query is run."""
     told: list[str] = []
 
@@ -157,7 +161,7 @@ def explained_sql(source: Source, tables: Mapping[str, Events], *, dialect: str 
         told.append(explain_row_pattern(plan_row_pattern(bound), split))
         return bound.output_schema.empty_table()
 
-    _run(source, tables, dialect, make_options().watched(), explained)
+    _run(source, tables, dialect, (Options() if options is None else options).watched(), explained)
     return numbered(told)
 
 
