@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches, prefixes
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Maybe, Repeat, Seq, variable_of
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -44,7 +44,7 @@ SUPPORTS = Supports(
         }
     ),
     # An AND of one component and a NOT has one order only.
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "steps", "reluctant", "since", "silence", "each", "until"},
     because={

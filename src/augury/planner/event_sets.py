@@ -9,7 +9,7 @@ from itertools import combinations
 from augury.ir.branches import Branch, branches
 from augury.ir.equality import close_equalities
 from augury.ir.normal_form import normal_conjuncts
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Maybe, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -28,7 +28,7 @@ SUPPORTS = Supports(
         {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH},
     ),
     outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT}),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS,
     because={

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Maybe, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -38,7 +38,7 @@ SUPPORTS = Supports(
             OutputMode.NONOVERLAP_FROM,
         }
     ),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until"},
     hints=frozenset({"order", "negation", "statistics"}),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from augury.ir.branches import Branch, branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Maybe, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -24,7 +24,7 @@ SUPPORTS = Supports(
     strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
     outputs=frozenset({OutputMode.ALL, OutputMode.COVER, OutputMode.LATEST}),
     # An OR or an AND of one component is a sequence.
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS,
     because={

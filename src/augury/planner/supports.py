@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import FamilyName, Unsupported
@@ -90,7 +90,7 @@ def _nodes(p: Pattern) -> Iterator[Pattern]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _nodes(part)
-        case Absent(body):
+        case Group(body=body) | Maybe(body) | Absent(body):
             yield from _nodes(body)
         case _:
             assert_never(p)

@@ -19,7 +19,7 @@ from augury.explain.why_not.nearest import nearest_miss
 from augury.explain.why_not.result import WhyNot
 from augury.explain.why_not.sample import MAX_EVENTS, sampled
 from augury.explain.why_not.steps import Findings, findings
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Maybe, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
@@ -39,7 +39,7 @@ SUPPORTS = Supports(
     outputs=frozenset(
         {OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.COVER, OutputMode.LATEST, OutputMode.COUNT},
     ),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS,
     because={"threshold": "with THRESHOLD a match is a matter of its score, not of what is there"},
