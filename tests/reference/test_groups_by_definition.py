@@ -1,4 +1,4 @@
-"""Groups against the text of SEMANTICS section 10: the pattern written out once, twice, ..., and what the gap may hold."""
+"""Groups against SEMANTICS section 10: the pattern written out once, twice, ..., and what the gap may hold."""
 
 from __future__ import annotations
 

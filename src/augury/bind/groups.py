@@ -30,6 +30,9 @@ def check_groups(query: syntax.Query, pattern: Pattern, scope: Scope) -> None:
         for inner in groups(group.body):
             help = "write the inner part out, or repeat one of its components, as in `C+ c[]`"
             scope.problems.report("A440", "a group inside a group", inner.span, "repeated in each round", help)
+        for absent in _since(group.body):
+            help = "leave it out: a NOT of a group looks into its round"
+            scope.problems.report("A428", "SINCE has no meaning inside a group", absent.span, "in each round", help)
     for group in _negated(pattern):
         help = "look for one round of it: the NOT without the quantifier"
         scope.problems.report("A440", "a group inside a NOT", group.span, "negated", help)
@@ -185,6 +188,23 @@ def has_sets(pattern: Pattern) -> bool:
             return any(map(has_sets, parts))
         case Group(body=body) | Maybe(body):
             return has_sets(body)
+        case _:
+            assert_never(pattern)
+
+
+def _since(pattern: Pattern) -> Iterator[Absent]:
+    """Every NOT ... SINCE."""
+    match pattern:
+        case Event() | Repeat():
+            pass
+        case Absent(since=since):
+            if since is not None:
+                yield pattern
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _since(part)
+        case Group(body=body) | Maybe(body):
+            yield from _since(body)
         case _:
             assert_never(pattern)
 
