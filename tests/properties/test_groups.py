@@ -1,4 +1,4 @@
-"""The laws of groups: whatever the cut or the saved state, and however the query is written."""
+"""The laws of groups: whatever the plan, the cut or the saved state, and however the query is written."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import augury
 from augury.bind import bind
+from augury.ir.terms import OutputMode
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
+from augury.kernels.eager.kernel import EagerKernel
+from augury.kernels.folding import FoldingKernel
 from augury.lang import parse_query
+from augury.options import Options
+from augury.plan import EagerNfaPlan
 from augury.rewrite import RULES
 from augury.source import Source
-from augury.testing.evaluate import compiled, kernel_of, reference_matches, run
+from augury.testing.evaluate import compiled, family_plan, kernel_of, reference_matches, run
 from augury.testing.queries import group_queries
 from augury.testing.streams import cuts, dense_streams
+from tests.properties.agreement import MUCH_COMPILED, agrees
 from tests.thorough import rounds
 
 EXAMPLES = settings(
@@ -63,17 +69,42 @@ def test_rounds_are_told_apart(text: str, events: pa.Table) -> None:
     names = [v.name for v in query.variables if not v.negated]
     found = []
     for match in augury.match(events, text):
-        rounds_ = match.rows.get("g") or []
-        assert isinstance(rounds_, list)
-        by_round = [{v: _rows(own) for v, own in one.items()} for one in rounds_ if isinstance(one, dict)]
+        by_round = [{v: _rows(own) for v, own in one.items()} for one in match.rows["g"] or []]
         bound = [[row for rows in one.values() for row in rows] for one in by_round]
         assert all(bound)
         assert all(max(one) < min(other) for one, other in pairwise(bound))
         inside = {v: tuple(row for one in by_round for row in one[v]) for v in names if query[v].group}
-        outside = {v: _rows(match.rows[v]) for v in ("a", "d") if v in names}
-        parts = {"g": tuple(map(min, bound)), **inside, **outside}
+        outside = {v: _rows(match.rows[v]) for v in names if v in ("a", "d")}
+        parts: dict[str, tuple[int, ...]] = {"g": tuple(map(min, bound)), **inside, **outside}
         found.append(tuple(parts[v] for v in names))
     assert sorted(found) == expected
+
+
+BOUNDED = group_queries(
+    outputs=(OutputMode.ALL, OutputMode.COUNT), quantifiers=("{2}", "{1,2}", "{0,2}", "{3}", "{1,2}?", "{2,3}")
+)
+
+
+def check_eager(options: Options, text: str, events: pa.Table, data: st.DataObject) -> None:
+    query = compiled(text, events)
+    plan = family_plan("eager-nfa", query.rewritten)
+    assume(isinstance(plan, EagerNfaPlan))
+    assert isinstance(plan, EagerNfaPlan)
+    assert plan.folding is not None
+    agrees(FoldingKernel(EagerKernel(plan, options), plan.folding), query, events, data)
+
+
+@settings(EXAMPLES, max_examples=rounds(100, 5000))
+@given(BOUNDED, dense_streams(max_size=9), st.data())
+def test_what_is_written_out_for_the_eager_automaton_agrees(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check_eager(Options(jit=False), text, events, data)
+
+
+@pytest.mark.slow
+@MUCH_COMPILED
+@given(BOUNDED, dense_streams(max_size=9), st.data())
+def test_so_it_does_compiled(text: str, events: pa.Table, data: st.DataObject) -> None:
+    check_eager(Options(jit=True), text, events, data)
 
 
 def _rows(bound: object) -> tuple[int, ...]:

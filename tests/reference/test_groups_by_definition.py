@@ -88,7 +88,7 @@ def rows_of(text: str, events: pa.Table) -> Iterator[dict[str, tuple[int, ...]]]
 
 def folded(match: dict[str, tuple[int, ...]], body: Body, k: int) -> dict[str, tuple[int, ...]]:
     """A match of the pattern written out, as the group binds it."""
-    found = {v: match[v] for v in ("a", "d") if v in match}
+    found: dict[str, tuple[int, ...]] = {v: match[v] for v in ("a", "d") if v in match}
     per_round = [[match.get(f"{v}{n}", ()) for v in body.variables] for n in range(1, k + 1)]
     found["g"] = tuple(min(row for own in events for row in own) for events in per_round)
     for i, v in enumerate(body.variables):

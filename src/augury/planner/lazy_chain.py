@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Maybe, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -19,7 +19,7 @@ from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
 from augury.planner.spacing import spacing
-from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports, each
+from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, Supports, each
 from augury.source import Span
 
 FAMILY = LazyChainPlan.family
@@ -43,6 +43,7 @@ SUPPORTS = Supports(
     clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until"},
     hints=frozenset({"order", "negation", "statistics"}),
     because={
+        Group: ROUNDS,
         **each(
             (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH),
             "{} selects events in the order they arrive, a chain does not",

@@ -101,6 +101,8 @@ RESULTS = frozenset({"returns", "into", "key"})
 
 LOSSY_ONLY = "a lossy stream needs the scores of the lossy plan"
 
+ROUNDS = "a repeated part: its rounds are written out for automata of sequences alone"
+
 
 def each(features: Iterable[Feature], reason: str) -> dict[Feature, str]:
     """One reason for several features; `{}` in it stands for the feature.

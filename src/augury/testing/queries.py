@@ -143,6 +143,7 @@ def group_queries(
     draw: st.DrawFn,
     *,
     outputs: Sequence[OutputMode] = (OutputMode.ALL, OutputMode.ALL, OutputMode.FIRST, OutputMode.LONGEST),
+    quantifiers: Sequence[str] = ("+", "+", "*", "{2}", "{1,2}", "{2,}", "+?", "{1,2}?"),
 ) -> str:
     """Short sequences with a group: single components, lists, optional components and NOTs in it, conditions on it."""
     strategy = draw(st.sampled_from((*Strategy, Strategy.SKIP_TILL_NEXT_MATCH)))
@@ -153,7 +154,7 @@ def group_queries(
     parts = [f"{types[0]} b", f"{types[1]}{second} c{'[]' if second in ('+', '{1,2}') else ''}"]
     if operator == "SEQ" and draw(st.integers(0, 4)) == 0:
         parts.insert(draw(st.integers(0, 2)), "NOT(C n)")
-    quantifier = draw(st.sampled_from(["+", "+", "*", "{2}", "{1,2}", "{2,}", "+?", "{1,2}?"]))
+    quantifier = draw(st.sampled_from(quantifiers))
     around = draw(st.sampled_from([("A a", "B d"), ("A a", "C d"), ("A a", ""), ("", "C d"), ("A+ a[]", "B|C d")]))
     pattern = ", ".join(
         part for part in (around[0], f"{operator}({', '.join(parts)}){quantifier} g[]", around[1]) if part

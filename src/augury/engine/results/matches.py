@@ -66,7 +66,7 @@ class Match:
     reports.
     """
 
-    rows: dict[str, int | list[int] | list[dict[str, Any]] | None]
+    rows: dict[str, Any]
     start: Any
     end: Any
     probability: float | None = None
