@@ -51,7 +51,7 @@ def bind(
     >>> schema = EventSchema.from_arrow(pa.schema([("ts", pa.int64()), ("type", pa.string())]))
     >>> part = syntax.Component("a", (syntax.TypeName("A"),))
     >>> bind(syntax.Query(part), schema, Source("A a")).variables
-    (Variable(name='a', types=('A',), iterated=False, negated=False),)
+    (Variable(name='a', types=('A',), iterated=False, negated=False, group=None),)
     """
     problems = Problems([])
     declared = list(declarations(query.pattern))

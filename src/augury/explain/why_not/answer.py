@@ -19,7 +19,7 @@ from augury.explain.why_not.nearest import nearest_miss
 from augury.explain.why_not.result import WhyNot
 from augury.explain.why_not.sample import MAX_EVENTS, sampled
 from augury.explain.why_not.steps import Findings, findings
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Maybe, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
@@ -42,7 +42,10 @@ SUPPORTS = Supports(
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS,
-    because={"threshold": "with THRESHOLD a match is a matter of its score, not of what is there"},
+    because={
+        Group: "the rounds of a group are not followed one by one",
+        "threshold": "with THRESHOLD a match is a matter of its score, not of what is there",
+    },
 )
 """What of the language can be explained; the rest is refused with the reason."""
 
