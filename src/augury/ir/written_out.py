@@ -106,7 +106,7 @@ def write_out(query: BoundQuery, conjuncts: Iterable[Conjunct], shape: Pattern, 
     (branch,) = found
     bound = frozenset(map(variable_of, components(pattern)))
     placed = tuple(c for conjunct in conjuncts for c in _in_rounds(conjunct, query, rounds, bound, branch))
-    steps = tuple(_steps(query, pattern, rounds))
+    steps = tuple(_steps(query, rounds))
     return WrittenOut(replace(query, pattern=pattern, steps=steps), branch, placed, rounds)
 
 
@@ -150,7 +150,7 @@ def _renamed(pattern: Pattern, number: int) -> Pattern:
             return map_children(lambda part: _renamed(part, number), pattern)
 
 
-def _steps(query: BoundQuery, pattern: Pattern, rounds: Rounds) -> Iterator[Step]:
+def _steps(query: BoundQuery, rounds: Rounds) -> Iterator[Step]:
     """The strategy of every step: the gap before the first event of a round is one of its group."""
     yield from query.steps
     for group, bodies in rounds.items():

@@ -86,10 +86,12 @@ def _in_order(found: MatchSet, events: pa.ListArray) -> MatchSet:
     differs = np.append(True, (ends[:, 1:] != ends[:, :-1]).any(axis=0))
     if differs.all():
         return found
-    group = np.cumsum(differs)
-    rows = list(zip(*(column.to_pylist() for column in found.rows), strict=True))
-    order = sorted(range(len(found)), key=lambda k: (group[k], rows[k]))
-    return found.take(np.array(order, dtype=np.int64))
+    tied = np.flatnonzero(~differs | ~np.append(differs[1:], True))
+    group = np.cumsum(differs)[tied]
+    rows = list(zip(*(column.to_pylist() for column in found.take(tied).rows), strict=True))
+    order = np.arange(len(found))
+    order[tied] = tied[sorted(range(len(tied)), key=lambda k: (group[k], rows[k]))]
+    return found.take(order)
 
 
 def _joined(columns: Sequence[pa.ListArray], size: int) -> pa.ListArray:
