@@ -232,6 +232,6 @@ def test_every_match_is_as_likely_as_any_other(plan: FamilyName) -> None:
 def test_a_sample_of_more_matches_than_fit_64_bits() -> None:
     events = [{"ts": k, "type": "A"} for k in range(90)] + [{"ts": 90, "type": "B"}]
     matches = augury.match(events, "SEQ(A+ a[], B b)", compressed=True)
-    lengths = [len(m.rows["a"]) for m in matches.sample(40, seed=1)]  # type: ignore[arg-type]
+    lengths = [len(m.rows["a"]) for m in matches.sample(40, seed=1)]
     # Half of the 90 events each, give or take a few: 4.7 is the deviation of one of them.
     assert abs(sum(lengths) / 40 - 45) < 4

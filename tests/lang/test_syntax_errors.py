@@ -66,10 +66,28 @@ def refusal(text: str) -> Diagnostic:
             "a query starts with PATTERN, or at once with SEQ(...), AND(...) or OR(...)",
         ),
         (
-            "SEQ(A a)«+»",
+            "SEQ(A a, NOT(B b)«+»)",
             "A101",
-            "expected a clause or the end of the query, found `+`",
-            "only a single component is iterated or optional, never a group",
+            "expected `,` or `)`, found `+`",
+            "components, SEQ, AND and OR are repeated or optional, nothing else",
+        ),
+        (
+            "«SEQ(A a)+»",
+            "A101",
+            "a part that is repeated needs a name and `[]`",
+            "write SEQ(...)+ g[]: each round of it is an element of the list `g`",
+        ),
+        (
+            "SEQ(A a, «OR(B b, C c){2} g»)",
+            "A101",
+            "a part that is repeated needs a name and `[]`",
+            "write OR(...)+ g[]: each round of it is an element of the list `g`",
+        ),
+        (
+            "SEQ(A a, SEQ(B b, C c)? «g[]»)",
+            "A101",
+            "an optional part takes no name",
+            "leave the name out: the variables inside are those of single components that may be left out",
         ),
         (
             "SEQ(A a, NOT(B b«,» C c))",
@@ -296,6 +314,15 @@ def refusal(text: str) -> Diagnostic:
             "`some` is not an output mode",
             "the modes are `ALL`, `NONOVERLAP`, `COVER`, `LATEST`, `COUNT`, `FIRST`, `LONGEST`, "
             "`LONGEST NONOVERLAP`, `NONOVERLAP FROM`, `TIMEOUTS`, `ALL WITH TIMEOUTS`, `FIRST WITH TIMEOUTS`",
+        ),
+        *(
+            (
+                f"SEQ(A a, SEQ(B b, C+ c[])+ g[]) WHERE {read} > 1",
+                "A103",
+                "a group has no elements by number",
+                "the rounds of a group, and the lists in it, have [i], [i-1], [first], [last] and aggregates",
+            )
+            for read in ("g«[2]».b.x", "g[i].c«[3]».x")
         ),
         *(
             (

@@ -16,6 +16,7 @@ from augury.bind.clauses import (
     window_of,
 )
 from augury.bind.counted import completing
+from augury.bind.groups import check_groups, check_read_in_rounds
 from augury.bind.legality import check_bounds, check_branches, check_negated_together, check_order, check_presence
 from augury.bind.lossy import check_lossy, threshold_of
 from augury.bind.negations import check_negations
@@ -50,7 +51,7 @@ def bind(
     >>> schema = EventSchema.from_arrow(pa.schema([("ts", pa.int64()), ("type", pa.string())]))
     >>> part = syntax.Component("a", (syntax.TypeName("A"),))
     >>> bind(syntax.Query(part), schema, Source("A a")).variables
-    (Variable(name='a', types=('A',), iterated=False, negated=False),)
+    (Variable(name='a', types=('A',), iterated=False, negated=False, group=None),)
     """
     problems = Problems([])
     declared = list(declarations(query.pattern))
@@ -69,6 +70,7 @@ def bind(
     check_bounds(declared, problems)
     check_presence(pattern, problems)
     check_negations(query.pattern, pattern, scope)
+    check_groups(query, pattern, scope)
     if check_repeated(declared, problems) and check_branches(pattern, problems):
         check_order(pattern, problems)
         check_reluctant(query, pattern, scope)
@@ -77,6 +79,8 @@ def bind(
     conjuncts = conjuncts_of(query.where, scope)
     check_negated_together(conjuncts, declared, problems)
     check_until(pattern, conjuncts, scope)
+    if not problems.found:
+        check_read_in_rounds(conjuncts, pattern, scope)
     steps = steps_of(query, pattern, scope)
     window = window_of(query.within, scope)
     each = each_of(query.each, scope)

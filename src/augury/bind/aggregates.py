@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from augury.bind.rounds import references
 from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import syntax
@@ -61,7 +61,7 @@ def check_argument(call: syntax.Call, scope: Scope, *, over_matches: bool = Fals
     bare = _events_themselves(argument, scope)
     if bare is not None:
         return _check_bare(call, bare, scope, over_matches=over_matches)
-    reads = list(_references(argument))
+    reads = [read for read in references(argument) if not isinstance(read, syntax.GroupAttribute)]
     # A name that is not known is reported here once, for binding the argument is then of no use.
     known = [scope.variable(read.variable, read.span) is not None for read in reads]
     if not all(known):
@@ -128,14 +128,6 @@ def _reads_list(
         _report_argument(call, f"`{call.function}` reads all elements of a list, not one", read.span, scope)
         return False
     return True
-
-
-def _references(e: syntax.Expression) -> Iterator[syntax.Attribute | syntax.Elements]:
-    if isinstance(e, syntax.Attribute | syntax.Elements):
-        yield e
-    for child in syntax.children(e):
-        assert not isinstance(child, syntax.Component | syntax.Group | syntax.Negation)
-        yield from _references(child)
 
 
 def _report_several(call: syntax.Call, variables: list[str], span: Span, scope: Scope, *, over_matches: bool) -> None:

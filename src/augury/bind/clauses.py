@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from augury.bind.expressions import Clause, attribute, condition, expression, parameter
+from augury.bind.expressions import Clause, attribute, condition, expression, in_group, parameter
 from augury.bind.scope import Scope
 from augury.bind.types import in_range, nanoseconds_of
 from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
 from augury.ir.durations import duration_nanoseconds
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
 from augury.ir.query import RESULT_COLUMNS, TIMEOUT_COLUMNS, CountWindow, Returned, TimeWindow, Window
 from augury.ir.terms import AGGREGATES, OutputMode
 from augury.schema import INT, MAX_TICKS, STRING, UNITS, Kind, duration, list_of
@@ -138,6 +138,8 @@ def groups_of(pattern: Pattern) -> Iterator[Pattern]:
         case Seq(parts):
             for part in parts:
                 yield from groups_of(part)
+        case Group(body=body) | Maybe(body):
+            yield from groups_of(body)
         case Event() | Repeat() | Absent():
             pass
         case _:
@@ -235,7 +237,7 @@ def _items(query: syntax.Query, scope: Scope) -> Iterator[syntax.ReturnItem]:
 def _item_name(item: syntax.ReturnItem, scope: Scope) -> str | None:
     if item.alias is not None:
         name = item.alias
-    elif isinstance(item.expression, syntax.Attribute):
+    elif isinstance(item.expression, syntax.Attribute | syntax.GroupAttribute):
         name = item.expression.attribute
     else:
         scope.problems.report("A211", "this item of RETURN has no name", item.span, "unnamed", "add AS and a name")
@@ -256,8 +258,15 @@ def _item_value(e: syntax.Expression, scope: Scope) -> ir.Expr | None:
             if isinstance(ref, ir.Ref):
                 return ir.Ref(ref.variable, ref.column, list_of(ref.type), ref.element, ref.default, ref.span)
             return None
+    if isinstance(e, syntax.GroupAttribute) and e.round in (None, syntax.Index.EACH):
+        # So is what each round binds.
+        read = in_group(e, scope, Clause.LISTED)
+        return replace(read, type=list_of(read.type)) if isinstance(read, ir.InRound) else None
     if isinstance(e, syntax.Call) and e.function in AGGREGATES:
         bound = expression(e, scope, Clause.LISTED)
-        running = isinstance(bound, ir.Aggregate) and bound.running
-        return replace(bound, type=list_of(bound.type)) if running and isinstance(bound, ir.Aggregate) else bound
+        match bound:
+            case ir.Aggregate(running=True) | ir.InRound(round=ir.Element.EACH):
+                return replace(bound, type=list_of(bound.type))
+            case _:
+                return bound
     return expression(e, scope, Clause.RETURN)

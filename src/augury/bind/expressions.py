@@ -9,6 +9,7 @@ from typing import assert_never
 from augury.arguments import shown
 from augury.bind.aggregates import check_argument, result_type
 from augury.bind.counted import completes, is_over_matches
+from augury.bind.rounds import check_rounds, references, round_of, value_in_round
 from augury.bind.scope import Scope
 from augury.bind.types import aligned_to_finest, comparable, compared, computed, in_range, is_condition, negated
 from augury.bind.values import coarsest, parameter_literal
@@ -74,6 +75,8 @@ def expression(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | N
         case syntax.Attribute():
             ref = attribute(e, scope, place)
             return ref if ref is None or place is not Clause.COUNTED or completes(ref, scope) else None
+        case syntax.GroupAttribute():
+            return in_group(e, scope, place)
         case syntax.Unary("NOT", operand):
             inner = condition(operand, scope, place)
             return None if inner is None else ir.Not(inner, span=span)
@@ -162,12 +165,46 @@ def attribute(e: syntax.Attribute, scope: Scope, place: Clause) -> ir.Expr | Non
         return None
     if variable.iterated and e.index is None and e.attribute == "len":
         return ir.ListLength(variable.name, span=e.span)
+    if scope.is_group(variable.name):
+        _report_group(variable.name, e.span, scope)
+        return None
     element = _element(e, variable, scope, place)
     type = scope.column(e.attribute, e.span)
     if element is None or type is None:
         return None
     ref = ir.Ref(variable.name, e.attribute, type, element, span=e.span)
     return ref if e.default is None else _with_default(ref, e.default, scope, place)
+
+
+def in_group(e: syntax.GroupAttribute, scope: Scope, place: Clause) -> ir.Expr | None:
+    """The meaning of `g[i].b.price`; an aggregate around it says itself which rounds it reads."""
+    value = value_in_round(e, scope, aggregated=place is Clause.AGGREGATE)
+    if value is None or not _is_in_match(scope.variables[e.variable], e.span, scope, place):
+        return None
+    if place is Clause.AGGREGATE:
+        return value
+    round = round_of(e, scope)
+    return None if round is None else _of_round(ir.InRound(e.group, round, value, value.type, e.span), scope, place)
+
+
+def _of_round(read: ir.InRound, scope: Scope, place: Clause) -> ir.InRound | None:
+    """What is read in a round, where it has one value."""
+    if place is Clause.COUNTED:
+        completes(read, scope)
+        return None
+    many = (ir.Element.PREVIOUS,) if place is Clause.LISTED else (ir.Element.EACH, ir.Element.PREVIOUS)
+    if place is not Clause.WHERE and read.round in many:
+        message = f"RETURN computes one value a match, but `{read.group}` has many rounds"
+        help = f"return it alone as a list, an aggregate over `{read.group}[]`, or the value of `{read.group}[last]`"
+        scope.problems.report("A419", message, read.span, "many values", help)
+        return None
+    return read
+
+
+def _report_group(group: str, span: Span, scope: Scope) -> None:
+    inside = scope.inside(group)
+    help = f"name a variable of a round: `{group}[i].{inside[0]}.x`; the variables of `{group}` are {names(inside)}"
+    scope.problems.report("A441", f"`{group}` is a group, and its rounds hold several events", span, "a group", help)
 
 
 def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Clause) -> bool:
@@ -294,8 +331,14 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
         return None
     if counted and e.function == "count" and not e.arguments:
         return ir.Aggregate("count", "", None, False, INT, e.span)
+    if len(e.arguments) == 1 and any(isinstance(r, syntax.GroupAttribute) for r in references(e.arguments[0])):
+        return _aggregate_in_group(e, scope, place)
     read = check_argument(e, scope, over_matches=counted)
     if read is None:
+        return None
+    if read.running and scope.is_group(read.variable):
+        help = f"aggregate all rounds, as in {e.function}({read.variable}[]...)"
+        scope.problems.report("A441", "a running aggregate is not taken over rounds", e.span, "running aggregate", help)
         return None
     if read.running and place in (Clause.RETURN, Clause.COUNTED):
         help = f"return it alone, as a list, or aggregate the whole list: {e.function}({read.variable}[]...)"
@@ -311,11 +354,40 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
         return None
     type = result_type(e.function, argument.type)
     if type is None:
-        help = "sum, avg and stddev take numbers (sum also durations); min and max take what has an order"
-        message = f"`{e.function}` does not take {argument.type}"
-        scope.problems.report("A315", message, argument.span, "cannot be aggregated", help)
+        _report_not_aggregated(e, argument, scope)
         return None
     return ir.Aggregate(e.function, read.variable, argument, read.running, type, e.span, read.inclusive)
+
+
+def _aggregate_in_group(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
+    """The meaning of `sum(g[].b.x)`, over all rounds, or `sum(g[i].c[].x)`, over a list in each."""
+    read = check_rounds(e, scope)
+    argument = None if read is None else expression(e.arguments[0], scope, Clause.AGGREGATE)
+    if read is None or argument is None:
+        return None
+    inside = ir.variables(argument)
+    if not all(_is_in_match(scope.variables[v], e.span, scope, place) for v in sorted(inside)):
+        return None
+    if place is Clause.COUNTED and (len(inside) > 1 or read.round is not None or not ir.reads_each(argument)):
+        help = f"aggregate the events of one variable, as in {e.function}({read.group}[].{min(inside)}.x)"
+        message = "over all matches of an event an aggregate reads the events of one variable"
+        scope.problems.report("A421", message, e.span, "OUTPUT COUNT", help)
+        return None
+    type = result_type(e.function, argument.type)
+    if type is None:
+        _report_not_aggregated(e, argument, scope)
+        return None
+    if read.round is None:
+        return ir.Aggregate(e.function, read.group, argument, False, type, e.span, rounds=True)
+    assert read.elements is not None
+    over_list = ir.Aggregate(e.function, read.elements, argument, False, type, e.span)
+    return _of_round(ir.InRound(read.group, read.round, over_list, type, e.span), scope, place)
+
+
+def _report_not_aggregated(e: syntax.Call, argument: ir.Expr, scope: Scope) -> None:
+    help = "sum, avg and stddev take numbers (sum also durations); min and max take what has an order"
+    message = f"`{e.function}` does not take {argument.type}"
+    scope.problems.report("A315", message, argument.span, "cannot be aggregated", help)
 
 
 def _call(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:

@@ -10,8 +10,8 @@ from augury.bind.patterns import Declaration, parting
 from augury.bind.scope import Problems
 from augury.errors import names
 from augury.ir.branches import MOST_BRANCHES, branch_count
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, components, variable_of
-from augury.ir.predicate import Conjunct
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, components, variable_of
+from augury.ir.predicate import Conjunct, inner_variables
 from augury.ir.terms import Operator
 
 Order: TypeAlias = "frozenset[tuple[str, str]]"
@@ -55,6 +55,8 @@ def _negations(pattern: Pattern) -> Iterator[Absent]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _negations(part)
+        case Group(body=body) | Maybe(body):
+            yield from _negations(body)
         case Absent(body):
             yield pattern
             yield from _negations(body)
@@ -67,8 +69,10 @@ def always_binds(pattern: Pattern) -> bool:
     match pattern:
         case Event():
             return True
-        case Repeat(_, low):
+        case Repeat(low=low) | Group(low=low):
             return low > 0
+        case Maybe():
+            return False
         case Seq(parts) | AllOf(parts):
             return any(map(always_binds, parts))
         case AnyOf(parts):
@@ -95,6 +99,13 @@ def _check_negations(pattern: Pattern, parent: Pattern | None, problems: Problem
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 _check_negations(part, pattern, problems)
+        case Maybe(body):
+            _check_negations(body, pattern, problems)
+        case Group(body=body):
+            before = len(problems.found)
+            _check_negations(body, pattern, problems)
+            if len(problems.found) == before and not always_binds(body):
+                _report_nothing_bound(body, "group", problems)
         case Absent(body):
             if not isinstance(parent, Seq | AllOf) or not always_binds(parent):
                 problems.report(
@@ -150,6 +161,12 @@ def _alternatives(pattern: Pattern) -> Iterator[tuple[frozenset[str], Order]]:
             yield frozenset((variable,)), frozenset()
         case Repeat(Event(variable), low):
             yield frozenset((variable,)) if low > 0 else frozenset(), frozenset()
+        case Group(variable, _, low):
+            # Names inside a group are its own.
+            yield frozenset((variable,)) if low > 0 else frozenset(), frozenset()
+        case Maybe(body):
+            yield frozenset(), frozenset()
+            yield from _alternatives(body)
         case AnyOf(parts):
             for part in parts:
                 yield from _alternatives(part)
@@ -198,7 +215,8 @@ def check_negated_together(conjuncts: Iterable[Conjunct], declared: Iterable[Dec
     """A condition cannot hold between events of two NOTs: each is looked for without the other."""
     places = [d for d in declared if d.negations]
     for conjunct in conjuncts:
-        used = [d for d in places if d.component.variable in conjunct.variables]
+        read = {*conjunct.variables, *inner_variables(conjunct.expr)}
+        used = [d for d in places if d.component.variable in read]
         apart = next(((a, b) for i, b in enumerate(used) for a in used[:i] if _in_different_nots(a, b)), None)
         if apart is not None:
             one, other = (d.component.variable for d in apart)

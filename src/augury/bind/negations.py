@@ -31,6 +31,10 @@ def _check_since(since: syntax.BoundEvent, pattern: Pattern, scope: Scope) -> No
     named = event_named(since, scope)
     if named is None or branch_count(pattern) > MOST_BRANCHES:
         return
+    if scope.is_group(named.variable):
+        help = "name the event of a component that stands before this NOT"
+        scope.problems.report("A428", f"`{named.variable}` is a group, not one event", since.span, "a group", help)
+        return
     absent = [(part, b) for b in branches(pattern) for part in b.absent if part.since == named]
     if any(named.variable in b.variables and named.variable not in part.after for part, b in absent):
         earlier = sorted({v for part, _ in absent for v in part.after})

@@ -10,7 +10,7 @@ from typing import assert_never
 from augury.bind.scope import Problems
 from augury.errors import names, suggestion
 from augury.ir import syntax
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
 from augury.ir.query import Variable
 from augury.ir.terms import Operator
 from augury.schema import EventSchema
@@ -36,6 +36,12 @@ class Declaration:
     @property
     def iterated(self) -> bool:
         return self.component.quantifier is not None
+
+    @property
+    def group(self) -> str | None:
+        """The group that the component is repeated with."""
+        nodes = (step.node for step in self.path)
+        return next((n.variable for n in nodes if isinstance(n, syntax.Group) and n.variable is not None), None)
 
     @property
     def negations(self) -> tuple[int, ...]:
@@ -74,8 +80,13 @@ def pattern_of(part: syntax.Part) -> Pattern:
     match part:
         case syntax.Component():
             return _component(part)
-        case syntax.Group(operator, parts):
-            return _GROUPS[operator](tuple(map(pattern_of, parts)), part.span)
+        case syntax.Group(operator, parts, quantifier, variable, optional):
+            body = _GROUPS[operator](tuple(map(pattern_of, parts)), part.span)
+            if optional:
+                return Maybe(body, part.span)
+            if quantifier is None or variable is None:
+                return body
+            return Group(variable, body, quantifier.low, quantifier.high, quantifier.reluctant, part.span)
         case syntax.Negation(body):
             since = None if part.since is None else _since(part.since)
             silence = None if part.silence is None else part.silence.nanoseconds
@@ -109,14 +120,17 @@ def _types(parts: Iterable[syntax.Component]) -> tuple[str, ...]:
 
 
 def variables_of(declared: Iterable[Declaration]) -> dict[str, Variable]:
-    """What PATTERN says of each variable, in the order of first appearance."""
+    """What PATTERN says of each variable, in the order of first appearance; a group comes before what it repeats."""
     by_name: dict[str, list[Declaration]] = {}
     for declaration in declared:
         by_name.setdefault(declaration.component.variable, []).append(declaration)
-    return {
-        name: Variable(name, _types(d.component for d in all_of), all_of[0].iterated, bool(all_of[0].negations))
-        for name, all_of in by_name.items()
-    }
+    found: dict[str, Variable] = {}
+    for name, (first, *others) in by_name.items():
+        if first.group is not None:
+            found.setdefault(first.group, Variable(first.group, (), iterated=True, negated=False))
+        types = _types(d.component for d in (first, *others))
+        found[name] = Variable(name, types, first.iterated, bool(first.negations), first.group)
+    return found
 
 
 def check_types(declared: Iterable[Declaration], schema: EventSchema, problems: Problems) -> None:
@@ -163,6 +177,10 @@ def _check_pair(first: Declaration, again: Declaration, problems: Problems) -> b
     name, span = again.component.variable, again.component.span
     if again.component is first.component.until:
         problems.report("A207", f"`{name}` is declared both as a list and as what ends it", span, "declared again", "")
+        return True
+    if first.group is not None or again.group is not None:
+        help = "give each component of a group a name that nothing else has"
+        problems.report("A207", f"`{name}` is declared twice, once in a group", span, "declared again", help)
         return True
     depth, group = parting(first, again)
     # What a NOT between the parting and the component encloses is looked for there alone, so it is not the same event.

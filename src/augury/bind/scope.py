@@ -41,12 +41,26 @@ class Scope:
 
     def variable(self, name: str, span: Span) -> Variable | None:
         """The variable that `name`, the first word of `span`, stands for."""
-        if name in self.variables:
-            return self.variables[name]
         place = self.word(name, span)
+        if name in self.variables:
+            variable = self.variables[name]
+            if variable.group is None:
+                return variable
+            help = f"write `{variable.group}[i].{name}.x`, or an aggregate such as avg({variable.group}[].{name}.x)"
+            message = f"`{name}` is bound in each round of `{variable.group}`, and is read through it"
+            self.problems.report("A441", message, place, "of which round?", help)
+            return None
         help = f"bound variables are {names(self.variables)}"
         self.problems.report("A201", f"`{name}` is not bound by PATTERN", place, "unknown variable", help)
         return None
+
+    def is_group(self, name: str) -> bool:
+        """Whether a variable stands for the rounds of a group."""
+        return any(v.group == name for v in self.variables.values())
+
+    def inside(self, group: str) -> list[str]:
+        """The variables of a group."""
+        return [v.name for v in self.variables.values() if v.group == group]
 
     def column(self, name: str, span: Span) -> ColumnType | None:
         """The type of the attribute that `name` stands for."""

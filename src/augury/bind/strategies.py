@@ -9,7 +9,7 @@ from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import syntax
 from augury.ir.branches import branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, groups
 from augury.ir.query import Step
 from augury.ir.terms import Strategy
 from augury.source import Span
@@ -30,13 +30,19 @@ def steps_of(query: syntax.Query, pattern: Pattern, scope: Scope) -> tuple[Step,
     _check_sets(query, pattern, scope)
     default = query.strategy or Strategy.SKIP_TILL_ANY_MATCH
     single = {body.variable for body in _negated_bodies(pattern) if isinstance(body, Event)}
+    leading = {v: group.variable for group in groups(pattern) for v in _leading(group)}
     found: dict[tuple[str, bool], Step] = {}
     for step in query.steps:
         if not step.listed:
             help = f"name the variables before which it holds, such as {step.strategy}({next(iter(scope.variables))})"
             scope.problems.report("A425", f"{step.strategy} names no step", step.span, "for which steps?", help)
         for listed in step.listed or ():
-            if _is_step(listed, step.strategy, single, scope):
+            if listed.name in leading and not listed.iterated:
+                group = leading[listed.name]
+                help = f"write {step.strategy}({group}) for the first round, {step.strategy}({group}[]) for the others"
+                message = f"the gap before `{listed.name}` is the one before a round of `{group}`"
+                scope.problems.report("A425", message, listed.span, "begins each round", help)
+            elif _is_step(listed, step.strategy, single, scope):
                 place = (listed.name, listed.iterated)
                 if place in found:
                     message = f"the step `{_written(listed)}` is given two strategies"
@@ -56,6 +62,14 @@ def check_reluctant(query: syntax.Query, pattern: Pattern, scope: Scope) -> None
             help = "leave out the `?`, or use skip_till_any_match"
             message = f"`{component.body.variable}` is a list of a set, which takes all that it can"
             scope.problems.report("A426", message, component.span, "cannot end early", help)
+
+
+def _leading(group: Group) -> Iterator[str]:
+    """The variables that come first in every round that binds them."""
+    inside = branches(group.body)
+    for v in dict.fromkeys(v for b in inside for v in b.variables):
+        if not any((u, v) in b.order for b in inside for u in b.variables):
+            yield v
 
 
 def _check_partition(query: syntax.Query, scope: Scope) -> None:
@@ -136,6 +150,8 @@ def _sets(pattern: Pattern) -> Iterator[AllOf]:
         case Seq(parts) | AnyOf(parts):
             for part in parts:
                 yield from _sets(part)
+        case Group(body=body) | Maybe(body):
+            yield from _sets(body)
         case Event() | Repeat() | Absent():
             pass
 
@@ -147,6 +163,8 @@ def _reluctant(pattern: Pattern) -> Iterator[Repeat]:
         case Seq(parts) | AnyOf(parts) | AllOf(parts):
             for part in parts:
                 yield from _reluctant(part)
+        case Group(body=body) | Maybe(body):
+            yield from _reluctant(body)
         case Event() | Repeat() | Absent():
             pass
 
@@ -158,6 +176,8 @@ def _negated_bodies(pattern: Pattern) -> Iterator[Pattern]:
         case Seq(parts) | AnyOf(parts) | AllOf(parts):
             for part in parts:
                 yield from _negated_bodies(part)
+        case Group(body=body) | Maybe(body):
+            yield from _negated_bodies(body)
         case Event() | Repeat():
             pass
 

@@ -80,7 +80,9 @@ def _bound(query: BoundQuery) -> str:
 
 def _variable(variable: Variable) -> list[str]:
     kind = "list" if variable.iterated else "single"
-    return [variable.name, "|".join(variable.types) or "any type", kind + (", negated" if variable.negated else "")]
+    of_group = "" if variable.group is None else f", in each round of {variable.group}"
+    kind += (", negated" if variable.negated else "") + of_group
+    return [variable.name, "|".join(variable.types) or "any type", kind]
 
 
 def _conjunct(conjunct: Conjunct) -> list[str]:

@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq, variable_of
+from augury.ir.pattern import (
+    Absent,
+    AllOf,
+    AnyOf,
+    BoundEvent,
+    Event,
+    Group,
+    Maybe,
+    Pattern,
+    Repeat,
+    Seq,
+    variable_of,
+)
 
 MOST_BRANCHES = 4_096
 """A pattern with more branches is refused: each is evaluated on its own."""
@@ -103,6 +115,8 @@ def in_order(variables: Iterable[str], order: Collection[tuple[str, str]]) -> li
 def branches(pattern: Pattern) -> tuple[Branch, ...]:
     """Every branch of `pattern`, without repeats.
 
+    A group stands in a branch as the list of its rounds: `ir.rounds` has what they bind.
+
     >>> [b.variables for b in branches(Seq((Event("a"), AnyOf((Event("b"), Event("c"))), Event("d"))))]
     [('a', 'b', 'd'), ('a', 'c', 'd')]
     """
@@ -112,6 +126,11 @@ def branches(pattern: Pattern) -> tuple[Branch, ...]:
         case Repeat(body, low, _, single):
             present = Branch((body if single else replace(pattern, low=max(low, 1)),))
             return (present,) if low > 0 else (present, Branch(()))
+        case Group(variable, _, low, high, reluctant):
+            rounds = Branch((Repeat(Event(variable), max(low, 1), high, reluctant=reluctant, span=pattern.span),))
+            return (rounds,) if low > 0 else (rounds, Branch(()))
+        case Maybe(body):
+            return tuple(dict.fromkeys((*branches(body), Branch(()))))
         case Absent(body, since, silence):
             return (Branch((), absent=(AbsentPart(body, since=since, silence=silence),)),)
         case AnyOf(parts):
@@ -131,8 +150,10 @@ def branch_count(pattern: Pattern) -> int:
     match pattern:
         case Event() | Absent():
             return 1
-        case Repeat(low=low):
+        case Repeat(low=low) | Group(low=low):
             return 1 if low > 0 else 2
+        case Maybe(body):
+            return branch_count(body) + 1
         case AnyOf(parts):
             return sum(map(branch_count, parts))
         case AllOf(parts) | Seq(parts):

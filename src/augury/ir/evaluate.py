@@ -23,6 +23,7 @@ from augury.ir.predicate import (
     Conjunct,
     Element,
     Expr,
+    InRound,
     IsNull,
     ListLength,
     Literal,
@@ -34,12 +35,17 @@ from augury.ir.predicate import (
     Ref,
     Value,
     variables,
+    walk,
 )
+from augury.ir.rounds import written
 from augury.schema import ColumnType, Kind
 
 Row: TypeAlias = Mapping[str, Value]
 Bindings: TypeAlias = Mapping[str, Sequence[Row]]
-"""The events of each bound variable; a single variable has one."""
+"""The events of each bound variable; a single variable has one.
+
+A group has as many empty rows as it has rounds; what the rounds bind stands under the names of `ir.rounds.written`.
+"""
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 
@@ -86,9 +92,20 @@ def evaluate(
                     assert_never(element)
         case ListLength(variable):
             return len(bindings[variable]) if variable in bindings else None
+        case InRound(group, Element.EACH) if group not in elements:
+            # In RETURN: the values in every round.
+            return (
+                [_in_round(expr, bindings, k, functions) for k in range(len(bindings[group]))]
+                if group in bindings
+                else None
+            )
+        case InRound(group):
+            return _in_round(expr, bindings, elements.get(group), functions)
         case Aggregate(function, variable, argument, running):
             if variable not in bindings:
                 return None
+            if argument is not None and expr.rounds:
+                return aggregate(function, _over_rounds(argument, bindings, len(bindings[variable]), functions))
             if running and variable not in elements:
                 # In RETURN: the values at every element.
                 return [
@@ -137,6 +154,43 @@ def evaluate(
             return _promised(expr, returned)
         case _:
             assert_never(expr)
+
+
+def _in_round(e: InRound, bindings: Bindings, current: int | None, functions: Functions) -> Value:
+    """The value in one round; null where that does not bind what is read."""
+    match e.round:
+        case int():
+            number = e.round
+        case Element.SINGLE | Element.FIRST:
+            number = 1
+        case Element.LAST:
+            number = len(bindings.get(e.group, ()))
+        case Element.EACH | Element.PREVIOUS:
+            assert current is not None, "no round is the current one"
+            number = current + 1 if e.round is Element.EACH else current
+        case _:
+            assert_never(e.round)
+    return evaluate(e.operand, _of_round(e.operand, bindings, number), functions=functions)
+
+
+def _over_rounds(argument: Expr, bindings: Bindings, rounds: int, functions: Functions) -> list[Value]:
+    """The values of an aggregate's argument in the rounds that bind what it reads, for each element of a list."""
+    lists = {r.variable for r in walk(argument) if isinstance(r, Ref) and r.element is Element.EACH}
+    values: list[Value] = []
+    for number in range(1, rounds + 1):
+        bound = _of_round(argument, bindings, number)
+        if lists:
+            (name,) = lists
+            places: list[Mapping[str, int]] = [{name: k} for k in range(len(bound.get(name, ())))]
+        else:
+            places = [NONE] if bound else []
+        values += [evaluate(argument, bound, elements=place, functions=functions) for place in places]
+    return values
+
+
+def _of_round(e: Expr, bindings: Bindings, number: int) -> Bindings:
+    """What a round binds of the variables that `e` reads."""
+    return {v: bindings[written(v, number)] for v in variables(e) if written(v, number) in bindings}
 
 
 PROMISES: Mapping[Kind, tuple[tuple[type, ...], Callable[[Any], Value]]] = {

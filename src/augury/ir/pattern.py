@@ -85,6 +85,43 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """`low` to `high` rounds of `body`, one after the other: a list named `variable` with what each round binds.
+
+    A `reluctant` one may end early: after any of its rounds from `low` on. What stands inside has names of its own,
+    each a list of the events that all rounds bind to it; every round binds at least one event.
+
+    >>> str(Group("g", Seq((Event("b", ("B",)), Event("c", ("C",)))), 1, None))
+    'SEQ(B b, C c)+ g[]'
+    """
+
+    variable: str
+    body: Pattern
+    low: int
+    high: int | None
+    reluctant: bool = False
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """A part that occurs or is left out.
+
+    >>> str(Maybe(Seq((Event("b", ("B",)), Event("c", ("C",))))))
+    'SEQ(B b, C c)?'
+    """
+
+    body: Pattern
+    span: Span = span_field()
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclass(frozen=True, slots=True)
 class BoundEvent:
     """An event of a match: that of `variable`, or the first or the last of its list."""
 
@@ -109,7 +146,7 @@ class Absent:
         return _text(self)
 
 
-Pattern: TypeAlias = "Event | Seq | AllOf | AnyOf | Repeat | Absent"
+Pattern: TypeAlias = "Event | Seq | AllOf | AnyOf | Repeat | Group | Maybe | Absent"
 
 
 def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
@@ -119,7 +156,7 @@ def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
             return p
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             return replace(p, parts=tuple(map(f, parts)))
-        case Absent(body):
+        case Group(body=body) | Maybe(body) | Absent(body):
             return replace(p, body=f(body))
         case _:
             assert_never(p)
@@ -137,9 +174,27 @@ def components(p: Pattern, *, negated: bool = True) -> Iterator[Event | Repeat]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from components(part, negated=negated)
+        case Group(body=body) | Maybe(body):
+            yield from components(body, negated=negated)
         case Absent(body):
             if negated:
                 yield from components(body)
+        case _:
+            assert_never(p)
+
+
+def groups(p: Pattern) -> Iterator[Group]:
+    """The groups of `p` in pattern order."""
+    match p:
+        case Event() | Repeat():
+            pass
+        case Group():
+            yield p
+        case Seq(parts) | AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from groups(part)
+        case Maybe(body) | Absent(body):
+            yield from groups(body)
         case _:
             assert_never(p)
 

@@ -62,10 +62,25 @@ class ListLength:
 
 
 @dataclass(frozen=True, slots=True)
+class InRound:
+    """`g[i].b.x`: what `operand` is worth in one round of a group: a `Ref`, `ListLength` or `Aggregate` of its part.
+
+    A number stands for that round, counted from 1.
+    """
+
+    group: str
+    round: Element | int
+    operand: Expr
+    type: ColumnType
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """`avg(b[].x)`, or with `running` `avg(b[..i-1].x)`, which is `inclusive` as `avg(b[..i].x)`.
 
-    The argument reads the elements as `Element.EACH`; None counts the events themselves.
+    The argument reads the elements as `Element.EACH`; None counts the events themselves. Over the `rounds`
+    of a group, as `avg(g[].b.x)`, the argument is read in each round, and for each element where it reads a list of it.
 
     In RETURN of OUTPUT COUNT it is taken over all matches that an event completes: the argument is read of every event
     that they bind to the variable, which may be a single one. With the empty variable it counts the matches.
@@ -78,6 +93,7 @@ class Aggregate:
     type: ColumnType
     span: Span = span_field()
     inclusive: bool = False
+    rounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +189,8 @@ class Call:
 
 
 Expr: TypeAlias = (
-    "Literal | Ref | ListLength | Aggregate | Arithmetic | Negate | Compare | And | Or | Not | Member | IsNull | Call"
+    "Literal | Ref | ListLength | InRound | Aggregate "
+    "| Arithmetic | Negate | Compare | And | Or | Not | Member | IsNull | Call"
 )
 
 
@@ -188,7 +205,7 @@ def children(e: Expr) -> tuple[Expr, ...]:
             return () if argument is None else (argument,)
         case Arithmetic(_, left, right) | Compare(_, left, right):
             return (left, right)
-        case Negate(operand) | Not(operand) | IsNull(operand):
+        case Negate(operand) | Not(operand) | IsNull(operand) | InRound(operand=operand):
             return (operand,)
         case And(operands) | Or(operands):
             return operands
@@ -211,7 +228,7 @@ def map_children(f: Callable[[Expr], Expr], e: Expr) -> Expr:
             return e if argument is None else replace(e, argument=f(argument))
         case Arithmetic(_, left, right) | Compare(_, left, right):
             return replace(e, left=f(left), right=f(right))
-        case Negate(operand) | Not(operand) | IsNull(operand):
+        case Negate(operand) | Not(operand) | IsNull(operand) | InRound(operand=operand):
             return replace(e, operand=f(operand))
         case And(operands) | Or(operands):
             return replace(e, operands=tuple(map(f, operands)))
@@ -234,14 +251,40 @@ def walk(e: Expr) -> Iterator[Expr]:
 
 
 def variables(e: Expr) -> frozenset[str]:
-    """The variables that `e` reads; the default of a missing event does not count."""
+    """The variables that `e` reads; the default of a missing event does not count.
+
+    What is read in rounds of a group counts as the group.
+    """
     match e:
+        case InRound(group):
+            return frozenset((group,))
         case Aggregate(variable=""):
             return frozenset()
         case Ref(variable) | ListLength(variable) | Aggregate(variable=variable):
             return frozenset((variable,))
         case _:
             return frozenset().union(*map(variables, children(e)))
+
+
+def inner_variables(e: Expr) -> frozenset[str]:
+    """The variables of groups that `e` reads in their rounds."""
+    match e:
+        case InRound(operand=operand):
+            return variables(operand)
+        case Aggregate(argument=argument, rounds=True):
+            return frozenset() if argument is None else variables(argument)
+        case _:
+            return frozenset().union(*map(inner_variables, children(e)))
+
+
+def reads_each(e: Expr) -> bool:
+    """Whether `e` reads events one by one, not a certain one of a list, nor the list as a whole."""
+    return all(
+        x.element in (Element.SINGLE, Element.EACH)
+        if isinstance(x, Ref)
+        else not isinstance(x, Aggregate | ListLength | InRound)
+        for x in walk(e)
+    )
 
 
 BRIEF = 8
@@ -272,12 +315,7 @@ class Conjunct:
     @property
     def one_event(self) -> bool:
         """Whether it reads a single event, or each element of a list by itself."""
-        return all(
-            e.element in (Element.SINGLE, Element.EACH)
-            if isinstance(e, Ref)
-            else not isinstance(e, Aggregate | ListLength)
-            for e in walk(self.expr)
-        )
+        return reads_each(self.expr)
 
     def __str__(self) -> str:
         from augury.ir.text import expression_text
@@ -307,15 +345,17 @@ def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:
     while pending:
         e = pending.pop()
         match e:
-            case Ref(variable, element=Element.EACH):
+            case Ref(variable, element=Element.EACH) | InRound(variable, Element.EACH):
                 each.add(variable)
-            case Ref(variable, element=Element.PREVIOUS):
+            case Ref(variable, element=Element.PREVIOUS) | InRound(variable, Element.PREVIOUS):
                 each.add(variable)
                 from_second.add(variable)
-            case Ref(variable, element=Element.LAST) | ListLength(variable):
+            case Ref(variable, element=Element.LAST) | ListLength(variable) | InRound(variable, Element.LAST):
                 whole.add(variable)
             case Ref(variable, element=Nth(number)):
                 decided_at[variable] = max(number, decided_at.get(variable, 1))
+            case InRound():
+                pass
             case Aggregate(variable=variable, running=running, inclusive=inclusive):
                 if running:
                     each.add(variable)

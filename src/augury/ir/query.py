@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
 from augury.ir.predicate import Aggregate, Conjunct, Expr, walk
 from augury.ir.terms import OutputMode, Strategy
 from augury.schema import UNITS, ColumnType, EventSchema
@@ -49,12 +49,16 @@ def span_of(window: Window | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What PATTERN says of one variable; `negated` when it stands inside a NOT."""
+    """What PATTERN says of one variable; `negated` when it stands inside a NOT.
+
+    One that is repeated with the `group` around it is read through that. `iterated` are lists and groups.
+    """
 
     name: str
     types: tuple[str, ...]
     iterated: bool
     negated: bool
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +174,11 @@ class BoundQuery:
         return tuple(dict.fromkeys(e for e in found if e.variable))
 
     @property
+    def group_names(self) -> tuple[str, ...]:
+        """The variables that stand for the rounds of a group."""
+        return tuple(dict.fromkeys(v.group for v in self.variables if v.group is not None))
+
+    @property
     def pattern_order(self) -> tuple[str, ...]:
         return tuple(v.name for v in self.variables)
 
@@ -181,6 +190,8 @@ def _silences(pattern: Pattern) -> Iterator[int]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _silences(part)
+        case Group(body=body) | Maybe(body):
+            yield from _silences(body)
         case Absent(body, silence=silence):
             if silence is not None:
                 yield silence

@@ -59,10 +59,16 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`SEQ(...)`, `AND(...)` or `OR(...)`."""
+    """`SEQ(...)`, `AND(...)` or `OR(...)`; `SEQ(...)+ g[]` repeats it, `SEQ(...)?` may leave it out.
+
+    `quantifier` and `variable` are None unless it is repeated; `optional` is True only for `?`.
+    """
 
     operator: Operator
     parts: tuple[Part, ...]
+    quantifier: Quantifier | None = None
+    variable: str | None = None
+    optional: bool = False
     span: Span = span_field()
 
 
@@ -172,6 +178,18 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupAttribute:
+    """`g[i].b.price`, `g[].c[].price` or `g[last].c.len`: an attribute of what the rounds of a group bind."""
+
+    group: str
+    variable: str
+    attribute: str
+    round: Index | None = None
+    index: Index | None = None
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class AllAttributes:
     """`v.*`: every attribute of a single variable, as items of RETURN."""
 
@@ -255,7 +273,7 @@ class Equivalence:
 
 
 Expression: TypeAlias = (
-    "Number | Text | Boolean | Null | Duration | Name | Elements | Attribute | AllAttributes "
+    "Number | Text | Boolean | Null | Duration | Name | Elements | Attribute | GroupAttribute | AllAttributes "
     "| Unary | Binary | Logical | In | Between | IsNull | Call | Equivalence"
 )
 
@@ -355,7 +373,7 @@ def children(node: Node) -> Iterator[Part | Expression]:
     match node:
         case Component() | Number() | Text() | Boolean() | Null() | Duration() | Name() | Elements() | Equivalence():
             return
-        case AllAttributes():
+        case AllAttributes() | GroupAttribute():
             return
         case Group(_, parts):
             yield from parts

@@ -21,6 +21,7 @@ from augury.ir.syntax import (
     Equivalence,
     Expression,
     Group,
+    GroupAttribute,
     In,
     IsNull,
     ListedVariable,
@@ -132,6 +133,10 @@ def expression_text(e: Expression) -> str:
             place = "" if index is None else f"[{index}]"
             otherwise = "" if default is None else f"[{expression_text(default)}]"
             return f"{name_text(variable)}{place}.{word_text(attribute)}{otherwise}"
+        case GroupAttribute(group, variable, attribute, round, index):
+            of_round = "" if round is None else f"[{round}]"
+            place = "" if index is None else f"[{index}]"
+            return f"{name_text(group)}{of_round}.{word_text(variable)}{place}.{word_text(attribute)}"
         case AllAttributes(variable):
             return f"{name_text(variable)}.*"
         case Unary("NOT", operand):
@@ -180,8 +185,10 @@ def part_text(p: Part) -> str:
                 return f"{name_text(variable)}{count}{ending}"
             brackets = "" if quantifier is None else "[]"
             return f"{'|'.join(name_text(t.name) for t in types)}{count} {name_text(variable)}{brackets}{ending}"
-        case Group(operator, parts):
-            return f"{operator}({', '.join(map(part_text, parts))})"
+        case Group(operator, parts, quantifier, variable, optional):
+            count = "?" if optional else _quantifier_text(quantifier)
+            named = "" if variable is None else f" {name_text(variable)}[]"
+            return f"{operator}({', '.join(map(part_text, parts))}){count}{named}"
         case Negation(body, since, silence):
             behind = "" if since is None else f" SINCE {_bound_event_text(since)}"
             if silence is not None:
@@ -254,7 +261,9 @@ def _binding(e: Expression) -> _Binding:
             return _Binding.COMPARISON
         case Number(value) | Duration(value):
             return _Binding.SIGN if value < 0 else _Binding.ATOM
-        case Text() | Boolean() | Null() | Name() | Elements() | Attribute() | AllAttributes() | Call() | Equivalence():
+        case Text() | Boolean() | Null() | Name() | Elements() | Attribute() | Call() | Equivalence():
+            return _Binding.ATOM
+        case AllAttributes() | GroupAttribute():
             return _Binding.ATOM
         case _:
             assert_never(e)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -39,6 +40,11 @@ def unbind_pattern(pattern: p.Pattern) -> s.Part:
             return s.Group(Operator.AND, tuple(map(unbind_pattern, parts)), span=pattern.span)
         case p.AnyOf(parts):
             return s.Group(Operator.OR, tuple(map(unbind_pattern, parts)), span=pattern.span)
+        case p.Group(variable, body, low, high, reluctant):
+            rounds = s.Quantifier(low, high, reluctant)
+            return replace(_as_group(body), quantifier=rounds, variable=variable, span=pattern.span)
+        case p.Maybe(body):
+            return replace(_as_group(body), optional=True, span=pattern.span)
         case p.Absent(body, since, silence):
             named = None if since is None else _bound_event(since)
             length = None if silence is None else s.Duration(silence)
@@ -47,9 +53,16 @@ def unbind_pattern(pattern: p.Pattern) -> s.Part:
             assert_never(pattern)
 
 
+def _as_group(body: p.Pattern) -> s.Group:
+    """A part as one that can be repeated: SEQ, AND or OR, which is not repeated itself."""
+    part = unbind_pattern(body)
+    plain = isinstance(part, s.Group) and part.quantifier is None and not part.optional
+    return part if isinstance(part, s.Group) and plain else s.Group(Operator.SEQ, (part,))
+
+
 def unbind(expr: e.Expr) -> s.Expression:
     """The expression as it could have been written."""
-    return _expression(expr, s.Index.EACH)
+    return _expression(expr, s.Index.EACH, None)
 
 
 def unbind_query(query: q.BoundQuery) -> s.Query:
@@ -113,11 +126,14 @@ def _window(query: q.BoundQuery) -> s.Duration | s.CountWindow | None:
             assert_never(query.window)
 
 
-def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
-    """`each` is how references to every element are spelt here: differently inside an aggregate."""
+def _expression(expr: e.Expr, each: s.Index, rounds: tuple[str, s.Index] | None) -> s.Expression:
+    """`each` is how references to every element are spelt here: differently inside an aggregate.
+
+    Inside a group, `rounds` are its name and the spelling of the rounds that are read.
+    """
 
     def below(child: e.Expr) -> s.Expression:
-        return _expression(child, each)
+        return _expression(child, each, rounds)
 
     span = expr.span
     match expr:
@@ -125,14 +141,26 @@ def _expression(expr: e.Expr, each: s.Index) -> s.Expression:
             return _literal(expr)
         case e.Ref(variable, column, _, element, default):
             index = each if element is e.Element.EACH else _index(element)
+            if rounds is not None:
+                assert not isinstance(index, s.NthIndex)
+                return s.GroupAttribute(rounds[0], variable, column, rounds[1], index, span=span)
             return s.Attribute(variable, column, index, None if default is None else below(default), span=span)
+        case e.ListLength(variable) if rounds is not None:
+            return s.GroupAttribute(rounds[0], variable, "len", rounds[1], span=span)
         case e.ListLength(variable):
             return s.Attribute(variable, "len", span=span)
+        case e.InRound(group, round, operand):
+            # One of the rounds that a condition holds in, if it is none with a name.
+            index = _INDEX.get(round) if isinstance(round, e.Element) else s.Index.FIRST if round == 1 else None
+            return _expression(operand, each, (group, index or s.Index.EACH))
         case e.Aggregate(function, "", None):
             return s.Call(function, (), span=span)
         case e.Aggregate(function, variable, argument, running):
             inner = s.Index.ALL if not running else s.Index.THROUGH if expr.inclusive else s.Index.BEFORE
-            read = s.Elements(variable, inner) if argument is None else _expression(argument, inner)
+            within = rounds
+            if expr.rounds:
+                within = variable, inner
+            read = s.Elements(variable, inner) if argument is None else _expression(argument, inner, within)
             return s.Call(function, (read,), span=span)
         case e.Arithmetic(operator, left, right) | e.Compare(operator, left, right):
             return s.Binary(operator, below(left), below(right), span=span)

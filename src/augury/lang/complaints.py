@@ -161,7 +161,7 @@ def _help(token: Token, accepted: set[str], source: Source) -> str:
         case "COMPARE" if "OR" in accepted:
             return "comparisons do not chain: join two of them with AND"
         case "PLUS" | "STAR" | "QMARK" | "LBRACE" if "OR" not in accepted and _behind(")", token, source):
-            return "only a single component is iterated or optional, never a group"
+            return "components, SEQ, AND and OR are repeated or optional, nothing else"
         case "OR" if "$END" in accepted:
             return "to use OR, write the predicates in braces behind the strategy"
         case _:

@@ -96,12 +96,25 @@ def _check_order(clauses: tuple[Clause, ...]) -> None:
 
 def group(read: Read) -> syntax.Group:
     word = read[0].upper()
-    return syntax.Group(_OPERATORS.get(word) or Operator(word), _parts(read), _span(read))
+    operator, parts = _OPERATORS.get(word) or Operator(word), _parts(read)
+    closing = max(k for k, r in enumerate(read) if _is(r, "RPAR"))
+    quantifier, *named = read[closing + 1 :] or [None]
+    if _is(quantifier, "QMARK"):
+        if named:
+            help = "leave the name out: the variables inside are those of single components that may be left out"
+            raise Rejected("A101", "an optional part takes no name", _span(named), "a name", help)
+        return syntax.Group(operator, parts, optional=True, span=_span(read))
+    if quantifier is None:
+        return syntax.Group(operator, parts, span=_span(read))
+    if [token.type for token in named] != ["NAME", "BRACKETS"]:
+        help = f"write {operator}(...)+ g[]: each round of it is an element of the list `g`"
+        raise Rejected("A101", "a part that is repeated needs a name and `[]`", _span(read), "repeated", help)
+    return syntax.Group(operator, parts, quantifier, read_name(named[0]), span=_span(read))
 
 
 def sequence(read: Read) -> syntax.Group:
     """A list of parts with no operator before it, as in the template of paper 001, section 6."""
-    return syntax.Group(Operator.SEQ, _parts(read), _span(read))
+    return syntax.Group(Operator.SEQ, _parts(read), span=_span(read))
 
 
 def negation(read: Read) -> syntax.Negation:
@@ -427,6 +440,22 @@ def attribute(read: Read) -> syntax.Attribute:
     word = next(r for r in read if _is(r, "WORD"))
     missing = next((piece.value for piece in _only(Piece, read)), None)
     return syntax.Attribute(variable, read_name(word), index, missing, _span(read))
+
+
+def attribute_in_group(read: Read) -> syntax.GroupAttribute:
+    group = read_name(read[0])
+    round_index = _index_in_group(read[1], group) if _is(read[1], "INDEX") else None
+    variable, attribute = (read_name(r) for r in read if _is(r, "WORD"))
+    index = next((_index_in_group(r, variable) for r in read if _is(r, "INNER_INDEX")), None)
+    return syntax.GroupAttribute(group, variable, attribute, round_index, index, _span(read))
+
+
+def _index_in_group(token: Token, variable: str) -> syntax.Index:
+    index = read_index(token, variable)
+    if isinstance(index, syntax.NthIndex):
+        help = "the rounds of a group, and the lists in it, have [i], [i-1], [first], [last] and aggregates"
+        raise Rejected("A103", "a group has no elements by number", span_of(token), "by number", help)
+    return index
 
 
 def default(read: Read) -> Piece:

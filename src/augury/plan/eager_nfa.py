@@ -10,6 +10,7 @@ from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.family import FamilyName
+from augury.plan.folding import Folding
 
 
 class Phase(Enum):
@@ -91,7 +92,7 @@ class NfaBranch:
 class EagerNfaPlan:
     """An automaton for each branch of the pattern, run side by side; `merge` joins equivalent runs.
 
-    Where it does not, `unmerged` says why.
+    Where it does not, `unmerged` says why. With `folding`, `query` is one with groups written out.
     """
 
     query: BoundQuery
@@ -99,6 +100,7 @@ class EagerNfaPlan:
     computed: tuple[Computed, ...]
     merge: bool
     unmerged: str = ""
+    folding: Folding | None = None
     family: ClassVar[FamilyName] = "eager-nfa"
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches, prefixes
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, groups, variable_of
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -14,6 +14,7 @@ from augury.plan import EagerNfaPlan, Gap, NfaBranch, Unsupported
 from augury.planner.bids import Bid, Rank
 from augury.planner.components import Cannot, compiled_conjuncts, component, placed_absence
 from augury.planner.estimates import estimate_eager
+from augury.planner.groups import without_groups
 from augury.planner.hints import Hints
 from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports
 
@@ -44,7 +45,7 @@ SUPPORTS = Supports(
         }
     ),
     # An AND of one component and a NOT has one order only.
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "steps", "reluctant", "since", "silence", "each", "until", "nth"},
     because={
@@ -63,7 +64,7 @@ Of a short list between two events (W5 of docs/benchmarks.md), estimated at 0.9 
 def build_eager_nfa(query: BoundQuery, hints: Hints) -> EagerNfaPlan | Unsupported:
     """One automaton for each branch; Unsupported for sets, and for alternatives that wait for one another."""
     try:
-        plan = _build(query)
+        plan = _build(query) if not any(groups(query.pattern)) else _folding(query)
     except Cannot as e:
         return e.of(FAMILY)
     return plan if hints.merge else replace(plan, merge=False, unmerged="merge=False was asked for")
@@ -77,6 +78,12 @@ def bid_eager_nfa(plan: EagerNfaPlan, hints: Hints) -> Bid:
         return Bid()
     single = all(len(b.components) == 1 for b in plan.branches)
     return Bid(estimate.cost, Rank.NO_ORDER if single else Rank.BY_COST, margin=MARGIN, tie=2)
+
+
+def _folding(query: BoundQuery) -> EagerNfaPlan:
+    """The plan of a query with groups: that of the pattern with all numbers of rounds written out."""
+    plain, folding = without_groups(query)
+    return replace(_build(plain), folding=folding)
 
 
 def _build(query: BoundQuery) -> EagerNfaPlan:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches, prefixes
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -19,7 +19,7 @@ from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
 from augury.planner.spacing import spacing
-from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports, each
+from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, Supports, each
 from augury.source import Span
 
 FAMILY = LazyChainPlan.family
@@ -41,11 +41,12 @@ SUPPORTS = Supports(
             OutputMode.FIRST_WITH_TIMEOUTS,
         }
     ),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until", "nth"},
     hints=frozenset({"order", "negation", "statistics"}),
     because={
+        Group: ROUNDS,
         **each(
             (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH),
             "{} selects events in the order they arrive, a chain does not",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import ReferencePlan
@@ -35,7 +35,7 @@ SUPPORTS = Supports(
             OutputMode.FIRST_WITH_TIMEOUTS,
         },
     ),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS
     | {"threshold", "steps", "reluctant", "skip_to", "every", "once", "since", "silence", "each", "until", "nth"},

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq
 from augury.ir.predicate import Nth, Ref, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
@@ -94,7 +94,7 @@ def _nodes(p: Pattern) -> Iterator[Pattern]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _nodes(part)
-        case Absent(body):
+        case Group(body=body) | Maybe(body) | Absent(body):
             yield from _nodes(body)
         case _:
             assert_never(p)
@@ -104,6 +104,8 @@ RESULTS = frozenset({"returns", "into", "key"})
 """Clauses about what becomes of a match once it is found, which concern no family."""
 
 LOSSY_ONLY = "a lossy stream needs the scores of the lossy plan"
+
+ROUNDS = "a repeated part: its rounds are written out for automata of sequences alone"
 
 
 def each(features: Iterable[Feature], reason: str) -> dict[Feature, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from augury.budget import too_many_partial_matches
 from augury.ir.branches import Branch
 from augury.ir.evaluate import Bindings as Rows
-from augury.ir.evaluate import holds
+from augury.ir.evaluate import Row, holds
 from augury.ir.normal_form import normal_conjuncts
 from augury.ir.pattern import Event, Repeat, event_of
 from augury.ir.predicate import Conjunct
@@ -58,7 +58,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of one query over one stretch of its stream.
+    """The conditions of one query over one stretch of its stream; groups are written out with so many `rounds`.
 
     Lists that are `unfinished` are never complete: a partial match ends within them (OUTPUT TIMEOUTS).
     """
@@ -69,6 +69,7 @@ class Conditions:
     options: Options
     budget: Budget
     unfinished: frozenset[str] = frozenset()
+    rounds: Mapping[str, int] = field(default_factory=dict)
     _candidates: dict[Event | Repeat, dict[Partition, list[StreamEvent]]] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -190,7 +191,8 @@ class Conditions:
         )
 
     def holds(self, c: Conjunct, bindings: Bindings, element: tuple[str, int] | None = None) -> bool:
-        rows: Rows = {v: [e.values for e in bindings[v]] for v in c.variables}
+        rounds: dict[str, list[Row]] = {group: [{}] * number for group, number in self.rounds.items()}
+        rows: Rows = {**{v: [e.values for e in bindings[v]] for v in c.variables}, **rounds}
         elements = {} if element is None else dict([element])
         return holds(c, rows, elements=elements, functions=self.options.callables)
 

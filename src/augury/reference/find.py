@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from augury.budget import too_many_matches
-from augury.ir.branches import AbsentPart, Branch, branches
+from augury.ir.branches import AbsentPart, Branch
 from augury.ir.deadlines import deadlines
 from augury.ir.equality import close_equalities
 from augury.ir.lossy import check_model
 from augury.ir.pattern import Event
 from augury.ir.query import CountWindow, TimeWindow
-from augury.ir.terms import Strategy
 from augury.reference.any_match import any_matches, rejected
 from augury.reference.conditions import Conditions, bound
 from augury.reference.event_sets import Instances
+from augury.reference.groups import takes_all, ways
 from augury.reference.lossy import lossy_matches, unseen, without
-from augury.reference.runs import run_matches
-from augury.reference.stream import Bindings, StreamEvent, by_partition
+from augury.reference.runs import run_matches, sub_streams
+from augury.reference.stream import Bindings, StreamEvent
 from augury.runtime.state import FOREVER
 
 
@@ -49,12 +49,14 @@ def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[
     found: dict[tuple[tuple[int, ...], ...], Candidate] = {}
     if not all(given.holds(c, {}) for c in given.conjuncts if not c.variables):
         return []
-    for branch in branches(given.query.pattern):
-        for bindings, probability, ended in _positive(given, branch, watermark):
-            certain = ended and _certain(given, branch, bindings, watermark)
+    for way in ways(given):
+        for bindings, probability, ended in _positive(way.given, way.branch, watermark):
+            if not takes_all(given, way, bindings):
+                continue
+            certain = ended and _certain(way.given, way.branch, bindings, watermark)
             # An open negation is not looked at before it is certain: a NOT inside it may still undo it.
-            accepted = certain and not _refused(given, branch, bindings)
-            candidate = Candidate(bindings, probability, certain, accepted)
+            accepted = certain and not _refused(way.given, way.branch, bindings)
+            candidate = Candidate(way.folded(bindings), probability, certain, accepted)
             rows = candidate.rows(variables)
             found[rows] = _either(found[rows], candidate) if rows in found else candidate
             if len(found) > given.options.max_matches:
@@ -99,9 +101,7 @@ def _positive(given: Conditions, branch: Branch, watermark: int) -> Iterator[tup
         for match in any_matches(given, branch):
             yield match, None, True
     else:
-        strict = Strategy.STRICT_CONTIGUITY in query.strategies
-        # Only strict contiguity lets the events of one partition disturb another.
-        for events in [given.events] if strict else by_partition(given.events):
+        for events in sub_streams(given):
             if branch.by_runs:
                 for match in run_matches(given, branch, events):
                     yield match, None, True

@@ -59,7 +59,8 @@ def preference(c: Candidate, variables: Sequence[str]) -> tuple[int, list[tuple[
     It is the one that binds most events, then variable by variable the earlier event, unbound last.
     """
     events = [[e.index for e in c.bindings.get(v, ())] for v in variables]
-    return -sum(map(len, events)), [(not of, of) for of in events]
+    # A group binds events that the variables inside it bind as well.
+    return -len({k for of in events for k in of}), [(not of, of) for of in events]
 
 
 def first_ending(

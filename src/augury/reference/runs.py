@@ -10,7 +10,7 @@ from augury.ir.pattern import Event, Repeat, variable_of
 from augury.ir.query import CountWindow
 from augury.ir.terms import Strategy
 from augury.reference.conditions import Conditions, ordered
-from augury.reference.stream import Bindings, StreamEvent
+from augury.reference.stream import Bindings, StreamEvent, by_partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,12 @@ class Run:
     bindings: Bindings
     looping: bool = False
     behind: bool = False
+
+
+def sub_streams(given: Conditions) -> list[Sequence[StreamEvent]]:
+    """The stretches of the stream that runs stay in: only strict contiguity lets partitions disturb one another."""
+    strict = Strategy.STRICT_CONTIGUITY in given.query.strategies
+    return [given.events] if strict else [*by_partition(given.events)]
 
 
 def run_matches(given: Conditions, branch: Branch, events: Sequence[StreamEvent]) -> Iterator[Bindings]:

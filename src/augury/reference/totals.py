@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from augury.ir.evaluate import aggregate, evaluate
 from augury.ir.functions import representable
-from augury.ir.predicate import Aggregate, Value
+from augury.ir.predicate import Aggregate, Value, variables
 from augury.reference.conditions import Conditions
 from augury.reference.find import Candidate
 from augury.runtime.matches import exact
@@ -20,12 +20,13 @@ def totals(given: Conditions, matches: Sequence[Candidate]) -> tuple[Value, ...]
 
 def _over(a: Aggregate, given: Conditions, matches: Sequence[Candidate]) -> Value:
     """An aggregate of what every event is worth that the matches bind to its variable, once for each of them."""
-    events = [e for c in matches for e in c.bindings.get(a.variable, ())]
+    # An aggregate over rounds reads one variable inside the group, which binds the events of all rounds.
+    (variable,) = variables(a.argument) if a.rounds and a.argument is not None else (a.variable,)
+    events = [e for c in matches for e in c.bindings.get(variable, ())]
     if a.argument is None:
         return len(events)
-    one = {a.variable: 0}
     functions = given.options.callables
-    values = [evaluate(a.argument, {a.variable: [e.values]}, elements=one, functions=functions) for e in events]
+    values = [evaluate(a.argument, {variable: [e.values]}, elements={variable: 0}, functions=functions) for e in events]
     if a.function in ("sum", "avg") and any(isinstance(v, float) for v in values):
         present = [v for v in values if isinstance(v, float)]
         total = _sum(present)

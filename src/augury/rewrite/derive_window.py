@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from augury.ir.branches import AbsentPart, Branch, branches
-from augury.ir.pattern import Absent, Event, Pattern, Repeat, map_children, variable_of
+from augury.ir.pattern import Absent, Event, Pattern, Repeat, groups, map_children, variable_of
 from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Nth, Ref
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.ir.terms import OutputMode
@@ -41,6 +41,9 @@ def derive_window(query: BoundQuery) -> BoundQuery:
     if query.output not in BY_MATCHES or query.threshold is not None:
         return query
     if not (query.window is None or isinstance(query.window, TimeWindow)):
+        return query
+    if any(groups(query.pattern)):
+        # How long a round may take is not followed up.
         return query
     differences = [d for c in query.conjuncts if (d := _difference(c.expr, query)) is not None]
     if not differences and query.each is None:

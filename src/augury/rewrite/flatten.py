@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, map_children
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, map_children
 from augury.ir.query import BoundQuery
 
 
 def flatten(query: BoundQuery) -> BoundQuery:
-    """SEQ(A a, SEQ(B b, C c))  ->  SEQ(A a, B b, C c), and AND(A a)  ->  A a
+    """SEQ(A a, SEQ(B b, C c))  ->  SEQ(A a, B b, C c), AND(A a)  ->  A a, and SEQ(A a)?  ->  A? a
 
     Under a strategy that consumes events one by one an AND of one part stays: it is a set, whose list is maximal.
     """
@@ -23,7 +23,11 @@ def flat(pattern: Pattern, *, sets: bool = False) -> Pattern:
     # What is negated is looked for by every strategy in the same way.
     p = map_children(partial(flat, sets=sets and not isinstance(pattern, Absent)), pattern)
     match p:
-        case Event() | Repeat() | Absent():
+        case Event() | Repeat() | Group() | Absent():
+            return p
+        case Maybe(Event() as event):
+            return Repeat(event, 0, 1, single=True, span=p.span)
+        case Maybe():
             return p
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             if len(parts) == 1 and not (sets and isinstance(p, AllOf)):

@@ -151,6 +151,69 @@ def step_queries(
 
 
 @st.composite
+def group_queries(
+    draw: st.DrawFn,
+    *,
+    outputs: Sequence[OutputMode] = (OutputMode.ALL, OutputMode.ALL, OutputMode.FIRST, OutputMode.LONGEST),
+    quantifiers: Sequence[str] = ("+", "+", "*", "{2}", "{1,2}", "{2,}", "+?", "{1,2}?"),
+) -> str:
+    """Short sequences with a group: single components, lists, optional components and NOTs in it, conditions on it."""
+    strategy = draw(st.sampled_from((*Strategy, Strategy.SKIP_TILL_NEXT_MATCH)))
+    operators = ("SEQ", "SEQ", "SEQ", "OR", *(["AND"] if strategy is Strategy.SKIP_TILL_ANY_MATCH else []))
+    operator = draw(st.sampled_from(operators))
+    types = draw(st.tuples(*[st.sampled_from(["A", "B", "B", "C", "A|B", "B|C"])] * 2))
+    second = draw(st.sampled_from(["", "", "", "+", "?", "{1,2}"])) if operator == "SEQ" else ""
+    parts = [f"{types[0]} b", f"{types[1]}{second} c{'[]' if second in ('+', '{1,2}') else ''}"]
+    if operator == "SEQ" and draw(st.integers(0, 4)) == 0:
+        parts.insert(draw(st.integers(0, 2)), "NOT(C n)")
+    quantifier = draw(st.sampled_from(quantifiers))
+    around = draw(st.sampled_from([("A a", "B d"), ("A a", "C d"), ("A a", ""), ("", "C d"), ("A+ a[]", "B|C d")]))
+    pattern = ", ".join(
+        part for part in (around[0], f"{operator}({', '.join(parts)}){quantifier} g[]", around[1]) if part
+    )
+    conjuncts = ["[k]"] if strategy is Strategy.PARTITION_CONTIGUITY or draw(st.integers(0, 3)) == 0 else []
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        conjuncts.append(draw(_round_predicates("NOT" in pattern, iterated=second in ("+", "{1,2}"))))
+    window = draw(st.sampled_from(["", "\nWITHIN 6 seconds", "\nWITHIN 6 EVENTS", "\nWITHIN 2 seconds EACH"]))
+    where = f"WHERE {strategy} {{ {' AND '.join(conjuncts)} }}"
+    output = draw(st.sampled_from(outputs))
+    return f"PATTERN SEQ({pattern})\n{where}{window}\nOUTPUT {output}"
+
+
+@st.composite
+def _round_predicates(draw: st.DrawFn, negated: bool, *, iterated: bool) -> str:
+    """Over the rounds of a group `g` of `b` and `c`, which may be a list; with `negated` over what must be absent."""
+    operator, n = draw(st.sampled_from(COMPARISONS)), draw(st.integers(0, 3))
+    forms = [
+        f"g[i].b.x {operator} {n}",
+        f"g.b.x {operator} g[i-1].b.x",
+        f"g[first].b.x {operator} {n}",
+        f"g[last].b.x {operator} g[first].b.x",
+        f"g.len {operator} {n}",
+        f"sum(g[].b.x) {operator} {n}",
+        f"count(g[]) {operator} {n}",
+        f"(g[i].b.x {operator} {n} OR g.len > 1)",
+    ]
+    if iterated:
+        forms += [
+            f"g[i].c.len {operator} {n}",
+            f"g[i].b.x {operator} g[i].c[first].x",
+            f"g[i-1].c[last].x {operator} g[i].b.x",
+            f"sum(g[i].c[].x) {operator} {n}",
+            f"max(g[].c[].x) {operator} {n}",
+        ]
+    else:
+        forms += [
+            f"g[i].b.x {operator} g[i].c.x",
+            f"g[i].b.x {operator} g[i-1].c.x",
+            f"avg(g[].c.x - g[].b.x) {operator} {n}",
+        ]
+    if negated:
+        forms += [f"g[i].n.x {operator} g[i].b.x", f"g[i].n.x {operator} {n}"]
+    return draw(st.sampled_from(forms))
+
+
+@st.composite
 def timeout_queries(draw: st.DrawFn, *, strategies: Sequence[Strategy] = tuple(Strategy), steps: bool = True) -> str:
     """Sequences with a window, and OUTPUT TIMEOUTS or matches with timeouts."""
     outputs = [mode for mode in OutputMode if mode.has_timeouts]
@@ -230,7 +293,7 @@ def _parts(draw: st.DrawFn, scope: Scope, *, loose: bool, in_sequence: bool = Fa
             if inner == "AND":
                 scope.sets, scope.reluctant = True, False
             body = [draw(_components(scope, part=None, loose=False)) for _ in range(2)]
-            return f"{inner}({', '.join(body)})"
+            return f"{inner}({', '.join(body)}){draw(st.sampled_from(['', '?']))}"
 
 
 @st.composite

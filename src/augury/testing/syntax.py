@@ -20,6 +20,7 @@ from augury.ir.syntax import (
     Equivalence,
     Expression,
     Group,
+    GroupAttribute,
     In,
     Index,
     IsNull,
@@ -88,7 +89,7 @@ def parts(max_leaves: int = 8) -> SearchStrategy[Part]:
     return st.recursive(
         _components(),
         lambda inner: st.one_of(
-            st.builds(Group, st.sampled_from(Operator), st.lists(inner, min_size=1, max_size=4).map(tuple)),
+            _groups(inner),
             st.builds(Negation, inner, st.none() | _bound_events(), st.none()),
             st.builds(Negation, inner, st.none(), _durations()),
         ),
@@ -151,10 +152,23 @@ def _return_items() -> SearchStrategy[ReturnItem]:
     return st.builds(ReturnItem, expressions(max_leaves=4), st.none() | names()) | every
 
 
+def _groups(inner: SearchStrategy[Part]) -> SearchStrategy[Group]:
+    operators, parts = st.sampled_from(Operator), st.lists(inner, min_size=1, max_size=4).map(tuple)
+    return st.one_of(
+        st.builds(Group, operators, parts),
+        st.builds(Group, operators, parts, _quantifiers(), names()),
+        st.builds(Group, operators, parts, optional=st.just(True)),
+    )
+
+
+def _quantifiers() -> SearchStrategy[Quantifier]:
+    bounds = st.integers(0, 3) | st.integers(0, INT_MAX)
+    return st.builds(Quantifier, bounds, st.none() | bounds, st.booleans())
+
+
 def _components() -> SearchStrategy[Component]:
     types = st.lists(st.builds(TypeName, names()), max_size=3).map(tuple)
-    bounds = st.integers(0, 3) | st.integers(0, INT_MAX)
-    quantifiers = st.builds(Quantifier, bounds, st.none() | bounds, st.booleans())
+    quantifiers = _quantifiers()
     single = st.builds(Component, names(), types, st.none(), st.booleans())
     ends = st.none() | st.builds(Component, names(), types)
     return single | st.builds(Component, names(), types, quantifiers, st.just(False), ends)
@@ -169,6 +183,7 @@ def _durations() -> SearchStrategy[Duration]:
 def _atoms() -> SearchStrategy[Expression]:
     return st.one_of(
         st.builds(Attribute, names(), names(), st.none() | _indexes()),
+        st.builds(GroupAttribute, names(), names(), names(), *[st.none() | st.sampled_from(Index)] * 2),
         st.builds(Number, st.integers(-10, 10) | st.integers(INT_MIN, INT_MAX)),
         st.builds(Number, st.floats(allow_nan=False, allow_infinity=False)),
         st.builds(Text, st.text(max_size=8) | st.sampled_from(("'", '"', "--", "/*", "a {", "`"))),

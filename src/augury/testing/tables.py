@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -139,11 +139,22 @@ def describe(matches: Iterable[Match], stream: pa.Table, decimals: int = 2) -> l
             values = ", ".join(f"{name}={_shown(value)}" for name, value in (match.values or {}).items())
             texts.append(f"{completing[match.end]}: {match.count}" + (f" ({values})" if values else ""))
             continue
-        bound = (events if isinstance(events, list) else [events] for events in match.events.values() if events)
-        text = " ".join(event["id"] or event["type"] for events in bound for event in events)
+        text = " ".join(event["id"] or event["type"] for event in _events(list(match.events.values())))
         text += "" if match.complete else f" (reached {match.reached})"
         texts.append(text if match.probability is None else f"{text} ({match.probability:.{decimals}f})")
     return sorted(texts)
+
+
+def _events(bound: object) -> Iterator[dict[str, Any]]:
+    """The events of a match in pattern order, those of a group round by round."""
+    match bound:
+        case list():
+            for part in bound:
+                yield from _events(part)
+        case dict() if "id" in bound:
+            yield bound
+        case dict():
+            yield from _events(list(bound.values()))
 
 
 def _shown(value: object) -> str:

@@ -21,6 +21,7 @@ from augury.ir.predicate import (
     Call,
     Compare,
     Expr,
+    InRound,
     IsNull,
     ListLength,
     Literal,
@@ -155,6 +156,8 @@ def value(e: Expr, read: Read, constants: Constants) -> Code:
             raise AssertionError("a list is computed by the host")
         case Ref() | Aggregate() | ListLength():
             return read(e)
+        case InRound():
+            raise AssertionError("groups are not compiled")
         case Arithmetic(operator, left, right, type):
             return _arithmetic(operator, *_operands(left, right, read, constants), type)
         case Negate(operand, type):

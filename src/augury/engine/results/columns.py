@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import pyarrow as pa
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.sources.column_types import engine_table
 from augury.ir.evaluate import evaluate
-from augury.ir.predicate import Aggregate, Element, Expr, Nth, Ref, map_children, variables, walk
+from augury.ir.predicate import Aggregate, Element, Expr, Nth, Ref, inner_variables, map_children, variables, walk
 from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
+from augury.ir.rounds import written
 from augury.ir.terms import OutputMode
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
@@ -32,7 +34,7 @@ def match_columns(
     if query.returns:
         columns |= return_columns(found, log, query, functions)
     else:
-        columns |= {column_name(v): variable_column(found, log, query, v) for v in found.variables}
+        columns |= {column_name(v): variable_column(found, log, query, v) for v in shown_variables(query)}
     if query.output.has_timeouts:
         columns["reached"] = reached_column(found)
     if query.output in (OutputMode.ALL_WITH_TIMEOUTS, OutputMode.FIRST_WITH_TIMEOUTS):
@@ -88,12 +90,96 @@ def times(ticks: Integers, log: EventLog, query: BoundQuery) -> pa.Array:
 
 
 def variable_column(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> pa.Array:
-    """The events of one variable: structs, or lists of structs when it is iterated; null where it is not bound."""
+    """The events of one variable: structs, or lists of structs when it is iterated; null where it is not bound.
+
+    A group is a list of structs too, with the variables inside it as their fields.
+    """
+    if variable in query.group_names:
+        return group_column(found, log, query, variable)
     flat, offsets = _rows(found, variable)
     events = log.fetch(flat)
     fields = list(events.schema)
     structs = pa.StructArray.from_arrays([_one(c) for c in events.columns], fields=fields)
     return _shaped(structs, offsets, query[variable].iterated)
+
+
+def shown_variables(query: BoundQuery) -> tuple[str, ...]:
+    """The variables that have a column, or an entry, of their own: what stands inside a group is part of it."""
+    return tuple(v.name for v in query.variables if not v.negated and v.group is None)
+
+
+def group_column(found: MatchSet, log: EventLog, query: BoundQuery, group: str) -> pa.Array:
+    """The rounds of a group: lists of structs with what each round binds."""
+    _, offsets = _rows(found, group)
+    inside = [v for v in query.variables if v.group == group and not v.negated]
+    fields = []
+    for v in inside:
+        flat, _ = _rows(found, v.name)
+        events = log.fetch(flat)
+        structs = pa.StructArray.from_arrays([_one(c) for c in events.columns], fields=list(events.schema))
+        fields.append(_shaped(structs, offsets_in_rounds(found, log, query, v.name), v.iterated))
+    return _shaped(pa.StructArray.from_arrays(fields, [v.name for v in inside]), offsets, True)
+
+
+def bound_rows(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> list[Any]:
+    """For each match the row of the variable's event, a list of them, or for a group one dictionary a round."""
+    flat, offsets = _rows(found, variable)
+    if variable not in query.group_names:
+        return _cut(flat.tolist(), offsets, query[variable].iterated)
+    inside = [v for v in query.variables if v.group == variable and not v.negated]
+    parts = [
+        _cut(_rows(found, v.name)[0].tolist(), offsets_in_rounds(found, log, query, v.name), v.iterated) for v in inside
+    ]
+    rounds = [dict(zip((v.name for v in inside), values, strict=True)) for values in zip(*parts, strict=True)]
+    return _cut(rounds, offsets, True)
+
+
+def _cut(values: list[Any], offsets: Integers, iterated: bool) -> list[Any]:
+    """Cut `values` at `offsets` into lists, or single values; None where there is none."""
+    pieces = (values[low:high] for low, high in pairwise(offsets.tolist()))
+    return [(piece if iterated else piece[0]) if piece else None for piece in pieces]
+
+
+def offsets_in_rounds(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> Integers:
+    """Where the events of a variable inside a group begin in each round of each match, and where the last ones end.
+
+    A match holds the event that each round begins with, and rounds follow one another: an event is of the last round
+    that does not begin after it.
+    """
+    firsts, of_group = _rows(found, query[variable].group or "")
+    flat, of_variable = _rows(found, variable)
+    order = _order(log, query, np.concatenate([firsts, flat]))
+    # Matches follow one another, so that one search finds the places in all of them.
+    width = int(order.max(initial=0)) + 1
+    begins = order[: len(firsts)] + width * np.repeat(np.arange(len(found)), np.diff(of_group))
+    at = order[len(firsts) :] + width * np.repeat(np.arange(len(found)), np.diff(of_variable))
+    return np.append(np.searchsorted(at, begins), len(flat))
+
+
+def _order(log: EventLog, query: BoundQuery, rows: Integers) -> Integers:
+    """For each row of an event its rank among these rows; concurrent events have the same."""
+    distinct, places = np.unique(rows, return_inverse=True)
+    if not len(distinct):
+        return places
+    names = list(query.schema.order_by)
+    table = engine_table(log.fetch(distinct, names), query.schema.type)
+    keys = [_ranks(_one(table[name])) for name in names]
+    sorter = np.lexsort(keys[::-1])
+    columns = np.array(keys)[:, sorter]
+    new = np.append(False, (columns[:, 1:] != columns[:, :-1]).any(axis=0))
+    ranks = np.empty(len(distinct), dtype=np.int64)
+    ranks[sorter] = np.cumsum(new)
+    return ranks[places]
+
+
+def _ranks(column: pa.Array) -> Integers:
+    """The rank of each value among the others."""
+    numbers = pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)
+    if numbers and not column.null_count:
+        return np.unique(column.to_numpy(zero_copy_only=False), return_inverse=True)[1]
+    values: list[Any] = to_values(column)
+    rank = {value: k for k, value in enumerate(sorted(set(values), key=lambda value: (value is None, value)))}
+    return np.array([rank[value] for value in values], dtype=np.int64)
 
 
 def return_columns(
@@ -103,17 +189,25 @@ def return_columns(
     if query.output is OutputMode.COUNT:
         return _counted_columns(found, log, query, functions)
     computed = [item for item in query.returns if not _is_attribute(item.expr)]
-    rows = {v: _rows(found, v) for v in found.variables}
-    needed = frozenset[str]().union(*(variables(item.expr) for item in computed))
+    needed = frozenset[str]().union(*(variables(item.expr) | inner_variables(item.expr) for item in computed))
+    rows = {v: _rows(found, v) for v in needed}
     names = sorted({e.column for item in computed for e in walk(item.expr) if isinstance(e, Ref)})
     events = {v: _events(log, query, rows[v][0], names) for v in needed}
+    rounds = {v: offsets_in_rounds(found, log, query, v) for v in needed if query[v].group is not None}
     results: dict[str, list[Any]] = {item.name: [] for item in computed}
     for k in range(len(found) if computed else 0):
-        bindings = {}
+        bindings: dict[str, list[dict[str, Any]]] = {}
         for variable in needed:
             low, high = rows[variable][1][k : k + 2]
-            if low < high:
+            if low == high:
+                continue
+            if variable not in rounds:
                 bindings[variable] = events[variable][low:high]
+                continue
+            first, last = rows[query[variable].group or ""][1][k : k + 2]
+            for n, (start, end) in enumerate(pairwise(rounds[variable][first : last + 1]), start=1):
+                if start < end:
+                    bindings[written(variable, n)] = events[variable][start:end]
         for item in computed:
             results[item.name].append(evaluate(item.expr, bindings, functions=functions))
     return {

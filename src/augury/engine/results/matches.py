@@ -19,7 +19,14 @@ from augury import arguments
 from augury.budget import enough_memory
 from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
-from augury.engine.results.columns import match_columns, return_columns, times, variable_column
+from augury.engine.results.columns import (
+    bound_rows,
+    match_columns,
+    return_columns,
+    shown_variables,
+    times,
+    variable_column,
+)
 from augury.engine.results.files import write_parquet
 from augury.engine.results.flat import flattened
 from augury.engine.results.render import cell, html_table, text_table
@@ -53,14 +60,15 @@ class Match:
     """One match: its events by variable, when it starts and ends, and what RETURN makes of it.
 
     `rows` maps each positive variable, in pattern order, to the position of its event in the input: a list for an
-    iterated variable, None for one that is not bound. Events derived from matches of an earlier query of the program
-    are numbered after all events of the input. `start` and `end` are values of the time column; `events` the events
-    themselves; `values` the items of RETURN, or None without one. `count` and `completed_by` are set by OUTPUT COUNT
-    only, where a match stands for the `count` ones that the event at row `completed_by` completes, and binds nothing.
-    It is not `complete` if it is a partial match that OUTPUT TIMEOUTS reports.
+    iterated variable, for a group a list of such mappings, None for one that is not bound. Events derived from matches
+    of an earlier query of the program are numbered after all events of the input. `start` and `end` are values of the
+    time column; `events` the events themselves; `values` the items of RETURN, or None without one. `count` and
+    `completed_by` are set by OUTPUT COUNT only, where a match stands for the `count` ones that the event at row
+    `completed_by` completes, and binds nothing. It is not `complete` if it is a partial match that OUTPUT TIMEOUTS
+    reports.
     """
 
-    rows: dict[str, int | list[int] | None]
+    rows: dict[str, Any]
     start: Any
     end: Any
     probability: float | None = None
@@ -361,15 +369,12 @@ def _objects(matches: Matches, found: MatchSet) -> list[Match]:
             Match({}, starts[k], ends[k], None, int(found.count[k]), {}, values[k], int(found.completed_by[k]))
             for k in range(len(found))
         ]
-    events = {v: to_python(variable_column(found, log, query, v)) for v in found.variables}
-    rows = [column.to_pylist() for column in found.rows]
-    single = [not query[v].iterated for v in found.variables]
+    shown = shown_variables(query)
+    events = {v: to_python(variable_column(found, log, query, v)) for v in shown}
+    rows = [bound_rows(found, log, query, v) for v in shown]
     return [
         Match(
-            {
-                v: (bound[k][0] if one else bound[k]) if bound[k] else None
-                for v, bound, one in zip(found.variables, rows, single, strict=True)
-            },
+            {v: bound[k] for v, bound in zip(shown, rows, strict=True)},
             starts[k],
             ends[k],
             None if found.probability is None else float(found.probability[k]),

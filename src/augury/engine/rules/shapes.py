@@ -6,7 +6,20 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Pattern, Repeat, Seq, components, event_of, map_children
+from augury.ir.pattern import (
+    Absent,
+    AllOf,
+    AnyOf,
+    Event,
+    Group,
+    Maybe,
+    Pattern,
+    Repeat,
+    Seq,
+    components,
+    event_of,
+    map_children,
+)
 from augury.ir.predicate import And, Arithmetic, Compare, Element, Expr, Literal, Negate, Not, Or, Ref, conjunct, walk
 from augury.ir.predicate import map_children as map_operands
 from augury.ir.query import BoundQuery, CountWindow
@@ -44,6 +57,8 @@ UNDERSTOOD = {
     Seq: frozenset(["parts", "span"]),
     AllOf: frozenset(["parts", "span"]),
     AnyOf: frozenset(["parts", "span"]),
+    Group: frozenset(),
+    Maybe: frozenset(["body", "span"]),
     Absent: frozenset(["body", "since", "silence", "span"]),
 }
 """What a query and its pattern may say to be matched together with others; any other clause makes it stand alone."""
@@ -156,6 +171,10 @@ def says_more(node: BoundQuery | Pattern) -> bool:
             return False
         case Repeat(body) | Absent(body):
             return says_more(body)
+        case Group():
+            return True
+        case Maybe(body):
+            return says_more(body)
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             return any(map(says_more, parts))
         case _:
@@ -170,7 +189,7 @@ def _has_sets(pattern: Pattern) -> bool:
             return False
         case Seq(parts) | AnyOf(parts):
             return any(map(_has_sets, parts))
-        case Absent(body):
+        case Group(body=body) | Maybe(body) | Absent(body):
             return _has_sets(body)
         case _:
             assert_never(pattern)

@@ -18,6 +18,7 @@ from augury.ir.predicate import (
     Call,
     Compare,
     Expr,
+    InRound,
     IsNull,
     ListLength,
     Literal,
@@ -80,7 +81,9 @@ def expression(e: Expr) -> pc.Expression | None:
         case IsNull(Ref(default=None, type=type) as operand) if type.kind in _COMPARED:
             value = _value(operand)
             return None if value is None else value.is_null(nan_is_null=True)
-        case Compare() | IsNull() | Literal() | Ref() | ListLength() | Aggregate() | Arithmetic() | Negate() | Call():
+        case Compare() | IsNull() | Literal() | Ref() | ListLength() | InRound() | Aggregate():
+            return None
+        case Arithmetic() | Negate() | Call():
             return None
         case _:
             assert_never(e)

@@ -19,6 +19,9 @@ def needs_timer(program: CompiledProgram) -> bool:
 def _may_report_later(query: BoundQuery) -> bool:
     if not query.reports_all:
         return True
+    if any(v.negated and v.group is not None for v in query.variables):
+        # Branches hold no rounds, and so nothing that must be absent from them.
+        return True
     return any(branch.absent or (not query.declarative and not branch.by_runs) for branch in branches(query.pattern))
 
 

@@ -19,7 +19,7 @@ from augury.explain.why_not.nearest import nearest_miss
 from augury.explain.why_not.result import WhyNot
 from augury.explain.why_not.sample import MAX_EVENTS, sampled
 from augury.explain.why_not.steps import Findings, findings
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.options import Options
@@ -49,16 +49,18 @@ SUPPORTS = Supports(
             OutputMode.COUNT,
         },
     ),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once"},
     because={
+        Group: "the rounds of a group are not followed one by one",
         "threshold": "with THRESHOLD a match is a matter of its score, not of what is there",
         "steps": "steps with strategies of their own are not looked into",
         "each": "WITHIN ... EACH is not looked into",
         "since": "NOT ... SINCE is not looked into",
         "silence": "NOT ... FOR is not looked into",
         "reluctant": "a list that may end early (`+?`) is not looked into",
+        "nth": "an element by its number (`b[2]`) is not looked into",
         "until": "a list that ends UNTIL an event is not looked into",
         **each(
             (OutputMode.TIMEOUTS, OutputMode.ALL_WITH_TIMEOUTS, OutputMode.FIRST_WITH_TIMEOUTS),

@@ -77,12 +77,13 @@ def beginning(of: Setting) -> Position:
     chain = stages(of.program, of.arrow, of.options)
     if of.options.jit:
         from augury.kernels.ahead import compile_ahead
-        from augury.kernels.stream import StreamKernel
+        from augury.kernels.folding import stream_kernel
 
         for stage in chain:
-            if isinstance(stage.kernel, StreamKernel):
+            kernel = stream_kernel(stage.kernel)
+            if kernel is not None:
                 # Now, so that no batch waits for a function that is called for the first time.
-                compile_ahead(stage.kernel)
+                compile_ahead(kernel)
     return Position(stages=chain, held=of.nothing, last=of.nothing, types=frozenset())
 
 

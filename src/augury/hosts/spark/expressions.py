@@ -19,6 +19,7 @@ from augury.ir.predicate import (
     Call,
     Compare,
     Expr,
+    InRound,
     IsNull,
     ListLength,
     Literal,
@@ -88,7 +89,7 @@ def expression(e: Expr) -> Column | None:
         case IsNull(operand):
             inner = expression(operand)
             return None if inner is None else inner.isNull()
-        case Ref() | ListLength() | Aggregate() | Arithmetic() | Negate() | Call():
+        case Ref() | ListLength() | InRound() | Aggregate() | Arithmetic() | Negate() | Call():
             # Spark raises where we say null: overflow, division by zero, a logarithm of nothing.
             return None
         case _:
