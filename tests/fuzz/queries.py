@@ -37,6 +37,7 @@ class Scope:
     single: list[str] = field(default_factory=list)
     lists: list[str] = field(default_factory=list)
     negated: list[str] = field(default_factory=list)
+    groups: list[tuple[str, Scope]] = field(default_factory=list)
     count: int = 0
 
     def declare(self, iterated: bool, negated: bool) -> str:
@@ -86,7 +87,8 @@ def _steps(chance: Random, scope: Scope) -> str:
     """Now and then strategies of single steps, behind that of all."""
     if chance.random() < 0.75:
         return ""
-    places = [*scope.single, *scope.lists, *(f"{name}[]" for name in scope.lists), *scope.negated]
+    lists = [*scope.lists, *(group for group, _ in scope.groups)]
+    places = [*scope.single, *lists, *(f"{name}[]" for name in lists), *scope.negated]
     named: dict[Strategy, list[str]] = {}
     for place in chance.sample(places, min(len(places), chance.randint(1, 3))):
         named.setdefault(chance.choice(list(Strategy)), []).append(place)
@@ -146,6 +148,8 @@ def _pattern(chance: Random, scope: Scope) -> str:
 
 def _part(chance: Random, scope: Scope, depth: int, negated: bool = False) -> str:
     roll = chance.random()
+    if chance.random() < 0.05 and not negated:
+        return _group(chance, scope, depth)
     if roll < 0.72 or depth > 2:
         return _component(chance, scope, negated)
     if roll < 0.86 and not negated and not depth:
@@ -154,6 +158,20 @@ def _part(chance: Random, scope: Scope, depth: int, negated: bool = False) -> st
     parts = [_component(chance, scope, negated, firm=True)]
     parts += [_part(chance, scope, depth + 1, negated) for _ in range(chance.randint(0, 2))]
     return f"{chance.choice(['SEQ', 'AND', 'OR'])}({', '.join(parts)})"
+
+
+def _group(chance: Random, scope: Scope, depth: int) -> str:
+    """A part that is repeated; what it binds is read through its name."""
+    inside = Scope(count=scope.count)
+    parts = [_component(chance, inside, False, firm=True)]
+    parts += [_part(chance, inside, depth + 1) for _ in range(chance.randint(0, 2))]
+    scope.count = inside.count
+    text = f"{chance.choice(['SEQ', 'SEQ', 'SEQ', 'OR', 'AND'])}({', '.join(parts)})"
+    if chance.random() < 0.15:
+        return f"{text}?"
+    name = f"g{len(scope.groups)}"
+    scope.groups.append((name, inside))
+    return f"{text}{chance.choice(['+', '*', '{2}', '{1,3}', '{2,}', '+?', '{1,2}?'])} {name}[]"
 
 
 def _looks(chance: Random, scope: Scope) -> str:
@@ -188,6 +206,10 @@ def _column(chance: Random, kind: str | None = None) -> str:
 def _read(chance: Random, scope: Scope, kind: str | None) -> str:
     """An attribute of a variable, mostly of the wanted kind."""
     column = _column(chance, kind if chance.random() < 0.97 else None)
+    if scope.groups and chance.random() < 0.4:
+        group, inside = chance.choice(scope.groups)
+        index = chance.choice(["[i]", "[i-1]", "[first]", "[last]", "[]", "[2]", ""])
+        return f"{group}{index}.{_read(chance, inside, kind)}"
     pool = [*scope.single, *scope.negated] * 2 + scope.lists
     if not pool:
         return "0"
@@ -209,8 +231,11 @@ def _number(chance: Random, scope: Scope, depth: int = 0) -> str:
         forms = [f"{name}[].{column}", f"{name}[..i-1].{column}", f"{name}[..i].{column}", f"{name}[].{column} * 2"]
         inner = chance.choice(forms)
         return f"{chance.choice(['sum', 'avg', 'min', 'max', 'count', 'stddev', 'first', 'last'])}({inner})"
-    if roll < 0.8 and scope.lists:
-        return f"{chance.choice(scope.lists)}.len"
+    if roll < 0.8 and (named := [*scope.lists, *(group for group, _ in scope.groups)]):
+        return f"{chance.choice(named)}.len"
+    if scope.groups and chance.random() < 0.3:
+        group, inside = chance.choice(scope.groups)
+        return f"{chance.choice(['sum', 'count', 'max'])}({group}[].{_read(chance, inside, 'number')})"
     if roll < 0.9:
         sides = _number(chance, scope, depth + 1), _number(chance, scope, depth + 1)
         return f"({sides[0]} {chance.choice('+-*/%')} {sides[1]})"
