@@ -27,7 +27,7 @@ WINDOWS = (
     *("5 seconds", "3 seconds", "1 minute", "4 EVENTS", "9 EVENTS", "w", "0 s"),
     *("2 seconds EACH", "5 seconds, 2 seconds EACH", "4 EVENTS, w EACH"),
 )
-PLANS = (*[None] * 28, "reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
+PLANS = (*[None] * 42, "reference", "eager-nfa", "lazy-chain", "lazy-tree", "event-sets", "linked", "lossy")
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ def program(chance: Random) -> str:
         query(chance, derived=k == 0 and chance.random() < 0.9) for k in range(2 if chance.random() < 0.06 else 1)
     ]
     text = ";\n".join(queries)
-    return _mistaken(chance, text) if chance.random() < 0.12 else text
+    return _mistaken(chance, text) if chance.random() < 0.09 else text
 
 
 def query(chance: Random, derived: bool = False) -> str:
@@ -65,16 +65,17 @@ def query(chance: Random, derived: bool = False) -> str:
     text = [f"PATTERN {pattern}"]
     strategy = chance.choice(list(Strategy))
     conditions = [_condition(chance, scope) for _ in range(chance.choice([0, 0, 1, 1, 2, 3]))]
-    if strategy is Strategy.PARTITION_CONTIGUITY or chance.random() < 0.2:
+    steps = _steps(chance, scope)
+    if Strategy.PARTITION_CONTIGUITY in f"{strategy}{steps}" or chance.random() < 0.2:
         conditions.insert(0, chance.choice(["[k]", "[s]", "[b]", "[k] AND [s]"]))
     if conditions or chance.random() < 0.8:
-        text.append(f"WHERE {strategy}{_steps(chance, scope)} {{ {' AND '.join(conditions)} }}")
+        text.append(f"WHERE {strategy}{steps} {{ {' AND '.join(conditions)} }}")
     if chance.random() < 0.75:
         text.append(f"WITHIN {chance.choice(WINDOWS)}")
     if chance.random() < 0.01:
         text.append(f"THRESHOLD {chance.choice(['0.5', '0.01', '90%', '2'])}")
     if chance.random() < 0.6:
-        text.append(f"OUTPUT {_output(chance, scope)}")
+        text.append(f"OUTPUT {_output(chance, scope, windowed='WITHIN' in text[-1])}")
     if chance.random() < 0.35:
         items = [f"{_returned(chance, scope, text[-1])} AS r{i}" for i in range(chance.randint(1, 3))]
         if scope.single and chance.random() < 0.1:
@@ -91,14 +92,18 @@ def _steps(chance: Random, scope: Scope) -> str:
     places = [*scope.single, *lists, *(f"{name}[]" for name in lists), *scope.negated]
     named: dict[Strategy, list[str]] = {}
     for place in chance.sample(places, min(len(places), chance.randint(1, 3))):
-        named.setdefault(chance.choice(list(Strategy)), []).append(place)
+        strategies = list(Strategy)[: 2 if place in scope.negated else None]
+        named.setdefault(chance.choice(strategies), []).append(place)
     return "".join(f", {strategy}({', '.join(of)})" for strategy, of in named.items())
 
 
-def _output(chance: Random, scope: Scope) -> str:
+def _output(chance: Random, scope: Scope, *, windowed: bool) -> str:
     """A mode of OUTPUT, and now and then how far apart matches are to be."""
-    mode = chance.choice(list(OutputMode))
+    fits = [m for m in OutputMode if windowed or not m.has_timeouts]
+    mode = chance.choice(fits if chance.random() < 0.97 else list(OutputMode))
     text = str(mode)
+    if (mode is OutputMode.COUNT or mode.has_timeouts) and chance.random() < 0.97:
+        return text
     if mode is OutputMode.NONOVERLAP_FROM:
         places = [*scope.single, *(f"{name}{chance.choice(['[first]', '[last]'])}" for name in scope.lists)]
         text = f"{text} {chance.choice(places)}" if places else text

@@ -96,12 +96,11 @@ def loaded_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
 
 
 def is_compiled(entry: Function) -> bool:
-    """Whether an entry that `load` gave has been compiled, or read from the cache, in this process.
+    """Whether an entry that `load` gave can be called at once: it is plain, or was compiled or read in this process.
 
     Kernels call an entry with arguments of the same types each time.
     """
-    dispatcher: Any = entry
-    return bool(dispatcher.overloads)
+    return bool(getattr(entry, "overloads", True))
 
 
 def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
