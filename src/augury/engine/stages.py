@@ -26,6 +26,9 @@ from augury.timing import CallStage
 FIRST_DERIVED = 2**62
 """Events derived from matches are numbered from here: after every event of a stream whose end is not known."""
 
+LAST_DERIVED = 2**63 - 2**32
+"""The largest number to go on with: a batch never has so many derived events that those behind it run out."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:

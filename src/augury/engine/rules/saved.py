@@ -20,7 +20,7 @@ from augury.engine.rules.kept import Since
 from augury.engine.rules.live import LiveRules, Resume
 from augury.engine.rules.table import Rule
 from augury.engine.rules.versions import rule_facts, rule_of
-from augury.engine.stages import FIRST_DERIVED
+from augury.engine.stages import FIRST_DERIVED, LAST_DERIVED
 from augury.engine.state.checkpoint import SavedBucket, read_segment_facts, refuse_another
 from augury.engine.state.compression import compress, decompress
 from augury.engine.state.event_segments import Segment, next_segments, read_segments, segment_bytes
@@ -185,7 +185,7 @@ def _remembered(head: RuleHead, watermark: int) -> dict[str, Resume]:
         facts = Facts(stated, "a rule")
         tables = {name.removeprefix(f"{k} "): t for name, t in head.tables.items() if name.startswith(f"{k} ")}
         next_derived = facts.one("next_derived", int)
-        require(next_derived >= FIRST_DERIVED, f"`next_derived` cannot be {next_derived}")
+        require(FIRST_DERIVED <= next_derived <= LAST_DERIVED, f"`next_derived` cannot be {next_derived}")
 
         def resume(
             rule: AloneRule,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from augury.engine.arrivals import Arrivals, in_order, release
 from augury.engine.job import Job
 from augury.engine.kept import KeptEvents
-from augury.engine.stages import Stage
+from augury.engine.stages import LAST_DERIVED, Stage
 from augury.engine.state.bucket import Bucket, replayable, replayed
 from augury.engine.state.compatibility import evaluators, state_identity
 from augury.engine.state.compression import compress, decompress
@@ -30,7 +30,7 @@ from augury.runtime.state import FOREVER, LONG_AGO, OLD_MARK, RunState
 
 FAMILY, VERSION = "spark-bucket", 3
 
-COUNTERS = {"next_row": (0, MAX_COUNT), "next_derived": (0, 2**63 - 2**32), "watermark": (LONG_AGO, FOREVER)}
+COUNTERS = {"next_row": (0, MAX_COUNT), "next_derived": (0, LAST_DERIVED), "watermark": (LONG_AGO, FOREVER)}
 """How far a bucket has come: the numbers of its head, and between which each lies."""
 
 

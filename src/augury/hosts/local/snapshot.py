@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from augury.engine.sources.column_types import engine_schema
-from augury.engine.stages import FIRST_DERIVED
+from augury.engine.stages import FIRST_DERIVED, LAST_DERIVED
 from augury.engine.state.facts import Facts
 from augury.engine.state.saved_options import option_facts, restored_options
 from augury.engine.state.tables import exactly, get_arrivals, get_stages, put_arrivals, put_stages
@@ -36,7 +36,6 @@ PLAIN, KEYED = b"SHA256\0\0", b"HMAC256\0"
 
 MARKED = len(MAGIC) + len(PLAIN)
 START = MARKED + hashlib.sha256().digest_size
-LAST_DERIVED = 2**63 - 2**32  # numbers of derived events: a batch never has so many that the last ones run out
 
 COUNTERS: dict[str, Counter] = {
     "late": (int, 0, MAX_COUNT),
