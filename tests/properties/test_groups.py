@@ -25,7 +25,7 @@ from augury.source import Source
 from augury.testing.evaluate import compiled, family_plan, kernel_of, reference_matches, run
 from augury.testing.queries import group_queries
 from augury.testing.streams import cuts, dense_streams
-from tests.properties.agreement import MUCH_COMPILED, agrees
+from tests.properties.agreement import COMPILED, agrees
 from tests.thorough import rounds
 
 EXAMPLES = settings(
@@ -101,7 +101,8 @@ def test_what_is_written_out_for_the_eager_automaton_agrees(text: str, events: p
 
 
 @pytest.mark.slow
-@MUCH_COMPILED
+# A group of three rounds is several automata, which take ten times as long to compile as one.
+@settings(COMPILED, max_examples=rounds(3, 40))
 @given(BOUNDED, dense_streams(max_size=9), st.data())
 def test_so_it_does_compiled(text: str, events: pa.Table, data: st.DataObject) -> None:
     check_eager(Options(jit=True), text, events, data)
