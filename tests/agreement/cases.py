@@ -21,7 +21,7 @@ from augury.testing.evaluate import compiled, family_plan, kernel_of, reference_
 from augury.testing.queries import queries, step_queries
 from augury.testing.streams import cuts, dense_streams, streams
 
-OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP)
+OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.FIRST, OutputMode.LONGEST)
 
 CONSTRUCTS = {
     "steps that differ": re.compile(r"(?:contiguity|match)(?:\([^)]*\))?, (?:strict|partition|skip)"),
@@ -32,6 +32,8 @@ CONSTRUCTS = {
     "EACH": re.compile(r" EACH"),
     "differences of times": re.compile(r"\.ts\b"),
     "b[..i]": re.compile(r"\[\.\.i\]"),
+    "b[k]": re.compile(r"\[[2-9]\]"),
+    "FIRST or LONGEST": re.compile(r"OUTPUT (?:FIRST|LONGEST)"),
 }
 """What a query has to use one of, by how it is written."""
 
