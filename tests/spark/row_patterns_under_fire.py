@@ -19,13 +19,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
-from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import augury.spark
 from augury.errors import AuguryError, AuguryWarning
 from augury.testing.row_pattern_clauses import STREAM_ORDERS, clauses, tables
 from augury.testing.row_patterns import bound_clause, comparable
+from tests.drawn import drawn
 from tests.engine.test_row_pattern_stream import decided
 from tests.spark.conftest import SETTINGS
 from tests.spark.processes import Program, environment, kill, module, running
@@ -47,32 +48,29 @@ class StreamCase:
     expected: Counter[str] | None
 
 
+@st.composite
+def stream_cases(draw: st.DrawFn) -> StreamCase:
+    """A clause and rows in micro-batches, with what the reference evaluator finds in them."""
+    clause = draw(clauses(orders=STREAM_ORDERS))
+    rows = draw(tables(30, timed=True))
+    rows = rows.append_column("n", pa.array(range(len(rows)))).sort_by([("at", "ascending"), ("n", "ascending")])
+    rows = rows.drop_columns(["n"])
+    bound = bound_clause(clause, rows.schema)
+    assume(not any(anchor.end for anchor in bound.anchors))
+    cuts = draw(st.lists(st.integers(1, 29), max_size=4))
+    bounds = sorted({0, *(c for c in cuts if c < len(rows)), len(rows)})
+    parts = tuple(rows.slice(low, high - low) for low, high in pairwise(bounds))
+    # Spark's watermark is that of the latest row.
+    watermark = int(rows["at"].cast(pa.int64()).to_numpy().max())
+    try:
+        return StreamCase(clause, parts, decided(bound, rows, watermark))
+    except AuguryError:
+        return StreamCase(clause, parts, None)
+
+
 def random_case(number: int) -> StreamCase:
-    """The same for the same number."""
-    drawn: list[StreamCase] = []
-
-    @seed(number)
-    @settings(
-        max_examples=1, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
-    )
-    @given(clauses(orders=STREAM_ORDERS), tables(30, timed=True), st.lists(st.integers(1, 29), max_size=4))
-    def draw(clause: str, rows: pa.Table, cuts: list[int]) -> None:
-        rows = rows.append_column("n", pa.array(range(len(rows)))).sort_by([("at", "ascending"), ("n", "ascending")])
-        rows = rows.drop_columns(["n"])
-        bound = bound_clause(clause, rows.schema)
-        assume(not any(anchor.end for anchor in bound.anchors))
-        bounds = sorted({0, *(c for c in cuts if c < len(rows)), len(rows)})
-        parts = tuple(rows.slice(low, high - low) for low, high in pairwise(bounds))
-        # Spark's watermark is that of the latest row.
-        watermark = int(rows["at"].cast(pa.int64()).to_numpy().max())
-        try:
-            expected = decided(bound, rows, watermark)
-        except AuguryError:
-            expected = None
-        drawn.append(StreamCase(clause, parts, expected))
-
-    draw()
-    return drawn[-1]
+    """A stream of some micro-batches that writes rows, if several draws had one; the same for the same number."""
+    return drawn(stream_cases(), number, lambda case: bool(case.expected) and len(case.parts) > 1)
 
 
 def counted(table: pa.Table) -> Counter[str]:
