@@ -5,15 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import augury.spark
+from augury.ir.query import TimeWindow
+from augury.testing.streams import cuts
 from augury.testing.tables import parse_stream
-from tests.engine.streams import local_rows
+from tests.agreement.cases import cases
+from tests.drawn import drawn
+from tests.engine.streams import local_rows, table_rows
+from tests.engine.test_stream import group_of
 from tests.spark.comparing import rows_of
 from tests.spark.streaming import matches_of, read_files, run_to_end, write_files
-from tests.thorough import quick
+from tests.thorough import quick, rounds
 
 pytestmark = pytest.mark.needs("streams")
 
@@ -118,3 +127,29 @@ def test_late_events_are_counted_and_shown(spark: SparkSession, tmp_path: Path) 
     counted = [metrics for p in progress for metrics in p["observedMetrics"].values()]
     assert sum(m["late_events"] for m in counted) == 2
     assert sum(m["matches"] for m in counted) == 2
+
+
+@st.composite
+def stream_cases(draw: st.DrawFn) -> tuple[str, list[pa.Table]]:
+    """A query with rare constructs whose matches a watermark decides, and events in micro-batches."""
+    text, events = draw(cases())
+    assume(isinstance(group_of(text, events).jobs[0].last.bound.window, TimeWindow))
+    return text, [batch for batch in draw(cuts(events)) if len(batch)]
+
+
+def finds_something(case: tuple[str, list[pa.Table]]) -> bool:
+    text, batches = case
+    return len(batches) > 1 and len(augury.match(pa.concat_tables(batches), text)) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+@pytest.mark.parametrize("number", range(rounds(4, 100)))
+def test_random_queries_on_a_stream_cut_at_random(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    text, batches = drawn(stream_cases(), number, finds_something)
+    batches = [*batches, with_end(batches[0].slice(0, 0))]
+    found = matches_of(spark, batches, text, tmp_path, lateness="0 seconds")
+    expected = augury.match(pa.concat_tables(batches), text).to_arrow()
+    # What begins with the last event is decided by the end of a stream alone, and this one has none.
+    expected = expected.filter(pc.less(expected["start"], END))
+    assert rows_of(found.where(F.col("start") < END)) == table_rows(expected), (text, batches)
