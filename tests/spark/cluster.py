@@ -41,12 +41,14 @@ class Cluster:
     folder: Path
     master: str
     stack: ExitStack
+    memory: str
+    """Of a worker."""
     workers: list[Program] = field(default_factory=list)
 
     def add_worker(self) -> None:
         number = len(list(self.folder.glob("worker-*.log")))
         log = self.folder / f"worker-{number}.log"
-        size = ("--cores", "1", "--memory", "600m", "--work-dir", str(self.folder / f"work-{number}"))
+        size = ("--cores", "1", "--memory", self.memory, "--work-dir", str(self.folder / f"work-{number}"))
         cache = self.folder / f"cache-{number}"
         started = _daemon(self.stack, "worker.Worker", (*ON_LOOPBACK, *size, self.master), log, cache)
         _logged(started, log, r"Successfully registered with master")
@@ -59,12 +61,12 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+def cluster(folder: Path, workers: int = 2, memory: str = "600m") -> Iterator[Cluster]:
     """A running cluster; nothing is left of it afterwards."""
     with ExitStack() as stack:
         log = folder / "master.log"
         started = _daemon(stack, "master.Master", ON_LOOPBACK, log, folder / "cache-master")
-        found = Cluster(folder, _logged(started, log, r"Starting Spark master at (spark://\S+)"), stack)
+        found = Cluster(folder, _logged(started, log, r"Starting Spark master at (spark://\S+)"), stack, memory)
         for _ in range(workers):
             found.add_worker()
         yield found
