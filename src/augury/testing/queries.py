@@ -177,7 +177,8 @@ def group_queries(
     window = draw(st.sampled_from(["", "\nWITHIN 6 seconds", "\nWITHIN 6 EVENTS", "\nWITHIN 2 seconds EACH"]))
     where = f"WHERE {strategy} {{ {' AND '.join(conjuncts)} }}"
     output = draw(st.sampled_from(outputs))
-    return f"PATTERN SEQ({pattern})\n{where}{window}\nOUTPUT {output}"
+    skip_to = draw(st.sampled_from([" g[first]", " g[last]"])) if output is OutputMode.NONOVERLAP_FROM else ""
+    return f"PATTERN SEQ({pattern})\n{where}{window}\nOUTPUT {output}{skip_to}"
 
 
 @st.composite

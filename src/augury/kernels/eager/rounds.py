@@ -1,0 +1,93 @@
+"""Matches of automata with groups: the events that rounds begin with are those of the group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from augury.kernels.common.expanded import Expanded
+from augury.kernels.common.restoring import read_pending
+from augury.kernels.eager.checks import component_codes, transitions
+from augury.plan import EagerNfaPlan
+from augury.runtime.batch import Integers
+from augury.runtime.checks import require
+from augury.runtime.events import EventStore
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundCodes:
+    """What the codes of matches with groups stand for: components, and behind them the groups of each branch.
+
+    `group` is by component the code of the group that a round of begins with it, or -1; a list that a round begins with
+    is `iterated`, and begins one with its first element.
+    """
+
+    variables: tuple[str, ...]
+    branches: tuple[int, ...]
+    group: Integers
+    iterated: npt.NDArray[np.bool_]
+    follows: npt.NDArray[np.bool_]
+    first: npt.NDArray[np.bool_]
+    last: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, plan: EagerNfaPlan) -> RoundCodes:
+        names = dict(plan.names)
+        variables = [names.get(c.variable, c.variable) for branch in plan.branches for c in branch.components]
+        branches = [b for b, branch in enumerate(plan.branches) for _ in branch.components]
+        group = np.full(len(variables), -1, dtype=np.int64)
+        iterated = np.array([c.iterated for branch in plan.branches for c in branch.components])
+        last = np.array([not b.after(j) for b in plan.branches for j in range(len(b.components))])
+        for b, branch in enumerate(plan.branches):
+            base = branches.index(b)
+            for loop in branch.loops:
+                group[[base + r.first for r in loop.rounds]] = len(variables)
+                variables.append(loop.variable)
+                branches.append(b)
+        follows, first = transitions(plan)
+        return cls(tuple(variables), tuple(branches), group, iterated, follows, first, last)
+
+    def added(self, found: Expanded) -> Expanded:
+        """The matches with the events that rounds begin with bound to their groups as well."""
+        if not len(found):
+            return found
+        codes = component_codes(found.codes, len(self.group))
+        same = np.zeros(len(codes), dtype=bool)
+        same[1:] = codes[1:] == codes[:-1]
+        same[found.offsets[:-1]] = False
+        at = np.flatnonzero((self.group[codes] >= 0) & ~(same & self.iterated[codes]))
+        events, groups = found.events[at], self.group[codes[at]]
+        offsets = found.offsets + np.searchsorted(at, found.offsets)
+        return Expanded(offsets, np.insert(found.events, at, events), np.insert(codes, at, groups))
+
+    def sizes(self, found: Expanded) -> Integers:
+        """How many events each match binds: those that rounds begin with once."""
+        before = np.concatenate([[0], np.cumsum(found.codes < len(self.group))])
+        return np.diff(before[found.offsets])
+
+
+def restore_rounds(
+    tables: Mapping[str, pa.Table], events: EventStore, branch_of: Integers, rounds: RoundCodes
+) -> Expanded:
+    """The matches that wait: each binds events as the automaton of one branch may, and its groups to their rounds."""
+    saved = read_pending(tables, events, branch_of)
+    components = len(rounds.group)
+    bound = saved.codes < components
+    before = np.concatenate([[0], np.cumsum(bound)])
+    found = Expanded(before[saved.offsets], saved.events[bound], saved.codes[bound])
+    require(np.diff(found.offsets) > 0, "a match that waits has no events")
+    inside = np.ones(len(found.events), dtype=bool)
+    inside[found.offsets[:-1]] = False
+    at = np.flatnonzero(inside)
+    require(found.events[at] > found.events[at - 1], "the events of a match that waits are out of order")
+    require(rounds.follows[found.codes[at - 1], found.codes[at]], "a match that waits lacks a component")
+    ends = found.codes[found.offsets[1:] - 1]
+    require(rounds.first[found.codes[found.offsets[:-1]]] & rounds.last[ends], "a match that waits lacks a component")
+    again = rounds.added(found)
+    require(len(again.codes) == len(saved.codes), "a match that waits has other rounds than its events")
+    require((again.codes == saved.codes) & (again.events == saved.events), "a match that waits has other rounds")
+    return saved
