@@ -387,10 +387,22 @@ class _Builder:
                 return _in_round(operand, {v: rounds.latest(v) for v in rounds.inside})
             case Aggregate(variable=group, argument=None) if group in self.rounds:
                 return ListLength(group, span=e.span)
-            case Aggregate(rounds=True):
-                raise Cannot("an aggregate over the rounds of a group", e.span)
+            case Aggregate(variable=group, argument=argument, rounds=True) if argument is not None:
+                return self._over_rounds(e, self.rounds[group], argument)
             case _:
                 return map_operands(lambda child: self._rename(child, copy, missing), e)
+
+    def _over_rounds(self, e: Aggregate, rounds: _Rounds, argument: Expr) -> Aggregate:
+        """An aggregate over all rounds as one of what the last complete round binds, which is added up."""
+        read = variables(argument)
+        lists = {x.variable for x in walk(argument) if isinstance(x, Ref) and x.element is Element.EACH}
+        if e.function in ("first", "last"):
+            raise Cannot(f"`{e.function}` over the rounds of a group", e.span)
+        if not all(map(rounds.always, read)):
+            raise Cannot("an aggregate over what not every round of a group binds", e.span)
+        if lists and lists != read:
+            raise Cannot("an aggregate over the elements of a list in each round, and over other events of it", e.span)
+        return replace(e, argument=_in_round(argument, {v: rounds.latest(v) for v in read}), rounds=False)
 
 
 def _reads_first(e: Expr) -> bool:

@@ -175,7 +175,8 @@ class _Emitter:
             for b, branch in enumerate(plan.branches)
             for loop in branch.loops
         }
-        declare_rounds(plan, self.vector)
+        self.site = ReadSite(self.vector, self.columns, self.constants, 0, "r")
+        declare_rounds(plan, self.site)
 
     def emit(self) -> EagerNfaSource:
         self._header()
@@ -555,7 +556,7 @@ class _Emitter:
         """Event i joins component j of run q, which moves on."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
-        emit_event(out, self.vector, branch, j, "q", begins=begins)
+        emit_event(out, self.site, branch, j, "q", begins=begins)
         for line in updates(self.vector, self.columns, self.constants, c.variable, begins):
             out.add(line)
         if branch.splits(j):
@@ -631,7 +632,7 @@ class _Emitter:
             self._wait(name, run, after)
             return
         loop, round = ending
-        emit_round(out, self.vector, branch, loop, round, name)
+        emit_round(out, self.site, branch, loop, round, name)
         emit_mark(out, self.vector, branch, loop, round, name)
         rounds = number(self.vector, loop, name) if loop.low > 1 or (loop.high or 1) > 1 else ""
         out.add(f"over = {rounds} >= {loop.low}" if loop.low > 1 else "over = True", remark(f"may {loop.variable} end?"))

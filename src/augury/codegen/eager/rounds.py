@@ -13,17 +13,23 @@ from dataclasses import replace
 
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
-from augury.codegen.common.runs import Slot, ValueVector
+from augury.codegen.common.expressions import leaves
+from augury.codegen.common.runs import ReadSite, Slot, ValueVector, accumulate
+from augury.ir.predicate import Element, Ref, walk
 from augury.plan import EagerNfaPlan, Loop, NfaBranch, Round
 
 ACCUMULATED = ("count", "sum", "sum_f", "overflow", "mean_f", "squares_f")
 """Cells that elements are added to, in each round from the beginning."""
 
 
-def declare_rounds(plan: EagerNfaPlan, vector: ValueVector) -> None:
+def declare_rounds(plan: EagerNfaPlan, at: ReadSite) -> None:
     """Ask the value vector for what runs have to know of rounds; what conditions read of them is known by then."""
+    vector = at.vector
     for branch in plan.branches:
         for loop in branch.loops:
+            for _, text in _arguments(vector, loop):
+                for leaf in leaves(vector.arguments[loop.variable, text]):
+                    at.read(leaf)
             if loop.low > 1 or (loop.high or 1) > 1 or _one_for_all(loop):
                 vector.cell("r", Slot(loop.variable, "length"), 0)
             if loop.takes_all and _counts_events(branch, loop):
@@ -57,8 +63,21 @@ def number(vector: ValueVector, loop: Loop, run: str) -> str:
     return cell(vector, Slot(loop.variable, "length"), run)
 
 
-def emit_event(out: Lines, vector: ValueVector, branch: NfaBranch, j: int, run: str, *, begins: bool) -> None:
-    """Before event i joins component j, which may be in a group: begin with what rounds begin anew."""
+def _arguments(vector: ValueVector, loop: Loop, variable: str | None = None) -> list[tuple[str, str]]:
+    """The aggregates over all rounds: those that read a round once, or those over the list of a component in it."""
+    over = {name: latest.variable for latest, names in loop.latest for name in names}
+    wanted = {over[variable]} if variable in over else set()
+    return [
+        (v, text)
+        for (v, text), argument in vector.arguments.items()
+        if v == loop.variable
+        and {e.variable for e in walk(argument) if isinstance(e, Ref) and e.element is Element.EACH} == wanted
+    ]
+
+
+def emit_event(out: Lines, at: ReadSite, branch: NfaBranch, j: int, run: str, *, begins: bool) -> None:
+    """Event i joins component j, which may be in a group: begin with what rounds begin anew."""
+    vector = at.vector
     loop = next((loop for loop in branch.loops if loop.first <= j <= loop.last), None)
     if loop is None:
         return
@@ -66,14 +85,19 @@ def emit_event(out: Lines, vector: ValueVector, branch: NfaBranch, j: int, run: 
         for slot in vector.of(branch.components[j].variable):
             if slot.operation in ACCUMULATED:
                 out.add(f"{cell(vector, slot, run)} = 0")
+    if branch.components[j].iterated:
+        for v, text in _arguments(vector, loop, branch.components[j].variable):
+            for line in accumulate(vector, at.constants, v, text, run, at.columns.of("i")):
+                out.add(line)
     events = Slot(loop.variable, "events")
     if events in vector.integers:
         first = begins and any(r.first == j for r in loop.rounds)
         out.add(f"{cell(vector, events, run)} {'= 1' if first else '+= 1'}", remark(f"events of a round of {loop.variable}"))
 
 
-def emit_round(out: Lines, vector: ValueVector, branch: NfaBranch, loop: Loop, round: Round, run: str) -> None:
-    """Run `run` has completed a round: count it, and remember what it has bound."""
+def emit_round(out: Lines, at: ReadSite, branch: NfaBranch, loop: Loop, round: Round, run: str) -> None:
+    """Run `run` has completed a round: count it, remember what it has bound, and add to what is summed up."""
+    vector = at.vector
     if Slot(loop.variable, "length") in vector.integers:
         out.add(f"{number(vector, loop, run)} += 1", remark(f"rounds of {loop.variable}"))
     own = {c.variable for c in branch.components[round.first : round.last + 1]}
@@ -84,6 +108,9 @@ def emit_round(out: Lines, vector: ValueVector, branch: NfaBranch, loop: Loop, r
                 out.add(f"{cell(vector, slot, run)} = {cell(vector, replace(slot, variable=bound), run)}")
             elif slot.operation == "length":
                 out.add(f"{cell(vector, slot, run)} = 0")
+    for v, text in _arguments(vector, loop):
+        for line in accumulate(vector, at.constants, v, text, run, replace(at, run=run).read):
+            out.add(line)
 
 
 def emit_mark(out: Lines, vector: ValueVector, branch: NfaBranch, loop: Loop, round: Round, run: str) -> None:
