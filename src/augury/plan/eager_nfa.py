@@ -47,13 +47,15 @@ class Gap:
 class Round:
     """One way through a round of a group: the components from `first` to `last`.
 
-    A group begins with those that are `initial`, and goes on with those that are `further`; one may be both.
+    A group begins with those that are `initial`, and goes on with those that are `further`; one may be both. What must
+    be `absent` between its components is looked for in each such round of a match.
     """
 
     first: int
     last: int
     initial: bool
     further: bool
+    absent: tuple[Absence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,11 @@ class EagerNfaPlan:
             for j in range(len(branch.components))
             for state in branch.states(b, j)
         )
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds of all groups of all automata."""
+        return tuple(r for branch in self.branches for loop in branch.loops for r in loop.rounds)
 
     @property
     def takes_all(self) -> bool:

@@ -38,6 +38,9 @@ from augury.schema import INT
 Body = tuple[Event | Repeat, ...]
 """One way through a round: its components in their order."""
 
+_Absent = tuple[AbsentPart, ...]
+"""What must be absent in a round."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
@@ -69,6 +72,7 @@ class _Rounds:
 
     group: Group
     copies: tuple[_Copy, ...]
+    absent: Mapping[Body, _Absent]
     followed: bool
     takes_all: bool
 
@@ -141,7 +145,8 @@ def _rounds(
 ) -> _Rounds:
     """A group with the components of its rounds; those of the first are `apart` where they have to be."""
     g = group.variable
-    bodies = [_body(query, choice) for choice in dict.fromkeys(choices(group.body)) if choice is not None]
+    absent = dict(_body(query, choice) for choice in dict.fromkeys(choices(group.body)) if choice is not None)
+    bodies = list(absent)
     if len({frozenset(map(variable_of, body)) for body in bodies}) < len(bodies):
         raise Cannot("alternatives in a group that bind the same variables", group.span)
     before, between = query.strategy_of(g), query.strategy_of(g, inside=True)
@@ -159,21 +164,24 @@ def _rounds(
         copies = [_Copy(body, label.format("i"), True, True) for body, label in zip(bodies, labels, strict=True)]
     takes_all = followed and not group.reluctant and group.low != group.high
     takes_all = takes_all and between is not Strategy.SKIP_TILL_ANY_MATCH
-    return _Rounds(group, tuple(copies), followed, takes_all)
+    return _Rounds(group, tuple(copies), absent, followed, takes_all)
 
 
-def _body(query: BoundQuery, choice: Pattern) -> Body:
+def _body(query: BoundQuery, choice: Pattern) -> tuple[Body, _Absent]:
     (found,) = branches(choice) or (Branch(()),)
     if not found.components:
         raise Cannot("a group whose rounds contradict themselves", choice.span)
     if not found.sequential or (found.sets and not query.declarative):
         raise Cannot("an AND in a group binds its parts in any order, an automaton only in one", query.pattern.span)
-    if found.absent:
-        raise Cannot("a NOT in a group, which is looked for in each round", found.absent[0].body.span)
+    for part in found.absent:
+        if not (part.after and part.before):
+            raise Cannot("a NOT at the beginning or the end of the rounds of a group", part.body.span)
+        if part.since is not None or part.silence is not None:
+            raise Cannot("a NOT with SINCE or FOR in a group", part.body.span)
     body = found.in_sequence
     if len(body) == 1 and isinstance(body[0], Repeat):
         raise Cannot("a group of a single list, whose rounds nothing tells apart", body[0].span)
-    return body
+    return body, found.absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +215,8 @@ class _Builder:
                 gaps.append(self._gap(place, self.query.strategy_of(variable_of(place))))
                 continue
             rounds = []
+            negated, more = self._negated(place)
+            computed += more
             for copy in place.copies:
                 first = len(components)
                 # The round before is known by the variables of the last complete one.
@@ -217,7 +227,9 @@ class _Builder:
                     components.append(component(_renamed(c, copy.all_names), so_far, placed))
                     gap = (place.variable, copy.further and not copy.initial) if k == 0 else (variable_of(c), False)
                     gaps.append(self._gap(c, self.query.strategy_of(gap[0], inside=gap[1])))
-                rounds.append(Round(first, len(components) - 1, copy.initial, copy.further))
+                own = [*self._order_of_places, *map(variable_of, copy.body)]
+                absent = tuple(placed_absence(self.query, p, own, negated) for p in place.absent[copy.body])
+                rounds.append(Round(first, len(components) - 1, copy.initial, copy.further, absent))
             known += [n for c in place.copies if c.initial for n in c.names.values()]
             known += [*map(place.latest, place.inside), place.variable]
             whole, more = compiled_conjuncts(self._plain(self._whole(place)))
@@ -246,11 +258,35 @@ class _Builder:
         group = place.group
         return Loop(place.variable, max(1, group.low), group.high, rounds, place.takes_all, whole, latest)
 
+    @property
+    def _order_of_places(self) -> list[str]:
+        """The groups, and the variables outside them, that the branch binds, in their order."""
+        return [place.variable if isinstance(place, _Rounds) else variable_of(place) for place in self.places]
+
     # -- what must be absent ------------------------------------------------------------------------------------------
+
+    def _negated(self, rounds: _Rounds) -> tuple[list[Conjunct], tuple[Computed, ...]]:
+        """The conditions on what must be absent in a round, on the variables of the query."""
+        found = []
+        for c in self.conjuncts:
+            inside = {v for e in walk(c.expr) if isinstance(e, InRound) for v in variables(e.operand)}
+            if not any(self.query[v].negated and self._is_absent(v, rounds) for v in inside):
+                continue
+            if not self._applies(c):
+                continue
+            self._check_each(c, [rounds])
+            if rounds.variable in c.from_second or any(_other_round(e) for e in walk(c.expr)):
+                raise Cannot("a condition on what must be absent in a round, and on another round", c.span)
+            found.append(conjunct(_of_round(c.expr), self.query.pattern_order))
+        return compiled_conjuncts(replace(self.query, conjuncts=tuple(found)))
+
+    def _is_absent(self, variable: str, rounds: _Rounds) -> bool:
+        """Whether a negated variable stands in a NOT, and not in an UNTIL, of a group."""
+        return self.query[variable].group == rounds.variable and not any(variable in c.all_names for c in rounds.copies)
 
     def _absence(self, part: AbsentPart, placed: Sequence[Conjunct]) -> Absence:
         """A negated part beside groups: behind one it is looked for after the last event of the last round."""
-        order = [place.variable if isinstance(place, _Rounds) else variable_of(place) for place in self.places]
+        order = self._order_of_places
         if part.silence is not None and part.after and part.before:
             nearest = max(part.after, key=order.index), min(part.before, key=order.index)
             if any(v in self.rounds for v in nearest):
@@ -324,13 +360,12 @@ class _Builder:
 
     def _completed(self, c: Conjunct) -> _Rounds | None:
         """The group whose last round decides a condition, if it is the last thing that the condition reads."""
-        places = [place.variable if isinstance(place, _Rounds) else variable_of(place) for place in self.places]
+        places = self._order_of_places
         last = max((v for v in c.variables if v in places), key=places.index, default=None)
         return self.rounds[last] if last in self.rounds and last in c.whole else None
 
     def _check_each(self, c: Conjunct, each: Sequence[_Rounds]) -> None:
-        places = [place.variable if isinstance(place, _Rounds) else variable_of(place) for place in self.places]
-        last = max(c.variables, key=places.index)
+        last = max(c.variables, key=self._order_of_places.index)
         if len(each) > 1 or each[0].variable != last:
             raise Cannot("a condition on each round of a group and on what stands behind it", c.span)
         if last in c.whole:
@@ -403,6 +438,15 @@ class _Builder:
         if lists and lists != read:
             raise Cannot("an aggregate over the elements of a list in each round, and over other events of it", e.span)
         return replace(e, argument=_in_round(argument, {v: rounds.latest(v) for v in read}), rounds=False)
+
+
+def _other_round(e: Expr) -> bool:
+    return isinstance(e, InRound) and e.round is not Element.EACH
+
+
+def _of_round(e: Expr) -> Expr:
+    """A condition on the rounds of a group as one on what each of them binds."""
+    return e.operand if isinstance(e, InRound) else map_operands(_of_round, e)
 
 
 def _reads_first(e: Expr) -> bool:

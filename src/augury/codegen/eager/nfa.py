@@ -150,6 +150,7 @@ class _Emitter:
         self.pools = Pools(self.out, self.vector, counters)
         self.merging = Merging(self.out, self.pools, self.vector, counters)
         self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
+        self.components += [c for r in plan.rounds for c in with_inner((), r.absent)]
         loops = [loop for b in plan.branches for loop in b.loops]
         self.tested = [*conjuncts_of(self.components), *(j for loop in loops for j in loop.whole)]
         self.components += [latest for loop in loops for latest, _ in loop.latest]
@@ -181,7 +182,7 @@ class _Emitter:
     def emit(self) -> EagerNfaSource:
         self._header()
         self._advance()
-        absent = [b.absent for b in self.plan.branches]
+        absent = [*(b.absent for b in self.plan.branches), *(r.absent for r in self.plan.rounds)]
         negated = emit_absences(
             self.out, self.plan.query, absent, self.columns, self.constants, self.stream, counters=self.counters
         )

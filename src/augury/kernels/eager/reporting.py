@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from augury.budget import too_many_matches
@@ -13,7 +14,7 @@ from augury.ir.query import CountWindow, span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
 from augury.kernels.common.expanded import Expanded
-from augury.kernels.common.reporting import Bindings
+from augury.kernels.common.reporting import Bindings, Remembered
 from augury.kernels.common.restoring import restore_pending
 from augury.kernels.common.segment import EDGES, Segment, count_ways, weigh_ways, write_out
 from augury.kernels.common.segment import NODES as NODE_ARRAYS
@@ -72,6 +73,14 @@ class EagerReporting(SharedReporting):
         live.nums[RunCell.FOUND] = 0
         found = Expanded.of(parts)
         return found if self.rounds is None else self.rounds.added(found)
+
+    def _absent(self, live: Remembered, found: Expanded) -> npt.NDArray[np.uint8]:
+        keep = super()._absent(live, found)
+        if self.rounds is not None and self.rounds.negates:
+            match, branches, whole, bound = self.rounds.one_by_one(found)
+            occurs = self.without(live, branches, whole, bound) == 0
+            keep[match[occurs]] = 0
+        return keep
 
     def sizes(self, found: Expanded) -> Integers:
         return super().sizes(found) if self.rounds is None else self.rounds.sizes(found)

@@ -23,13 +23,17 @@ class RoundCodes:
     """What the codes of matches with groups stand for: components, and behind them the groups of each branch.
 
     `group` is by component the code of the group that a round of begins with it, or -1; a list that a round begins with
-    is `iterated`, and begins one with its first element.
+    is `iterated`, and begins one with its first element. `inside` is the code of the group that a component is in.
+    `negated` is by component the number under which generated code knows what must be absent in a round that begins with
+    it, or -1. What may follow what, and what a match begins and ends with, is in `follows`, `first` and `last`.
     """
 
     variables: tuple[str, ...]
     branches: tuple[int, ...]
     group: Integers
     iterated: npt.NDArray[np.bool_]
+    inside: Integers
+    negated: Integers
     follows: npt.NDArray[np.bool_]
     first: npt.NDArray[np.bool_]
     last: npt.NDArray[np.bool_]
@@ -42,14 +46,24 @@ class RoundCodes:
         group = np.full(len(variables), -1, dtype=np.int64)
         iterated = np.array([c.iterated for branch in plan.branches for c in branch.components])
         last = np.array([not b.after(j) for b in plan.branches for j in range(len(b.components))])
+        inside, negated, number = group.copy(), group.copy(), len(plan.branches)
         for b, branch in enumerate(plan.branches):
             base = branches.index(b)
             for loop in branch.loops:
                 group[[base + r.first for r in loop.rounds]] = len(variables)
+                inside[base + loop.first : base + loop.last + 1] = len(variables)
                 variables.append(loop.variable)
                 branches.append(b)
+                for r in loop.rounds:
+                    negated[base + r.first] = number if r.absent else -1
+                    number += 1
         follows, first = transitions(plan)
-        return cls(tuple(variables), tuple(branches), group, iterated, follows, first, last)
+        return cls(tuple(variables), tuple(branches), group, iterated, inside, negated, follows, first, last)
+
+    @property
+    def negates(self) -> bool:
+        """Whether anything must be absent in a round."""
+        return bool((self.negated >= 0).any())
 
     def added(self, found: Expanded) -> Expanded:
         """The matches with the events that rounds begin with bound to their groups as well."""
@@ -63,6 +77,26 @@ class RoundCodes:
         events, groups = found.events[at], self.group[codes[at]]
         offsets = found.offsets + np.searchsorted(at, found.offsets)
         return Expanded(offsets, np.insert(found.events, at, events), np.insert(codes, at, groups))
+
+    def one_by_one(self, found: Expanded) -> tuple[Integers, Integers, Expanded, Expanded]:
+        """Every round of the matches in which something must be absent.
+
+        Its match, the number of what must be absent, all that the match binds, and that without the other rounds.
+        """
+        begins = np.flatnonzero(found.codes >= len(self.group))
+        numbers = self.negated[found.codes[begins + 1]]
+        round_of = np.searchsorted(begins, np.arange(len(found.codes)), side="right") - 1
+        group_of = np.concatenate([self.inside, np.arange(len(self.group), len(self.variables))])[found.codes]
+        wanted = np.flatnonzero(numbers >= 0)
+        match = np.searchsorted(found.offsets, begins[wanted], side="right") - 1
+        whole = found.take(match)
+        lengths = np.diff(whole.offsets)
+        entries = np.repeat(found.offsets[match] - whole.offsets[:-1], lengths) + np.arange(len(whole.codes))
+        own = np.repeat(wanted, lengths)
+        group = np.repeat(found.codes[begins[wanted]], lengths)
+        bound = (group_of[entries] != group) | (round_of[entries] == own)
+        before = np.concatenate([[0], np.cumsum(bound)])
+        return match, numbers[wanted], whole, Expanded(before[whole.offsets], whole.events[bound], whole.codes[bound])
 
     def sizes(self, found: Expanded) -> Integers:
         """How many events each match binds: those that rounds begin with once."""
