@@ -154,6 +154,9 @@ class _Emitter:
         loops = [loop for b in plan.branches for loop in b.loops]
         self.tested = [*conjuncts_of(self.components), *(j for loop in loops for j in loop.whole)]
         self.components += [latest for loop in loops for latest, _ in loop.latest]
+        # What must be absent in a round reads its events by the variables of the query.
+        names, inside = dict(plan.names), [c for b in plan.branches for c in b.components]
+        self.components += [replace(c, variable=names[c.variable]) for c in inside if c.variable in names]
         self.constants = constants_of(self.components, self.tested)
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
         self.stream = stream_specs(self.constants, self.specs)
