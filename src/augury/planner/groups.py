@@ -293,13 +293,15 @@ class _Builder:
                 raise Cannot("NOT ... FOR directly beside a group", part.body.span)
         if part.since is not None and part.since.variable in self.rounds:
             raise Cannot("NOT ... SINCE a group", part.body.span)
-        after = set(part.after)
+        after, several = set(part.after), False
         for v in part.after & self.rounds.keys():
             last = {variable_of(body[-1]) for body in self.rounds[v].bodies}
-            if len(last) > 1:
-                raise Cannot("a NOT behind a group whose rounds end in several ways", part.body.span)
             after = (after - {v}) | last
-        return placed_absence(self.query, replace(part, after=frozenset(after)), order, placed)
+            several = several or len(last) > 1
+        found = placed_absence(self.query, replace(part, after=frozenset(after)), order, placed)
+        if several and (found.beside is not None or found.silence is not None):
+            raise Cannot("a NOT with a strategy or FOR behind a group whose rounds end in several ways", part.body.span)
+        return found
 
     # -- conditions ---------------------------------------------------------------------------------------------------
 
