@@ -124,7 +124,9 @@ class NfaBranch:
 
     def before(self, j: int) -> tuple[int, ...]:
         """What component j may follow."""
-        return tuple(p for p in range(len(self.components)) if j in self.follow(p)) if self.loops else (j - 1,) * (j > 0)
+        return (
+            tuple(p for p in range(len(self.components)) if j in self.follow(p)) if self.loops else (j - 1,) * (j > 0)
+        )
 
     def _at(self, j: int) -> tuple[int, ...]:
         """The components that come next where the one at place j does: those that a group begins with, or itself."""
@@ -219,11 +221,11 @@ class EagerNfaPlan:
     @property
     def spread(self) -> int:
         """How many runs, nodes or edges one run may make with an event: it takes it, proceeds, and may be merged."""
-        return 3 + max((len(b.follow(j)) for b in self.branches if b.loops for j in range(len(b.components))), default=0)
+        return 3 + max(
+            (len(b.follow(j)) for b in self.branches if b.loops for j in range(len(b.components))), default=0
+        )
 
     @property
     def begun(self) -> int:
         """How many runs an event may begin."""
-        return sum(
-            1 + (len(b.follow(j)) if b.loops else b.splits(j)) for b in self.branches for j in b.entries
-        )
+        return sum(1 + (len(b.follow(j)) if b.loops else b.splits(j)) for b in self.branches for j in b.entries)

@@ -83,7 +83,9 @@ def bid_eager_nfa(plan: EagerNfaPlan, hints: Hints) -> Bid:
 def _looping(query: BoundQuery) -> EagerNfaPlan:
     """The plan of a query with groups."""
     plans, computed, names = looped_branches(query)
-    _check_alternatives(query, plans, [frozenset(names.get(c.variable, c.variable) for c in p.components) for p in plans])
+    _check_alternatives(
+        query, plans, [frozenset(names.get(c.variable, c.variable) for c in p.components) for p in plans]
+    )
     reason = "a group that is left by a run of its own shares its history with the run that goes on with it"
     return EagerNfaPlan(query, plans, computed, merge=False, unmerged=reason, names=tuple(names.items()))
 

@@ -140,9 +140,7 @@ def _places(
         yield rounds
 
 
-def _rounds(
-    query: BoundQuery, group: Group, followed: bool, conjuncts: Sequence[Conjunct], *, apart: bool
-) -> _Rounds:
+def _rounds(query: BoundQuery, group: Group, followed: bool, conjuncts: Sequence[Conjunct], *, apart: bool) -> _Rounds:
     """A group with the components of its rounds; those of the first are `apart` where they have to be."""
     g = group.variable
     absent = dict(_body(query, choice) for choice in dict.fromkeys(choices(group.body)) if choice is not None)
@@ -378,13 +376,17 @@ class _Builder:
         for body in rounds.bodies:
             v = variable_of(body[-1])
             first = len(body) == 1
-            strategies = {self.query.strategy_of(v)} if not first else {
-                self.query.strategy_of(rounds.variable), self.query.strategy_of(rounds.variable, inside=True)
-            }
+            strategies = (
+                {self.query.strategy_of(v)}
+                if not first
+                else {self.query.strategy_of(rounds.variable), self.query.strategy_of(rounds.variable, inside=True)}
+            )
             if self.query.declarative or Strategy.SKIP_TILL_NEXT_MATCH not in strategies:
                 continue
             read = [e.operand for e in walk(c.expr) if isinstance(e, InRound) and e.group == rounds.variable]
-            read += [e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None]
+            read += [
+                e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None
+            ]
             for e in (x for operand in read for x in walk(operand)):
                 if v in variables(e) and (not isinstance(body[-1], Repeat) or _reads_first(e)):
                     raise Cannot("a condition over all rounds that decides which event ends the last of them", c.span)
@@ -478,5 +480,3 @@ def _renamed(c: Event | Repeat, names: Mapping[str, str]) -> Event | Repeat:
 def _remembered(name: str, c: Event | Repeat) -> Component:
     """What stands for a variable in the last complete round: nothing is tested or taken there."""
     return Component(name, event_of(c).types, 1, 1, False, (), (), ())
-
-

@@ -351,7 +351,9 @@ class _Emitter:
         if s.phase is Phase.LOOPING or not self.plan.branches[s.branch].outdone(s.component):
             self._look(s)
             return
-        with self.out.block(f"if node_component[run_node[r]] >= {self.first_codes[-1]}:", "a further round was complete"):
+        with self.out.block(
+            f"if node_component[run_node[r]] >= {self.first_codes[-1]}:", "a further round was complete"
+        ):
             self.pools.remove()
         with self.out.block("else:"):
             self._look(s)
@@ -639,7 +641,9 @@ class _Emitter:
         emit_round(out, self.site, branch, loop, round, name)
         emit_mark(out, self.vector, branch, loop, round, name)
         rounds = number(self.vector, loop, name) if loop.low > 1 or (loop.high or 1) > 1 else ""
-        out.add(f"over = {rounds} >= {loop.low}" if loop.low > 1 else "over = True", remark(f"may {loop.variable} end?"))
+        out.add(
+            f"over = {rounds} >= {loop.low}" if loop.low > 1 else "over = True", remark(f"may {loop.variable} end?")
+        )
         conditions = self.rounds[b, loop.variable]
         for c in loop.whole:
             conditions.test(out, "over", c, replace(conditions.at, run=name), [], name)

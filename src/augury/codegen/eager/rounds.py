@@ -92,7 +92,9 @@ def emit_event(out: Lines, at: ReadSite, branch: NfaBranch, j: int, run: str, *,
     events = Slot(loop.variable, "events")
     if events in vector.integers:
         first = begins and any(r.first == j for r in loop.rounds)
-        out.add(f"{cell(vector, events, run)} {'= 1' if first else '+= 1'}", remark(f"events of a round of {loop.variable}"))
+        out.add(
+            f"{cell(vector, events, run)} {'= 1' if first else '+= 1'}", remark(f"events of a round of {loop.variable}")
+        )
 
 
 def emit_round(out: Lines, at: ReadSite, branch: NfaBranch, loop: Loop, round: Round, run: str) -> None:

@@ -241,9 +241,7 @@ class Reporting:
         """1 for each match beside which no negated part occurs."""
         return self.without(live, self.branches(found), found, found)
 
-    def without(
-        self, live: Remembered, branches: Integers, found: Expanded, bound: Expanded
-    ) -> npt.NDArray[np.uint8]:
+    def without(self, live: Remembered, branches: Integers, found: Expanded, bound: Expanded) -> npt.NDArray[np.uint8]:
         """1 for each match beside which no part occurs that is negated in its branch; `bound` is what that looks at."""
         stream = live.stream()
         n = live.events.length

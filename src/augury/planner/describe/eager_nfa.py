@@ -88,7 +88,9 @@ def _group(plan: EagerNfaPlan, branch: NfaBranch, loop: Loop, round: Round) -> I
         yield f"    again    {_waiting(branch, loop.again)}{most}"
     after = branch.after(round.last)
     enough = f"once there are {loop.low} or more" if loop.low > 1 else "after each round"
-    yield from _edge(plan, "leave" if after else "match", f"{enough}{f'  {_waiting(branch, after)}' if after else ''}", loop.whole)
+    yield from _edge(
+        plan, "leave" if after else "match", f"{enough}{f'  {_waiting(branch, after)}' if after else ''}", loop.whole
+    )
 
 
 def _waiting(branch: NfaBranch, components: Iterable[int]) -> str:

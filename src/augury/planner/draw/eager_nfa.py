@@ -60,7 +60,11 @@ def _edges(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[Edge]:
             yield Edge(f"{here}+", f"{here}+", "ignore", (ignored,))
         enough = (f"with {c.low} or more",) if c.low > 1 else ()
         for after, how in targets:
-            when = "after each" if after == "match" else f"when an event begins {branch.components[int(after[1:])].variable}"
+            when = (
+                "after each"
+                if after == "match"
+                else f"when an event begins {branch.components[int(after[1:])].variable}"
+            )
             yield Edge(f"{here}+", after, "proceed", (when, *enough, *conditions(plan, c.whole), *how))
 
 
