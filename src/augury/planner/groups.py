@@ -29,7 +29,7 @@ from augury.ir.predicate import (
 )
 from augury.ir.predicate import map_children as map_operands
 from augury.ir.query import BoundQuery, Variable
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import Strategy
 from augury.ir.written_out import choices
 from augury.plan import Absence, Component, Computed, Gap, Loop, NfaBranch, Round
 from augury.planner.components import Cannot, compiled_conjuncts, component, placed_absence

@@ -11,9 +11,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
+from augury.codegen.common.expressions import leaves
 from augury.codegen.common.lines import Lines
 from augury.codegen.common.naming import remark
-from augury.codegen.common.expressions import leaves
 from augury.codegen.common.runs import ReadSite, Slot, ValueVector, accumulate
 from augury.ir.predicate import Element, Ref, walk
 from augury.plan import EagerNfaPlan, Loop, NfaBranch, Round

@@ -24,7 +24,7 @@ class RoundCodes:
 
     `group` is by component the code of the group that a round of begins with it, or -1; a list that a round begins with
     is `iterated`, and begins one with its first element. `inside` is the code of the group that a component is in.
-    `negated` is by component the number under which generated code knows what must be absent in a round that begins with
+    `negated` is by component the number by which generated code knows what must be absent in a round that begins with
     it, or -1. What may follow what, and what a match begins and ends with, is in `follows`, `first` and `last`.
     """
 

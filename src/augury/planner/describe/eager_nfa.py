@@ -32,6 +32,8 @@ def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) ->
         out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
         out += _automaton(plan, branch)
         out += dropping(plan, branch.absent)
+        # What is absent in further rounds is absent in the first as well.
+        out += dropping(plan, tuple(p for loop in branch.loops for r in loop.rounds if r.initial for p in r.absent))
     cells = [("run_node", "its last node"), *kernel.cells]
     out += ["", "a run holds", Table(cells)]
     return [*out, *computed_columns(plan)]
@@ -48,7 +50,7 @@ def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str | Table]:
     for j in branch.entries:
         first = branch.components[j]
         yield from _edge(plan, "begin", f"{event(first)}  {_to(branch, j)}", _entering(first))
-    for j, c in enumerate(branch.components):
+    for j in range(len(branch.components)):
         for state in branch.states(0, j):
             yield from _state(plan, branch, state)
         ending = branch.round_ending(j)
