@@ -49,6 +49,10 @@ class Round:
 
     A group begins with those that are `initial`, and goes on with those that are `further`; one may be both. What must
     be `absent` between its components is looked for in each such round of a match.
+
+    Where conditions over all rounds decide which event the last of them ends with, a run settles beforehand whether a
+    round is the last (`ends`, and not `goes_on`) or not (`goes_on`, and not `ends`). One that `probes` is in no match: it
+    only finds out whether a further round could have been complete.
     """
 
     first: int
@@ -56,6 +60,9 @@ class Round:
     initial: bool
     further: bool
     absent: tuple[Absence, ...] = ()
+    goes_on: bool = True
+    ends: bool = True
+    probes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,12 @@ class Loop:
     @property
     def again(self) -> tuple[int, ...]:
         """The components that a further round begins with, if there may be one."""
-        return () if self.high == 1 else tuple(r.first for r in self.rounds if r.further)
+        return () if self.high == 1 else tuple(r.first for r in self.rounds if r.further and not r.probes)
+
+    @property
+    def probed(self) -> tuple[int, ...]:
+        """The components that a round begins with that only finds out whether it could be complete."""
+        return tuple(r.first for r in self.rounds if r.probes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +127,18 @@ class NfaBranch:
     def after(self, j: int) -> tuple[int, ...]:
         """What may follow component j, but for a further round; nothing behind the last component of the pattern."""
         ending = self.round_ending(j)
-        return self._at(j + 1 if ending is None else ending[0].last + 1)
+        if ending is None:
+            return self._at(j + 1)
+        return self._at(ending[0].last + 1) if ending[1].ends else ()
 
     def follow(self, j: int) -> tuple[int, ...]:
         """What may follow component j."""
         ending = self.round_ending(j)
-        return self.after(j) if ending is None else (*ending[0].again, *self.after(j))
+        if ending is None:
+            return self.after(j)
+        loop, round = ending
+        further = loop.again if round.goes_on else loop.probed if round.ends else ()
+        return (*further, *self.after(j))
 
     def before(self, j: int) -> tuple[int, ...]:
         """What component j may follow."""

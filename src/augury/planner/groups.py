@@ -50,6 +50,9 @@ class _Copy:
     label: str
     initial: bool
     further: bool
+    goes_on: bool = True
+    ends: bool = True
+    probes: bool = False
 
     def name(self, variable: str) -> str:
         return f"{self.label}.{variable}"
@@ -135,13 +138,31 @@ def _places(
             behind_group = False
             continue
         followed = k + 1 < len(branch.components)
-        rounds = _rounds(query, by_name[variable_of(c)], followed, conjuncts, apart=behind_group)
+        order = [variable_of(x) for x in branch.in_sequence]
+        group = by_name[variable_of(c)]
+        deciding = [
+            j
+            for j in conjuncts
+            if group.variable in j.whole and all(order.index(v) <= k for v in j.variables if v in order)
+        ]
+        rounds = _rounds(query, group, followed, conjuncts, deciding, apart=behind_group)
         behind_group = rounds.takes_all
         yield rounds
 
 
-def _rounds(query: BoundQuery, group: Group, followed: bool, conjuncts: Sequence[Conjunct], *, apart: bool) -> _Rounds:
-    """A group with the components of its rounds; those of the first are `apart` where they have to be."""
+def _rounds(
+    query: BoundQuery,
+    group: Group,
+    followed: bool,
+    conjuncts: Sequence[Conjunct],
+    deciding: Sequence[Conjunct],
+    *,
+    apart: bool,
+) -> _Rounds:
+    """A group with the components of its rounds; those of the first are `apart` where they have to be.
+
+    Conditions over all rounds that are `deciding` are tested when the last of them is complete.
+    """
     g = group.variable
     absent = dict(_body(query, choice) for choice in dict.fromkeys(choices(group.body)) if choice is not None)
     bodies = list(absent)
@@ -153,16 +174,52 @@ def _rounds(query: BoundQuery, group: Group, followed: bool, conjuncts: Sequence
         for c in conjuncts
         for e in walk(c.expr)
     )
-    labels = [f"{g}[{{}}]" if len(bodies) == 1 else f"{g}[{{}}, way {k}]" for k in range(1, len(bodies) + 1)]
-    if group.high == 1 or apart or before is not between or told_apart:
-        copies = [_Copy(body, label.format("first"), True, False) for body, label in zip(bodies, labels, strict=True)]
-        if group.high != 1:
-            copies += [_Copy(body, label.format("i"), False, True) for body, label in zip(bodies, labels, strict=True)]
-    else:
-        copies = [_Copy(body, label.format("i"), True, True) for body, label in zip(bodies, labels, strict=True)]
+    apart = group.high == 1 or apart or before is not between or told_apart
+    places = [(True, False), (False, True)][: 1 if group.high == 1 else 2] if apart else [(True, True)]
     takes_all = followed and not group.reluctant and group.low != group.high
     takes_all = takes_all and between is not Strategy.SKIP_TILL_ANY_MATCH
-    return _Rounds(group, tuple(copies), absent, followed, takes_all)
+    selects = any(_selects(query, g, body, c) for c in deciding for body in bodies)
+    kinds = [(True, False, False), (False, True, False)] if selects else [(True, True, False)]
+    wanted = [(*place, *kind) for place in places for kind in kinds]
+    if selects and takes_all and group.high != 1:
+        wanted.append((False, True, False, False, True))
+    copies = tuple(
+        _Copy(body, _label(g, k if len(bodies) > 1 else 0, *how), *how)
+        for how in wanted
+        for k, body in enumerate(bodies, start=1)
+    )
+    return _Rounds(group, copies, absent, followed, takes_all)
+
+
+def _label(group: str, way: int, initial: bool, further: bool, goes_on: bool, ends: bool, probes: bool) -> str:
+    """What rounds are called in explanations and in generated code."""
+    words = ["next" if probes else "i" if further else "first"]
+    words += [] if goes_on or probes else ["last"]
+    words += [f"way {way}"] if way else []
+    return f"{group}[{', '.join(words)}]"
+
+
+def _selects(query: BoundQuery, group: str, body: Body, c: Conjunct) -> bool:
+    """Whether a condition over all rounds decides which event a round ends with that is the last.
+
+    Only where the next event is taken that can be: else the event is taken, or not, whatever comes of the group.
+    """
+    last = body[-1]
+    if len(body) > 1:
+        strategies = {query.strategy_of(variable_of(last))}
+    else:
+        strategies = {query.strategy_of(group), query.strategy_of(group, inside=True)}
+    if query.declarative or Strategy.SKIP_TILL_NEXT_MATCH not in strategies:
+        return False
+    read = [e.operand for e in walk(c.expr) if isinstance(e, InRound) and e.group == group]
+    read += [e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None]
+    of_last = [e for operand in read for e in walk(operand) if variable_of(last) in variables(e)]
+    if not isinstance(last, Repeat):
+        return bool(of_last)
+    # Other conditions on a list are tested when it is complete.
+    if any(isinstance(e, Ref) and e.element is Element.FIRST for e in of_last):
+        raise Cannot("a condition over all rounds that decides which event begins the list at the end of them", c.span)
+    return False
 
 
 def _body(query: BoundQuery, choice: Pattern) -> tuple[Body, _Absent]:
@@ -227,7 +284,8 @@ class _Builder:
                     gaps.append(self._gap(c, self.query.strategy_of(gap[0], inside=gap[1])))
                 own = [*self._order_of_places, *map(variable_of, copy.body)]
                 absent = tuple(placed_absence(self.query, p, own, negated) for p in place.absent[copy.body])
-                rounds.append(Round(first, len(components) - 1, copy.initial, copy.further, absent))
+                kind = copy.goes_on, copy.ends, copy.probes
+                rounds.append(Round(first, len(components) - 1, copy.initial, copy.further, absent, *kind))
             known += [n for c in place.copies if c.initial for n in c.names.values()]
             known += [*map(place.latest, place.inside), place.variable]
             whole, more = compiled_conjuncts(self._plain(self._whole(place)))
@@ -345,8 +403,6 @@ class _Builder:
     def _whole(self, rounds: _Rounds) -> list[Conjunct]:
         """The conditions that are tested when the last round of a group is complete."""
         found = [c for c in self.conjuncts if self._applies(c) and self._completed(c) is rounds]
-        for c in found:
-            self._check_selection(c, rounds)
         return [self._named(c, None, None) for c in found if not c.each & self.rounds.keys()]
 
     def _applies(self, c: Conjunct) -> bool:
@@ -370,26 +426,6 @@ class _Builder:
             raise Cannot("a condition on each round of a group and on what stands behind it", c.span)
         if last in c.whole:
             raise Cannot("a condition on each round of a group and on all of them", c.span)
-
-    def _check_selection(self, c: Conjunct, rounds: _Rounds) -> None:
-        """Refuse a condition over all rounds that decides which event the last of them ends with."""
-        for body in rounds.bodies:
-            v = variable_of(body[-1])
-            first = len(body) == 1
-            strategies = (
-                {self.query.strategy_of(v)}
-                if not first
-                else {self.query.strategy_of(rounds.variable), self.query.strategy_of(rounds.variable, inside=True)}
-            )
-            if self.query.declarative or Strategy.SKIP_TILL_NEXT_MATCH not in strategies:
-                continue
-            read = [e.operand for e in walk(c.expr) if isinstance(e, InRound) and e.group == rounds.variable]
-            read += [
-                e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None
-            ]
-            for e in (x for operand in read for x in walk(operand)):
-                if v in variables(e) and (not isinstance(body[-1], Repeat) or _reads_first(e)):
-                    raise Cannot("a condition over all rounds that decides which event ends the last of them", c.span)
 
     def _current(self, c: Conjunct, rounds: _Rounds) -> set[str]:
         """The variables that a condition reads in the round that it is tested in."""
@@ -417,7 +453,7 @@ class _Builder:
                 return _in_round(operand, copy.all_names)
             case InRound(group, Element.FIRST, operand):
                 rounds = self.rounds[group]
-                if len(rounds.bodies) > 1:
+                if len([c for c in rounds.copies if c.initial]) > 1:
                     raise Cannot("a condition on the first of the rounds of a group that has alternatives", e.span)
                 return _in_round(operand, rounds.copies[0].names)
             case InRound(group, _, operand):
@@ -451,10 +487,6 @@ def _other_round(e: Expr) -> bool:
 def _of_round(e: Expr) -> Expr:
     """A condition on the rounds of a group as one on what each of them binds."""
     return e.operand if isinstance(e, InRound) else map_operands(_of_round, e)
-
-
-def _reads_first(e: Expr) -> bool:
-    return isinstance(e, Ref) and e.element is Element.FIRST
 
 
 def _in_round(e: Expr, names: Mapping[str, str]) -> Expr:

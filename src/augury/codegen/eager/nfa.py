@@ -470,6 +470,37 @@ class _Emitter:
         out.add(f"{name} = {name} and {' and '.join(tests)}")
         self.conditions[b, j].take(out, name, "r", begins=begins)
         self._goes_on(name, b, j, begins=begins)
+        self._try_last(name, b, j)
+
+    def _try_last(self, name: str, b: int, j: int, cells: str = "") -> None:
+        """Whether event i may end the last round of a group: a free run is what run r would be, or one with `cells`."""
+        out, branch = self.out, self.plan.branches[b]
+        ending = branch.round_ending(j)
+        if ending is None or ending[1].goes_on or not ending[1].ends or branch.components[j].iterated:
+            return
+        loop, round = ending
+        with out.block(f"if {name}:"):
+            out.add("q = free_runs[free - 1]", remark(f"as if {loop.variable} ended here"))
+            self.pools.cells(cells)
+            self._join(b, j, begins=True)
+            emit_round(out, self.site, branch, loop, round, "q")
+            self._may_end(b, loop, "q")
+            out.add(f"{name} = over")
+
+    def _may_end(self, b: int, loop: Loop, run: str) -> None:
+        """Set `over` to whether the group may end with the round that a run has completed."""
+        out, conditions = self.out, self.rounds[b, loop.variable]
+        enough = f"{number(self.vector, loop, run)} >= {loop.low}" if loop.low > 1 else "True"
+        out.add(f"over = {enough}", remark(f"may {loop.variable} end?"))
+        for c in loop.whole:
+            conditions.test(out, "over", c, replace(conditions.at, run=run), [], run)
+
+    def _join(self, b: int, j: int, *, begins: bool) -> None:
+        """Event i joins component j of run q: what that remembers of it."""
+        emit_event(self.out, self.site, self.plan.branches[b], j, "q", begins=begins)
+        variable = self.plan.branches[b].components[j].variable
+        for line in updates(self.vector, self.columns, self.constants, variable, begins):
+            self.out.add(line)
 
     def _end_list(self, b: int, j: int) -> None:
         """Note that event i ends the list of component j, if it does."""
@@ -527,6 +558,7 @@ class _Emitter:
         out.add(f"go = fit_{self._code(b, j)}", remark(f"begin with {c.variable}"))
         self.conditions[b, j].take(out, "go", "r", begins=True)
         self._goes_on("go", b, j, begins=True)
+        self._try_last("go", b, j, cells="0")
         start = "place[i]" if isinstance(self.plan.query.window, CountWindow) else "t"
         with out.block("if go:"):
             if self._is_final(b, j):
@@ -562,9 +594,7 @@ class _Emitter:
         """Event i joins component j of run q, which moves on."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
-        emit_event(out, self.site, branch, j, "q", begins=begins)
-        for line in updates(self.vector, self.columns, self.constants, c.variable, begins):
-            out.add(line)
+        self._join(b, j, begins=begins)
         if branch.splits(j):
             out.add("run_rank[q] = k")
             self._node(b, j, "run_node[q]", "run_start[q]")
@@ -640,24 +670,32 @@ class _Emitter:
         loop, round = ending
         emit_round(out, self.site, branch, loop, round, name)
         emit_mark(out, self.vector, branch, loop, round, name)
-        rounds = number(self.vector, loop, name) if loop.low > 1 or (loop.high or 1) > 1 else ""
-        out.add(
-            f"over = {rounds} >= {loop.low}" if loop.low > 1 else "over = True", remark(f"may {loop.variable} end?")
-        )
-        conditions = self.rounds[b, loop.variable]
-        for c in loop.whole:
-            conditions.test(out, "over", c, replace(conditions.at, run=name), [], name)
-        again = [states[k] for k in loop.again]
-        if not again:
+        if round.probes:
+            self._give_up(name, run)
+            return
+        if round.ends:
+            self._may_end(b, loop, name)
+        else:
+            out.add("over = False")
+        further = [states[k] for k in (loop.again if round.goes_on else loop.probed)]
+        if not further:
             self._end_group(name, run, after)
             return
+        go = self._go_round if round.goes_on else self._probe
         if loop.high is None:
-            self._go_round(name, run, again, after)
+            go(name, run, further, after)
             return
-        with out.block(f"if {rounds} < {loop.high}:"):
-            self._go_round(name, run, again, after)
+        with out.block(f"if {number(self.vector, loop, name)} < {loop.high}:"):
+            go(name, run, further, after)
         with out.block("else:", "no further round"):
             self._end_group(name, run, after)
+
+    def _probe(self, name: str, run: _Run, probes: Sequence[int], after: Sequence[int]) -> None:
+        """Run `name` has left the group for good, and others look whether it could have taken a further round."""
+        with self.out.block("if over:"):
+            self._wait(name, run, [*after, *probes])
+        with self.out.block("else:"):
+            self._give_up(name, run)
 
     def _go_round(self, name: str, run: _Run, again: Sequence[int], after: Sequence[int]) -> None:
         """Run `name` waits for a further round; if the group may end, others wait for what stands behind it."""

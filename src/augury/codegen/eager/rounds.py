@@ -117,7 +117,7 @@ def emit_round(out: Lines, at: ReadSite, branch: NfaBranch, loop: Loop, round: R
 
 def emit_mark(out: Lines, vector: ValueVector, branch: NfaBranch, loop: Loop, round: Round, run: str) -> None:
     """Note the node that the round before ended with, if run `run` has just completed a further one."""
-    if not loop.takes_all or not round.further:
+    if not round.probes and not (loop.takes_all and round.further and round.goes_on and round.ends):
         return
     with out.block(f"if {number(vector, loop, run)} > 1:") if round.initial else nullcontext():
         out.add(f"back = run_node[{run}]", "the end of the round before")

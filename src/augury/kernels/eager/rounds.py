@@ -12,7 +12,7 @@ import pyarrow as pa
 from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.restoring import read_pending
 from augury.kernels.eager.checks import component_codes, transitions
-from augury.plan import EagerNfaPlan
+from augury.plan import EagerNfaPlan, NfaBranch
 from augury.runtime.batch import Integers
 from augury.runtime.checks import require
 from augury.runtime.events import EventStore
@@ -45,7 +45,7 @@ class RoundCodes:
         branches = [b for b, branch in enumerate(plan.branches) for _ in branch.components]
         group = np.full(len(variables), -1, dtype=np.int64)
         iterated = np.array([c.iterated for branch in plan.branches for c in branch.components])
-        last = np.array([not b.after(j) for b in plan.branches for j in range(len(b.components))])
+        last = np.array([_ends(b, j) for b in plan.branches for j in range(len(b.components))])
         inside, negated, number = group.copy(), group.copy(), len(plan.branches)
         for b, branch in enumerate(plan.branches):
             base = branches.index(b)
@@ -102,6 +102,12 @@ class RoundCodes:
         """How many events each match binds: those that rounds begin with once."""
         before = np.concatenate([[0], np.cumsum(found.codes < len(self.group))])
         return np.diff(before[found.offsets])
+
+
+def _ends(branch: NfaBranch, j: int) -> bool:
+    """Whether a match may end with component j."""
+    ending = branch.round_ending(j)
+    return not branch.after(j) and (ending is None or ending[1].ends)
 
 
 def restore_rounds(
