@@ -211,8 +211,11 @@ def _selects(query: BoundQuery, group: str, body: Body, c: Conjunct) -> bool:
         strategies = {query.strategy_of(group), query.strategy_of(group, inside=True)}
     if query.declarative or Strategy.SKIP_TILL_NEXT_MATCH not in strategies:
         return False
+    summed = [e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None]
+    if any(variable_of(last) in variables(argument) for argument in summed):
+        # What needs all events of a variable takes no part in selection.
+        return False
     read = [e.operand for e in walk(c.expr) if isinstance(e, InRound) and e.group == group]
-    read += [e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None]
     of_last = [e for operand in read for e in walk(operand) if variable_of(last) in variables(e)]
     if not isinstance(last, Repeat):
         return bool(of_last)

@@ -167,7 +167,11 @@ def group_queries(
     if operator == "SEQ" and draw(st.integers(0, 4)) == 0:
         parts.insert(draw(st.integers(0, 2)), "NOT(C n)")
     quantifier = draw(st.sampled_from(quantifiers))
-    around = draw(st.sampled_from([("A a", "B d"), ("A a", "C d"), ("A a", ""), ("", "C d"), ("A+ a[]", "B|C d")]))
+    around = draw(
+        st.sampled_from(
+            [("A a", "B d"), ("A a", "C d"), ("A a", ""), ("", "C d"), ("A+ a[]", "B|C d"), ("A a", "NOT(C m), B d")]
+        )
+    )
     pattern = ", ".join(
         part for part in (around[0], f"{operator}({', '.join(parts)}){quantifier} g[]", around[1]) if part
     )
@@ -207,6 +211,7 @@ def _round_predicates(draw: st.DrawFn, negated: bool, *, iterated: bool) -> str:
         forms += [
             f"g[i].b.x {operator} g[i].c.x",
             f"g[i].b.x {operator} g[i-1].c.x",
+            f"g[last].c.x {operator} {n}",
             f"avg(g[].c.x - g[].b.x) {operator} {n}",
         ]
     if negated:

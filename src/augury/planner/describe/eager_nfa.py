@@ -85,9 +85,16 @@ def _state(plan: EagerNfaPlan, branch: NfaBranch, s: NfaState) -> Iterator[str |
 def _group(plan: EagerNfaPlan, branch: NfaBranch, loop: Loop, round: Round) -> Iterator[str | Table]:
     """What a run does when it has completed a round."""
     yield f"  round of {loop.variable} that ends with {branch.components[round.last].variable}"
-    if loop.again:
+    if round.probes:
+        yield "    end      of the runs that have left the group before it, and of this one"
+        return
+    if round.goes_on and loop.again:
         most = "" if loop.high is None else f", {loop.high} at most"
         yield f"    again    {_waiting(branch, loop.again)}{most}"
+    if not round.ends:
+        return
+    if not round.goes_on and loop.probed:
+        yield f"    probe    {_waiting(branch, loop.probed)}"
     after = branch.after(round.last)
     enough = f"once there are {loop.low} or more" if loop.low > 1 else "after each round"
     yield from _edge(

@@ -72,9 +72,11 @@ def _targets(branch: NfaBranch, j: int) -> Iterator[tuple[str, tuple[str, ...]]]
     """Where a run goes to from a component, and what is asked of the rounds of its group for that."""
     ending = branch.round_ending(j)
     if ending is not None:
-        loop, _ = ending
-        for k in loop.again:
+        loop, round = ending
+        for k in loop.again if round.goes_on else ():
             yield f"q{k}", (f"a further round of {loop.variable}",)
+        if not round.ends:
+            return
         rounds = f"with {loop.low} or more rounds" if loop.low > 1 else f"no further round of {loop.variable}"
         for k in branch.after(j):
             yield f"q{k}", (rounds,)
