@@ -51,8 +51,8 @@ class Round:
     be `absent` between its components is looked for in each such round of a match.
 
     Where conditions over all rounds decide which event the last of them ends with, a run settles beforehand whether a
-    round is the last (`ends`, and not `goes_on`) or not (`goes_on`, and not `ends`). One that `probes` is in no match: it
-    only finds out whether a further round could have been complete.
+    round is the last (`ends`, and not `goes_on`) or not (`goes_on`, and not `ends`). One that `probes` is in no match:
+    it only finds out whether a further round could have been complete.
     """
 
     first: int
