@@ -113,13 +113,8 @@ def _reference_portrait() -> Portrait[ReferencePlan, None]:
 def _eager_nfa() -> Machine[EagerNfaPlan, EagerNfaSource]:
     from augury.codegen.eager.nfa import emit_eager_nfa
     from augury.kernels.eager.kernel import EagerKernel
-    from augury.kernels.folding import FoldingKernel
 
-    def kernel(plan: EagerNfaPlan, options: Options, source: EagerNfaSource) -> Kernel:
-        by_components = EagerKernel(plan, options, source)
-        return by_components if plan.folding is None else FoldingKernel(by_components, plan.folding)
-
-    return Machine(emit_eager_nfa, kernel)
+    return Machine(emit_eager_nfa, EagerKernel)
 
 
 def _eager_nfa_portrait() -> Portrait[EagerNfaPlan, EagerNfaSource]:

@@ -50,6 +50,14 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {ANY} {{ sum(b[].v) < 200 AND a.v != c.v }} OUTPUT COUNT", {}, 24),
         Case("PATTERN SEQ(A a, B b) WHERE strict_contiguity { [k] } WITHIN 5 events"),
         Case(f"PATTERN SEQ(A a, B b, C c) WHERE {ANY} {{ corr(a.h, c.h) > 0.1 }} WITHIN 12 seconds", {"lateness": 2}),
+        Case(
+            f"PATTERN SEQ(A a, SEQ(B b, C+ c[])+ g[], D d) WHERE {NEXT} {{ g[i].b.k <= g[i-1].b.k"
+            " AND sum(g[].c[].v) > 9 } WITHIN 16 seconds"
+        ),
+        Case(
+            f"PATTERN SEQ(A a, SEQ(B b, C? c){{1,3}} g[], NOT(D d)) WHERE {NEXT} {{ g.len < 3 }} WITHIN 8 seconds"
+            " OUTPUT LONGEST"
+        ),
     ),
     "lazy-chain": (
         Case(f"PATTERN SEQ(A a, B b, C c) WHERE {ANY} {{ [k] AND a.v < c.v }} WITHIN 16 seconds"),

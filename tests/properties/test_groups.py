@@ -16,7 +16,6 @@ from augury.ir.terms import OutputMode
 from augury.ir.text import query_text
 from augury.ir.unbind import unbind_query
 from augury.kernels.eager.kernel import EagerKernel
-from augury.kernels.folding import FoldingKernel
 from augury.lang import parse_query
 from augury.options import Options
 from augury.plan import EagerNfaPlan
@@ -25,7 +24,7 @@ from augury.source import Source
 from augury.testing.evaluate import compiled, family_plan, kernel_of, reference_matches, run
 from augury.testing.queries import group_queries
 from augury.testing.streams import cuts, dense_streams
-from tests.properties.agreement import COMPILED, agrees
+from tests.properties.agreement import CHOSEN, MUCH_COMPILED, agrees
 from tests.thorough import rounds
 
 EXAMPLES = settings(
@@ -80,31 +79,27 @@ def test_rounds_are_told_apart(text: str, events: pa.Table) -> None:
     assert sorted(found) == expected
 
 
-BOUNDED = group_queries(
-    outputs=(OutputMode.ALL, OutputMode.COUNT), quantifiers=("{2}", "{1,2}", "{0,2}", "{3}", "{1,2}?", "{2,3}")
-)
-
-
 def check_eager(options: Options, text: str, events: pa.Table, data: st.DataObject) -> None:
     query = compiled(text, events)
     plan = family_plan("eager-nfa", query.rewritten)
     assume(isinstance(plan, EagerNfaPlan))
     assert isinstance(plan, EagerNfaPlan)
-    assert plan.folding is not None
-    agrees(FoldingKernel(EagerKernel(plan, options), plan.folding), query, events, data)
+    agrees(EagerKernel(plan, options), query, events, data)
 
 
-@settings(EXAMPLES, max_examples=rounds(100, 5000))
-@given(BOUNDED, dense_streams(max_size=9), st.data())
-def test_what_is_written_out_for_the_eager_automaton_agrees(text: str, events: pa.Table, data: st.DataObject) -> None:
+OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.COUNT, *CHOSEN[3:])
+
+
+@settings(EXAMPLES, max_examples=rounds(150, 5000))
+@given(group_queries(outputs=OUTPUTS), dense_streams(max_size=9), st.data())
+def test_the_loops_of_the_eager_automaton_agree(text: str, events: pa.Table, data: st.DataObject) -> None:
     check_eager(Options(jit=False), text, events, data)
 
 
 @pytest.mark.slow
-# A group of three rounds is several automata, which take ten times as long to compile as one.
-@settings(COMPILED, max_examples=rounds(3, 40))
-@given(BOUNDED, dense_streams(max_size=9), st.data())
-def test_so_it_does_compiled(text: str, events: pa.Table, data: st.DataObject) -> None:
+@settings(MUCH_COMPILED)
+@given(group_queries(outputs=OUTPUTS), dense_streams(max_size=9), st.data())
+def test_so_they_do_compiled(text: str, events: pa.Table, data: st.DataObject) -> None:
     check_eager(Options(jit=True), text, events, data)
 
 

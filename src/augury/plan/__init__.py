@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augury.plan.choice import Choice, Dearer
 from augury.plan.components import Absence, Component, Computed
-from augury.plan.eager_nfa import EagerNfaPlan, Gap, NfaBranch, NfaState, Phase
+from augury.plan.eager_nfa import EagerNfaPlan, Gap, Loop, NfaBranch, NfaState, Phase, Round
 from augury.plan.event_sets import EventSetsPlan, SetBranch
 from augury.plan.family import FamilyName, Plan
 from augury.plan.lazy_chain import (
@@ -43,6 +43,7 @@ __all__ = [
     "LazyChainPlan",
     "LazyTreePlan",
     "LinkedPlan",
+    "Loop",
     "LossyEdge",
     "LossyPlan",
     "Near",
@@ -52,6 +53,7 @@ __all__ = [
     "Phase",
     "Plan",
     "ReferencePlan",
+    "Round",
     "ScoreTable",
     "SetBranch",
     "Statistics",

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar
 
+from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.family import FamilyName
-from augury.plan.folding import Folding
 
 
 class Phase(Enum):
@@ -26,16 +26,12 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NfaState:
-    """A state of one of the automata."""
+    """A state of one of the automata; a run that is `BEHIND` a list has left that of the component `left`."""
 
     branch: int
     component: int
     phase: Phase
-
-    @property
-    def bound(self) -> int:
-        """The component that a run in this state has bound last."""
-        return self.component if self.phase is Phase.LOOPING else self.component - 1
+    left: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,51 +44,168 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Round:
+    """One way through a round of a group: the components from `first` to `last`.
+
+    A group begins with those that are `initial`, and goes on with those that are `further`; one may be both. What must
+    be `absent` between its components is looked for in each such round of a match.
+
+    Where conditions over all rounds decide which event the last of them ends with, a run settles beforehand whether a
+    round is the last (`ends`, and not `goes_on`) or not (`goes_on`, and not `ends`). One that `probes` is in no match:
+    it only finds out whether a further round could have been complete.
+    """
+
+    first: int
+    last: int
+    initial: bool
+    further: bool
+    absent: tuple[Absence, ...] = ()
+    goes_on: bool = True
+    ends: bool = True
+    probes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The group `variable`: its rounds, of which a run takes `low` to `high`, one after the other.
+
+    One that `takes_all` is left by no run that could have completed a further round before what follows. `whole` is
+    tested when the last round is complete. `latest` are the variables of the last complete round, each with those that
+    it has in the rounds: a run remembers the round before by them, and the last one once it has left the group.
+    """
+
+    variable: str
+    low: int
+    high: int | None
+    rounds: tuple[Round, ...]
+    takes_all: bool
+    whole: tuple[Conjunct, ...]
+    latest: tuple[tuple[Component, tuple[str, ...]], ...]
+
+    @property
+    def first(self) -> int:
+        return self.rounds[0].first
+
+    @property
+    def last(self) -> int:
+        return self.rounds[-1].last
+
+    @property
+    def again(self) -> tuple[int, ...]:
+        """The components that a further round begins with, if there may be one."""
+        return () if self.high == 1 else tuple(r.first for r in self.rounds if r.further and not r.probes)
+
+    @property
+    def probed(self) -> tuple[int, ...]:
+        """The components that a round begins with that only finds out whether it could be complete."""
+        return tuple(r.first for r in self.rounds if r.probes)
+
+
+@dataclass(frozen=True, slots=True)
 class NfaBranch:
     """One automaton: its components in order, the parts that must be absent, and what the gaps may hold.
 
-    What a `partial` one finds is no match, but what a run had bound when it came to nothing (OUTPUT TIMEOUTS).
+    What a `partial` one finds is no match, but what a run had bound when it came to nothing (OUTPUT TIMEOUTS). The
+    components of a group are those of all its rounds, each in its order; `loops` say how a run goes through them.
     """
 
     components: tuple[Component, ...]
     absent: tuple[Absence, ...]
     gaps: tuple[Gap, ...]
     partial: bool = False
+    loops: tuple[Loop, ...] = ()
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """The components that a run may begin with."""
+        return self._at(0)
+
+    def round_ending(self, j: int) -> tuple[Loop, Round] | None:
+        """The group, and the round of it, that ends with component j."""
+        return next(((loop, r) for loop in self.loops for r in loop.rounds if r.last == j), None)
+
+    def after(self, j: int) -> tuple[int, ...]:
+        """What may follow component j, but for a further round; nothing behind the last component of the pattern."""
+        ending = self.round_ending(j)
+        if ending is None:
+            return self._at(j + 1)
+        return self._at(ending[0].last + 1) if ending[1].ends else ()
+
+    def follow(self, j: int) -> tuple[int, ...]:
+        """What may follow component j."""
+        ending = self.round_ending(j)
+        if ending is None:
+            return self.after(j)
+        loop, round = ending
+        further = loop.again if round.goes_on else loop.probed if round.ends else ()
+        return (*further, *self.after(j))
+
+    def before(self, j: int) -> tuple[int, ...]:
+        """What component j may follow."""
+        return (
+            tuple(p for p in range(len(self.components)) if j in self.follow(p)) if self.loops else (j - 1,) * (j > 0)
+        )
+
+    def _at(self, j: int) -> tuple[int, ...]:
+        """The components that come next where the one at place j does: those that a group begins with, or itself."""
+        loop = next((loop for loop in self.loops if loop.first == j), None)
+        if loop is not None:
+            return tuple(r.first for r in loop.rounds if r.initial)
+        return (j,) if j < len(self.components) else ()
+
+    def outdone(self, j: int) -> bool:
+        """Whether a run that waits for component j has left a group that takes all the rounds it can."""
+        endings = ((self.round_ending(p), j in self.after(p)) for p in self.before(j))
+        return any(ending is not None and ending[0].takes_all and left for ending, left in endings)
 
     def splits(self, j: int) -> bool:
         """Whether the list of component j is left by a run of its own, beside the one that goes on with the list.
 
         Where the list and the gap behind it are alike, one run does both: it proceeds when the next one can begin.
         """
-        if not self.components[j].iterated or j + 1 == len(self.components):
+        follow = self.follow(j)
+        if not self.components[j].iterated or not follow:
             return False
+        if len(follow) > 1 or self.round_ending(j) is not None:
+            return True
         return self.gaps[j].reluctant or self.gaps[j].inside is not self.gaps[j + 1].before
 
-    def lingers(self, j: int) -> bool:
-        """Whether a run that waits for component j has to look at what the list before it could have taken."""
-        if j == 0 or not self.splits(j - 1) or self.gaps[j - 1].reluctant:
+    def lingers(self, p: int, j: int) -> bool:
+        """Whether a run that waits for component j has to look at what the list of p before it could have taken."""
+        if not self.splits(p) or self.gaps[p].reluctant:
             return False
         # What a contiguous gap lets pass is of another partition, and no list could have taken that.
         skips = (Strategy.SKIP_TILL_NEXT_MATCH, Strategy.SKIP_TILL_ANY_MATCH)
-        return self.gaps[j - 1].inside is not Strategy.SKIP_TILL_ANY_MATCH and self.gaps[j].before in skips
+        return self.gaps[p].inside is not Strategy.SKIP_TILL_ANY_MATCH and self.gaps[j].before in skips
 
-    def phases(self, j: int) -> tuple[Phase, ...]:
-        """What runs do at component j; after a list that does not split they proceed straight into the next one."""
+    def states(self, b: int, j: int) -> tuple[NfaState, ...]:
+        """The states at component j of branch b; after a list that does not split runs proceed straight into it."""
         found = []
-        if j > 0 and (not self.components[j - 1].iterated or self.splits(j - 1)):
-            found.append(Phase.WAITING)
-        if self.lingers(j):
-            found.append(Phase.BEHIND)
+        before = self.before(j)
+        if any(not self.components[p].iterated or self.splits(p) for p in before):
+            found.append(NfaState(b, j, Phase.WAITING))
+        found += [NfaState(b, j, Phase.BEHIND, p) for p in before if self.lingers(p, j)]
         if self.components[j].iterated:
-            found.append(Phase.LOOPING)
+            found.append(NfaState(b, j, Phase.LOOPING))
         return tuple(found)
+
+    def bound(self, s: NfaState) -> tuple[int, ...]:
+        """The components of which a run in this state has bound one last."""
+        match s.phase:
+            case Phase.LOOPING:
+                return (s.component,)
+            case Phase.BEHIND:
+                return (s.left,)
+            case Phase.WAITING:
+                return self.before(s.component)
 
 
 @dataclass(frozen=True, slots=True)
 class EagerNfaPlan:
     """An automaton for each branch of the pattern, run side by side; `merge` joins equivalent runs.
 
-    Where it does not, `unmerged` says why. With `folding`, `query` is one with groups written out.
+    Where it does not, `unmerged` says why. `names` are the variables of the rounds of groups, as components have them,
+    with those of the query.
     """
 
     query: BoundQuery
@@ -100,15 +213,37 @@ class EagerNfaPlan:
     computed: tuple[Computed, ...]
     merge: bool
     unmerged: str = ""
-    folding: Folding | None = None
+    names: tuple[tuple[str, str], ...] = ()
     family: ClassVar[FamilyName] = "eager-nfa"
 
     @property
     def states(self) -> tuple[NfaState, ...]:
         """The states of all automata, in the order of their numbers."""
         return tuple(
-            NfaState(b, j, phase)
+            state
             for b, branch in enumerate(self.branches)
             for j in range(len(branch.components))
-            for phase in branch.phases(j)
+            for state in branch.states(b, j)
         )
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds of all groups of all automata."""
+        return tuple(r for branch in self.branches for loop in branch.loops for r in loop.rounds)
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether a run that has left a group may be outdone by one that has completed a further round of it."""
+        return any(loop.takes_all for branch in self.branches for loop in branch.loops)
+
+    @property
+    def spread(self) -> int:
+        """How many runs, nodes or edges one run may make with an event: it takes it, proceeds, and may be merged."""
+        return 3 + max(
+            (len(b.follow(j)) for b in self.branches if b.loops for j in range(len(b.components))), default=0
+        )
+
+    @property
+    def begun(self) -> int:
+        """How many runs an event may begin."""
+        return sum(1 + (len(b.follow(j)) if b.loops else b.splits(j)) for b in self.branches for j in b.entries)

@@ -14,7 +14,7 @@ from augury.plan import EagerNfaPlan, Gap, NfaBranch, Unsupported
 from augury.planner.bids import Bid, Rank
 from augury.planner.components import Cannot, compiled_conjuncts, component, placed_absence
 from augury.planner.estimates import estimate_eager
-from augury.planner.groups import without_groups
+from augury.planner.groups import looped_branches
 from augury.planner.hints import Hints
 from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports
 
@@ -64,7 +64,7 @@ Of a short list between two events (W5 of docs/benchmarks.md), estimated at 0.9 
 def build_eager_nfa(query: BoundQuery, hints: Hints) -> EagerNfaPlan | Unsupported:
     """One automaton for each branch; Unsupported for sets, and for alternatives that wait for one another."""
     try:
-        plan = _build(query) if not any(groups(query.pattern)) else _folding(query)
+        plan = _build(query) if not any(groups(query.pattern)) else _looping(query)
     except Cannot as e:
         return e.of(FAMILY)
     return plan if hints.merge else replace(plan, merge=False, unmerged="merge=False was asked for")
@@ -80,10 +80,14 @@ def bid_eager_nfa(plan: EagerNfaPlan, hints: Hints) -> Bid:
     return Bid(estimate.cost, Rank.NO_ORDER if single else Rank.BY_COST, margin=MARGIN, tie=2)
 
 
-def _folding(query: BoundQuery) -> EagerNfaPlan:
-    """The plan of a query with groups: that of the pattern with all numbers of rounds written out."""
-    plain, folding = without_groups(query)
-    return replace(_build(plain), folding=folding)
+def _looping(query: BoundQuery) -> EagerNfaPlan:
+    """The plan of a query with groups."""
+    plans, computed, names = looped_branches(query)
+    _check_alternatives(
+        query, plans, [frozenset(names.get(c.variable, c.variable) for c in p.components) for p in plans]
+    )
+    reason = "a group that is left by a run of its own shares its history with the run that goes on with it"
+    return EagerNfaPlan(query, plans, computed, merge=False, unmerged=reason, names=tuple(names.items()))
 
 
 def _build(query: BoundQuery) -> EagerNfaPlan:
@@ -94,13 +98,17 @@ def _build(query: BoundQuery) -> EagerNfaPlan:
         raise Cannot("an AND is a set under this strategy, also one of a single part", query.pattern.span)
     conjuncts, computed = compiled_conjuncts(query)
     plans = tuple(_branch(query, b, conjuncts) for b in found)
-    names = [frozenset(b.variables) for b in found]
-    if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
-        raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
+    _check_alternatives(query, plans, [frozenset(b.variables) for b in found])
     if query.output.has_timeouts:
         plans += tuple(_partial(query, p, conjuncts) for b in found for p in prefixes(b))
     unmerged = _unmerged(query, plans)
     return EagerNfaPlan(query, plans, computed, merge=not unmerged, unmerged=unmerged)
+
+
+def _check_alternatives(query: BoundQuery, plans: Sequence[NfaBranch], bound: Sequence[frozenset[str]]) -> None:
+    """Refuse branches that may find the same match, the one later than the other."""
+    if len(set(bound)) < len(bound) and any(part.open for plan in plans for part in plan.absent):
+        raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
 
 
 def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:

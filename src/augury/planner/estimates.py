@@ -102,11 +102,12 @@ def _true(c: Component, model: ChainModel, statistics: StreamStatistics, compute
 
 
 def estimate_eager(plan: EagerNfaPlan, statistics: StreamStatistics, *, compressed: bool = False) -> Estimate | None:
-    """Eager automata: every event visits all live runs of its partition; None for strategies that select events.
+    """Eager automata: every event visits all live runs of its partition.
 
+    None for strategies that select events, and for groups, of which it is not known how many rounds there are.
     Runs that merge are counted once. Matches that are not to be written out cost nothing if their runs are merged.
     """
-    if not plan.query.declarative:
+    if not plan.query.declarative or plan.names:
         return None
     events = window_events(plan.query, statistics, [v.name for v in plan.query.variables])
     total = all_events(plan.query, statistics, events)

@@ -1,201 +1,517 @@
-"""Groups whose rounds are few and known: the query with every number of them written out."""
+"""Groups as loops of an automaton: the components of their rounds, and the conditions on what these bind.
+
+A round that follows another one is made of other components than the first: it has conditions on the round before
+it, and a gap of its own before it. Where neither makes a difference, one set of components is for both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from augury.ir.evaluate import evaluate
+from augury.ir.branches import AbsentPart, Branch, branches
 from augury.ir.normal_form import normal_conjuncts
-from augury.ir.pattern import AnyOf, Event, Group, Pattern, Repeat, components, groups, map_children, variable_of
-from augury.ir.predicate import Aggregate, Conjunct, Expr, InRound, ListLength, Literal, Ref, conjunct, variables
+from augury.ir.pattern import Event, Group, Pattern, Repeat, event_of, groups, variable_of
+from augury.ir.predicate import (
+    Aggregate,
+    Compare,
+    Conjunct,
+    Element,
+    Expr,
+    InRound,
+    ListLength,
+    Literal,
+    Or,
+    Ref,
+    conjunct,
+    variables,
+    walk,
+)
 from augury.ir.predicate import map_children as map_operands
-from augury.ir.query import BoundQuery, Step, Variable
-from augury.ir.rounds import written
-from augury.ir.terms import OutputMode, Strategy
-from augury.ir.written_out import WrittenOut, choices, up_to, write_out
-from augury.plan.folding import Folding, WrittenRound
-from augury.planner.components import Cannot
+from augury.ir.query import BoundQuery, Variable
+from augury.ir.terms import Strategy
+from augury.ir.written_out import choices
+from augury.plan import Absence, Component, Computed, Gap, Loop, NfaBranch, Round
+from augury.planner.components import Cannot, compiled_conjuncts, component, placed_absence
+from augury.schema import INT
 
-MAX_WRITTEN_PATTERNS = 32
-"""Patterns that a query with groups is written out as, at most: each has an automaton of its own."""
+Body = tuple[Event | Repeat, ...]
+"""One way through a round: its components in their order."""
+
+_Absent = tuple[AbsentPart, ...]
+"""What must be absent in a round."""
 
 
-def without_groups(query: BoundQuery) -> tuple[BoundQuery, Folding]:
-    """An OR of the patterns that the groups stand for, with variables of their own, and how its matches are folded.
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """The components of one body of a group, with names of their own, in rounds that begin the group or go on."""
 
-    Raises `Cannot` where their number is not known or too large, or where a group takes all the rounds it can.
+    body: Body
+    label: str
+    initial: bool
+    further: bool
+    goes_on: bool = True
+    ends: bool = True
+    probes: bool = False
+
+    def name(self, variable: str) -> str:
+        return f"{self.label}.{variable}"
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What its components are called, by their variables."""
+        return {variable_of(c): self.name(variable_of(c)) for c in self.body}
+
+    @property
+    def all_names(self) -> dict[str, str]:
+        """Those, and what the events that end lists are called."""
+        ends = [c.until.variable for c in self.body if isinstance(c, Repeat) and c.until is not None]
+        return self.names | {v: self.name(v) for v in ends}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """A group in one branch, with what stands `behind` it."""
+
+    group: Group
+    copies: tuple[_Copy, ...]
+    absent: Mapping[Body, _Absent]
+    followed: bool
+    takes_all: bool
+
+    @property
+    def variable(self) -> str:
+        return self.group.variable
+
+    @property
+    def bodies(self) -> list[Body]:
+        return list(dict.fromkeys(copy.body for copy in self.copies))
+
+    def latest(self, variable: str) -> str:
+        """The name of a variable in the last complete round."""
+        return f"{self.variable}[last].{variable}"
+
+    def always(self, variable: str) -> bool:
+        """Whether every round binds a variable."""
+        return all(any(variable_of(c) == variable for c in body) for body in self.bodies)
+
+    @property
+    def inside(self) -> dict[str, Event | Repeat]:
+        """The components of all bodies by their variable."""
+        return {variable_of(c): c for body in self.bodies for c in body}
+
+
+Place = Event | Repeat | _Rounds
+
+
+def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Computed, ...], dict[str, str]]:
+    """An automaton for each branch of a query with groups, computed columns, and what the names in rounds stand for.
+
+    Raises `Cannot` for what a run does not know about the rounds it has taken.
     """
-    if query.output not in (OutputMode.ALL, OutputMode.COUNT) or query.paced or query.totals:
-        raise Cannot("a group with an output that compares matches, or adds them up", query.pattern.span)
-    found = list(_written(query))
-    names = [_names(query, w) for w in found]
-    if set().union(*(own.values() for own in names)) & set(query.pattern_order):
-        raise Cannot("a variable that is called like a round of a group", query.pattern.span)
-    parts: list[Pattern] = []
-    conjuncts: dict[Conjunct, None] = {}
-    steps: dict[Step, None] = dict.fromkeys(s for s in query.steps if s.variable not in _of_groups(query))
-    order = _order(query, found)
-    for w, own in zip(found, names, strict=True):
-        placed = [_plain(c, w, own, order) for c in w.conjuncts]
-        if any(c is False for c in placed):
-            continue
-        parts.append(_renamed(w.query.pattern, own))
-        conjuncts |= dict.fromkeys(c for c in placed if isinstance(c, Conjunct))
-        steps |= dict.fromkeys(replace(s, variable=own[s.variable]) for s in w.query.steps if s.variable in own)
-    if not parts:
-        raise Cannot("conditions that no number of rounds satisfies", query.pattern.span)
-    pattern = parts[0] if len(parts) == 1 else AnyOf(tuple(parts), query.pattern.span)
-    bound = {variable_of(c) for c in components(pattern)}
-    plain = replace(
-        query,
-        pattern=pattern,
-        variables=tuple(v for v in order if v.name in bound),
-        conjuncts=tuple(conjuncts),
-        steps=tuple(s for s in steps if s.variable in bound and _differs(s, query, order)),
-        returns=(),
-    )
-    return plain, _folding(query, bound)
-
-
-def _of_groups(query: BoundQuery) -> set[str]:
-    return {*query.group_names, *(v.name for v in query.variables if v.group is not None)}
-
-
-def _differs(step: Step, query: BoundQuery, order: Iterable[Variable]) -> bool:
-    """Whether a step has a strategy that is not the one of the whole query; a negated one has one if it is named."""
-    variable = next(v for v in order if v.name == step.variable)
-    return variable.negated or (step.strategy is not query.strategy and (variable.iterated or not step.inside))
-
-
-def _written(query: BoundQuery) -> Iterator[WrittenOut]:
-    """The query with each choice of its alternatives and each number of rounds."""
+    if query.totals:
+        raise Cannot("sums over all matches, and over the rounds of a group in them", query.pattern.span)
+    by_name = {group.variable: group for group in groups(query.pattern)}
     conjuncts = normal_conjuncts(query.conjuncts, query.pattern_order)
-    number = 0
-    for shape in dict.fromkeys(choices(query.pattern)):
-        if shape is None:
+    found, computed, names = [], dict[str, Computed](), dict[str, str]()
+    for branch in branches(query.pattern):
+        if not branch.components:
             continue
-        inside = list(groups(shape))
-        for rounds in product(*(_rounds(query, shape, group) for group in inside)):
-            number += 1
-            if number > MAX_WRITTEN_PATTERNS:
-                reason = f"groups that stand for more than {MAX_WRITTEN_PATTERNS} patterns without groups"
-                raise Cannot(reason, inside[0].span)
-            named = {group.variable: bodies for group, bodies in zip(inside, rounds, strict=True)}
-            found = write_out(query, conjuncts, shape, named)
-            if found is not None:
-                yield found
+        if not branch.sequential or (branch.sets and not query.declarative):
+            raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
+        built = _Builder(query, branch, tuple(_places(query, branch, by_name, conjuncts)), conjuncts)
+        plan, columns = built.branch()
+        found.append(plan)
+        computed |= {c.name: c for c in columns}
+        names |= built.stands_for
+    return tuple(found), tuple(computed.values()), names
 
 
-def _rounds(query: BoundQuery, shape: Pattern, group: Group) -> Iterator[tuple[Pattern, ...]]:
-    if group.high is None:
-        raise Cannot("a group with any number of rounds, each of which would need states of its own", group.span)
-    free = group.reluctant or query.strategy_of(group.variable, inside=True) is Strategy.SKIP_TILL_ANY_MATCH
-    if not free and group.low != group.high and _is_followed(shape, group):
-        raise Cannot(
-            "a group that takes all the rounds it can: whether one more fits is not known to a run", group.span
+def _places(
+    query: BoundQuery, branch: Branch, by_name: Mapping[str, Group], conjuncts: Sequence[Conjunct]
+) -> Iterator[Place]:
+    """The components of a branch in their order, and its groups."""
+    behind_group = False
+    for k, c in enumerate(branch.in_sequence):
+        if variable_of(c) not in by_name:
+            yield c
+            behind_group = False
+            continue
+        followed = k + 1 < len(branch.components)
+        order = [variable_of(x) for x in branch.in_sequence]
+        group = by_name[variable_of(c)]
+        deciding = [
+            j
+            for j in conjuncts
+            if group.variable in j.whole and all(order.index(v) <= k for v in j.variables if v in order)
+        ]
+        rounds = _rounds(query, group, followed, conjuncts, deciding, apart=behind_group)
+        behind_group = rounds.takes_all
+        yield rounds
+
+
+def _rounds(
+    query: BoundQuery,
+    group: Group,
+    followed: bool,
+    conjuncts: Sequence[Conjunct],
+    deciding: Sequence[Conjunct],
+    *,
+    apart: bool,
+) -> _Rounds:
+    """A group with the components of its rounds; those of the first are `apart` where they have to be.
+
+    Conditions over all rounds that are `deciding` are tested when the last of them is complete.
+    """
+    g = group.variable
+    absent = dict(_body(query, choice) for choice in dict.fromkeys(choices(group.body)) if choice is not None)
+    bodies = list(absent)
+    if len({frozenset(map(variable_of, body)) for body in bodies}) < len(bodies):
+        raise Cannot("alternatives in a group that bind the same variables", group.span)
+    before, between = query.strategy_of(g), query.strategy_of(g, inside=True)
+    told_apart = any(
+        isinstance(e, InRound) and e.group == g and e.round in (Element.PREVIOUS, Element.FIRST)
+        for c in conjuncts
+        for e in walk(c.expr)
+    )
+    apart = group.high == 1 or apart or before is not between or told_apart
+    places = [(True, False), (False, True)][: 1 if group.high == 1 else 2] if apart else [(True, True)]
+    takes_all = followed and not group.reluctant and group.low != group.high
+    takes_all = takes_all and between is not Strategy.SKIP_TILL_ANY_MATCH
+    selects = any(_selects(query, g, body, c) for c in deciding for body in bodies)
+    kinds = [(True, False, False), (False, True, False)] if selects else [(True, True, False)]
+    wanted = [(*place, *kind) for place in places for kind in kinds]
+    if selects and takes_all and group.high != 1:
+        wanted.append((False, True, False, False, True))
+    copies = tuple(
+        _Copy(body, _label(g, k if len(bodies) > 1 else 0, *how), *how)
+        for how in wanted
+        for k, body in enumerate(bodies, start=1)
+    )
+    return _Rounds(group, copies, absent, followed, takes_all)
+
+
+def _label(group: str, way: int, initial: bool, further: bool, goes_on: bool, ends: bool, probes: bool) -> str:
+    """What rounds are called in explanations and in generated code."""
+    words = ["next" if probes else "i" if further else "first"]
+    words += [] if goes_on or probes else ["last"]
+    words += [f"way {way}"] if way else []
+    return f"{group}[{', '.join(words)}]"
+
+
+def _selects(query: BoundQuery, group: str, body: Body, c: Conjunct) -> bool:
+    """Whether a condition over all rounds decides which event a round ends with that is the last.
+
+    Only where the next event is taken that can be: else the event is taken, or not, whatever comes of the group.
+    """
+    last = body[-1]
+    if len(body) > 1:
+        strategies = {query.strategy_of(variable_of(last))}
+    else:
+        strategies = {query.strategy_of(group), query.strategy_of(group, inside=True)}
+    if query.declarative or Strategy.SKIP_TILL_NEXT_MATCH not in strategies:
+        return False
+    summed = [e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None]
+    if any(variable_of(last) in variables(argument) for argument in summed):
+        # What needs all events of a variable takes no part in selection.
+        return False
+    read = [e.operand for e in walk(c.expr) if isinstance(e, InRound) and e.group == group]
+    of_last = [e for operand in read for e in walk(operand) if variable_of(last) in variables(e)]
+    if not isinstance(last, Repeat):
+        return bool(of_last)
+    # Other conditions on a list are tested when it is complete.
+    if any(isinstance(e, Ref) and e.element is Element.FIRST for e in of_last):
+        raise Cannot("a condition over all rounds that decides which event begins the list at the end of them", c.span)
+    return False
+
+
+def _body(query: BoundQuery, choice: Pattern) -> tuple[Body, _Absent]:
+    (found,) = branches(choice) or (Branch(()),)
+    if not found.components:
+        raise Cannot("a group whose rounds contradict themselves", choice.span)
+    if not found.sequential or (found.sets and not query.declarative):
+        raise Cannot("an AND in a group binds its parts in any order, an automaton only in one", query.pattern.span)
+    for part in found.absent:
+        if not (part.after and part.before):
+            raise Cannot("a NOT at the beginning or the end of the rounds of a group", part.body.span)
+        if part.since is not None or part.silence is not None:
+            raise Cannot("a NOT with SINCE or FOR in a group", part.body.span)
+    body = found.in_sequence
+    if len(body) == 1 and isinstance(body[0], Repeat):
+        raise Cannot("a group of a single list, whose rounds nothing tells apart", body[0].span)
+    return body, found.absent
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Makes the automaton of one branch."""
+
+    query: BoundQuery
+    found: Branch
+    places: tuple[Place, ...]
+    conjuncts: Sequence[Conjunct]
+
+    @property
+    def rounds(self) -> dict[str, _Rounds]:
+        return {place.variable: place for place in self.places if isinstance(place, _Rounds)}
+
+    @property
+    def stands_for(self) -> dict[str, str]:
+        """The variables of the query by the names that they have in rounds."""
+        return {name: v for r in self.rounds.values() for copy in r.copies for v, name in copy.names.items()}
+
+    def branch(self) -> tuple[NfaBranch, tuple[Computed, ...]]:
+        placed, computed = compiled_conjuncts(self._plain([*self._written()]))
+        components: list[Component] = []
+        gaps: list[Gap] = []
+        loops: list[Loop] = []
+        known: list[str] = []
+        for place in self.places:
+            if not isinstance(place, _Rounds):
+                known.append(variable_of(place))
+                components.append(component(place, known, placed))
+                gaps.append(self._gap(place, self.query.strategy_of(variable_of(place))))
+                continue
+            rounds = []
+            negated, more = self._negated(place)
+            computed += more
+            for copy in place.copies:
+                first = len(components)
+                # The round before is known by the variables of the last complete one.
+                so_far = [*known, *map(place.latest, place.inside)]
+                so_far += [] if copy.initial else [n for c in place.copies if c.initial for n in c.names.values()]
+                for k, c in enumerate(copy.body):
+                    so_far.append(copy.name(variable_of(c)))
+                    components.append(component(_renamed(c, copy.all_names), so_far, placed))
+                    gap = (place.variable, copy.further and not copy.initial) if k == 0 else (variable_of(c), False)
+                    gaps.append(self._gap(c, self.query.strategy_of(gap[0], inside=gap[1])))
+                own = [*self._order_of_places, *map(variable_of, copy.body)]
+                absent = tuple(placed_absence(self.query, p, own, negated) for p in place.absent[copy.body])
+                kind = copy.goes_on, copy.ends, copy.probes
+                rounds.append(Round(first, len(components) - 1, copy.initial, copy.further, absent, *kind))
+            known += [n for c in place.copies if c.initial for n in c.names.values()]
+            known += [*map(place.latest, place.inside), place.variable]
+            whole, more = compiled_conjuncts(self._plain(self._whole(place)))
+            computed += more
+            loops.append(self._loop(place, tuple(rounds), tuple(whole)))
+        # What reads no event at all is tested with the first one.
+        constant = tuple(j for j in placed if not j.variables)
+        plan = NfaBranch(tuple(components), (), tuple(gaps), loops=tuple(loops))
+        for k in plan.entries:
+            components[k] = replace(components[k], alone=(*constant, *components[k].alone))
+        absent = tuple(self._absence(part, placed) for part in self.found.absent)
+        return replace(plan, components=tuple(components), absent=absent), computed
+
+    def _gap(self, c: Event | Repeat, before: Strategy) -> Gap:
+        inside = self.query.strategy_of(variable_of(c), inside=True)
+        return Gap(before, inside, isinstance(c, Repeat) and c.reluctant)
+
+    def _loop(self, place: _Rounds, rounds: tuple[Round, ...], whole: tuple[Conjunct, ...]) -> Loop:
+        latest = tuple(
+            (
+                _remembered(place.latest(v), c),
+                tuple(copy.name(v) for copy in place.copies if v in copy.names),
+            )
+            for v, c in place.inside.items()
         )
-    bodies = [body for body in dict.fromkeys(choices(group.body)) if body is not None]
-    for number in range(group.low, group.high + 1):
-        yield from product(bodies, repeat=number)
+        group = place.group
+        return Loop(place.variable, max(1, group.low), group.high, rounds, place.takes_all, whole, latest)
+
+    @property
+    def _order_of_places(self) -> list[str]:
+        """The groups, and the variables outside them, that the branch binds, in their order."""
+        return [place.variable if isinstance(place, _Rounds) else variable_of(place) for place in self.places]
+
+    # -- what must be absent ------------------------------------------------------------------------------------------
+
+    def _negated(self, rounds: _Rounds) -> tuple[list[Conjunct], tuple[Computed, ...]]:
+        """The conditions on what must be absent in a round, on the variables of the query."""
+        found = []
+        for c in self.conjuncts:
+            inside = {v for e in walk(c.expr) if isinstance(e, InRound) for v in variables(e.operand)}
+            if not any(self.query[v].negated and self._is_absent(v, rounds) for v in inside):
+                continue
+            if not self._applies(c):
+                continue
+            self._check_each(c, [rounds])
+            if rounds.variable in c.from_second or any(_other_round(e) for e in walk(c.expr)):
+                raise Cannot("a condition on what must be absent in a round, and on another round", c.span)
+            found.append(conjunct(_of_round(c.expr), self.query.pattern_order))
+        return compiled_conjuncts(replace(self.query, conjuncts=tuple(found)))
+
+    def _is_absent(self, variable: str, rounds: _Rounds) -> bool:
+        """Whether a negated variable stands in a NOT, and not in an UNTIL, of a group."""
+        return self.query[variable].group == rounds.variable and not any(variable in c.all_names for c in rounds.copies)
+
+    def _absence(self, part: AbsentPart, placed: Sequence[Conjunct]) -> Absence:
+        """A negated part beside groups: behind one it is looked for after the last event of the last round."""
+        order = self._order_of_places
+        if part.silence is not None and part.after and part.before:
+            nearest = max(part.after, key=order.index), min(part.before, key=order.index)
+            if any(v in self.rounds for v in nearest):
+                raise Cannot("NOT ... FOR directly beside a group", part.body.span)
+        if part.since is not None and part.since.variable in self.rounds:
+            raise Cannot("NOT ... SINCE a group", part.body.span)
+        after, several = set(part.after), False
+        for v in part.after & self.rounds.keys():
+            last = {variable_of(body[-1]) for body in self.rounds[v].bodies}
+            after = (after - {v}) | last
+            several = several or len(last) > 1
+        found = placed_absence(self.query, replace(part, after=frozenset(after)), order, placed)
+        if several and (found.beside is not None or found.silence is not None):
+            raise Cannot("a NOT with a strategy or FOR behind a group whose rounds end in several ways", part.body.span)
+        return found
+
+    # -- conditions ---------------------------------------------------------------------------------------------------
+
+    def _plain(self, conjuncts: Sequence[Conjunct]) -> BoundQuery:
+        """The query with these conditions, and with the variables that they read."""
+        return replace(self.query, conjuncts=tuple(conjuncts), variables=tuple(self._variables()))
+
+    def _variables(self) -> Iterator[Variable]:
+        """Everything that a condition may read, in the order of the pattern."""
+        for v in self.query.variables:
+            if v.name in self.rounds:
+                rounds = self.rounds[v.name]
+                inside = [u for u in self.query.variables if u.group == v.name]
+                for copy in rounds.copies:
+                    yield from (replace(u, name=copy.name(u.name)) for u in inside if u.name in copy.all_names)
+                yield from (replace(u, name=rounds.latest(u.name)) for u in inside if u.name in rounds.inside)
+                yield v
+            elif v.group is None:
+                yield v
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        return tuple(v.name for v in self._variables())
+
+    def _written(self) -> Iterator[Conjunct]:
+        """The conditions that are tested with an event, as ones on the names that variables have in rounds."""
+        for c in self.conjuncts:
+            if not self._applies(c):
+                continue
+            each = [self.rounds[v] for v in c.variables if v in self.rounds and v in c.each]
+            if not each:
+                if self._completed(c) is None:
+                    yield self._named(c, None, None)
+                continue
+            self._check_each(c, each)
+            (rounds,) = each
+            for copy in rounds.copies:
+                if copy.initial and rounds.variable in c.from_second:
+                    continue
+                if self._current(c, rounds) <= copy.all_names.keys():
+                    yield self._named(c, rounds, copy)
+
+    def _whole(self, rounds: _Rounds) -> list[Conjunct]:
+        """The conditions that are tested when the last round of a group is complete."""
+        found = [c for c in self.conjuncts if self._applies(c) and self._completed(c) is rounds]
+        return [self._named(c, None, None) for c in found if not c.each & self.rounds.keys()]
+
+    def _applies(self, c: Conjunct) -> bool:
+        """Whether all that a condition reads is bound in this branch, or negated."""
+        if not set(c.variables) & set(self.query.group_names):
+            return True
+        others = [self.query[v] for v in c.variables if v not in self.found.variables]
+        if any(v.negated for v in others):
+            raise Cannot("a condition on the rounds of a group and on what must be absent", c.span)
+        return not others
+
+    def _completed(self, c: Conjunct) -> _Rounds | None:
+        """The group whose last round decides a condition, if it is the last thing that the condition reads."""
+        places = self._order_of_places
+        last = max((v for v in c.variables if v in places), key=places.index, default=None)
+        return self.rounds[last] if last in self.rounds and last in c.whole else None
+
+    def _check_each(self, c: Conjunct, each: Sequence[_Rounds]) -> None:
+        last = max(c.variables, key=self._order_of_places.index)
+        if len(each) > 1 or each[0].variable != last:
+            raise Cannot("a condition on each round of a group and on what stands behind it", c.span)
+        if last in c.whole:
+            raise Cannot("a condition on each round of a group and on all of them", c.span)
+
+    def _current(self, c: Conjunct, rounds: _Rounds) -> set[str]:
+        """The variables that a condition reads in the round that it is tested in."""
+        return {
+            v
+            for e in walk(c.expr)
+            if isinstance(e, InRound) and e.group == rounds.variable and e.round is Element.EACH
+            for v in variables(e.operand)
+        }
+
+    def _named(self, c: Conjunct, rounds: _Rounds | None, copy: _Copy | None) -> Conjunct:
+        """A condition as one on the names that variables have, in the rounds `copy` of a group if it is on each."""
+        missing: dict[str, None] = {}
+        expr = self._rename(c.expr, copy, missing)
+        # A condition on what a round does not bind does not apply to it.
+        unbound = [Compare("=", ListLength(v), Literal(0, INT)) for v in missing]
+        if unbound:
+            expr = Or((*unbound, expr), span=c.span)
+        return conjunct(expr, self._order)
+
+    def _rename(self, e: Expr, copy: _Copy | None, missing: dict[str, None]) -> Expr:
+        match e:
+            case InRound(group, Element.EACH, operand):
+                assert copy is not None
+                return _in_round(operand, copy.all_names)
+            case InRound(group, Element.FIRST, operand):
+                rounds = self.rounds[group]
+                if len([c for c in rounds.copies if c.initial]) > 1:
+                    raise Cannot("a condition on the first of the rounds of a group that has alternatives", e.span)
+                return _in_round(operand, rounds.copies[0].names)
+            case InRound(group, _, operand):
+                rounds = self.rounds[group]
+                missing |= {rounds.latest(v): None for v in variables(operand) if not rounds.always(v)}
+                return _in_round(operand, {v: rounds.latest(v) for v in rounds.inside})
+            case Aggregate(variable=group, argument=None) if group in self.rounds:
+                return ListLength(group, span=e.span)
+            case Aggregate(variable=group, argument=argument, rounds=True) if argument is not None:
+                return self._over_rounds(e, self.rounds[group], argument)
+            case _:
+                return map_operands(lambda child: self._rename(child, copy, missing), e)
+
+    def _over_rounds(self, e: Aggregate, rounds: _Rounds, argument: Expr) -> Aggregate:
+        """An aggregate over all rounds as one of what the last complete round binds, which is added up."""
+        read = variables(argument)
+        lists = {x.variable for x in walk(argument) if isinstance(x, Ref) and x.element is Element.EACH}
+        if e.function in ("first", "last"):
+            raise Cannot(f"`{e.function}` over the rounds of a group", e.span)
+        if not all(map(rounds.always, read)):
+            raise Cannot("an aggregate over what not every round of a group binds", e.span)
+        if lists and lists != read:
+            raise Cannot("an aggregate over the elements of a list in each round, and over other events of it", e.span)
+        return replace(e, argument=_in_round(argument, {v: rounds.latest(v) for v in read}), rounds=False)
 
 
-def _is_followed(shape: Pattern, group: Group) -> bool:
-    before = up_to(shape, group.variable)
-    assert before is not None
-    return len(list(components(before, negated=False))) < len(list(components(shape, negated=False)))
+def _other_round(e: Expr) -> bool:
+    return isinstance(e, InRound) and e.round is not Element.EACH
 
 
-def _name(group: str, number: int, of: int, variable: str) -> str:
-    """The name of a variable in one of so many rounds, as explanations show it."""
-    return f"{group}[{number} of {of}].{variable}"
+def _of_round(e: Expr) -> Expr:
+    """A condition on the rounds of a group as one on what each of them binds."""
+    return e.operand if isinstance(e, InRound) else map_operands(_of_round, e)
 
 
-def _names(query: BoundQuery, w: WrittenOut) -> dict[str, str]:
-    """The names that the variables of the rounds get: those of another number of rounds are different."""
-    return {
-        written(v.name, n): _name(group, n, of, v.name)
-        for group, of in w.numbers.items()
-        for n in range(1, of + 1)
-        for v in query.variables
-        if v.group == group
-    }
-
-
-def _order(query: BoundQuery, found: Iterable[WrittenOut]) -> tuple[Variable, ...]:
-    """The variables in the order of the pattern."""
-    numbers: dict[str, dict[int, None]] = {}
-    for w in found:
-        for group, of in w.numbers.items():
-            numbers.setdefault(group, {})[of] = None
-    order: list[Variable] = []
-    for v in query.variables:
-        if v.name in query.group_names:
-            inside = [u for u in query.variables if u.group == v.name]
-            rounds = [(n, of) for of in sorted(numbers.get(v.name, {})) for n in range(1, of + 1)]
-            order += [replace(u, name=_name(v.name, n, of, u.name), group=None) for n, of in rounds for u in inside]
-        elif v.group is None:
-            order.append(v)
-    return tuple(order)
-
-
-def _folding(query: BoundQuery, bound: set[str]) -> Folding:
-    rounds = []
-    for group in query.group_names:
-        inside = [v.name for v in query.variables if v.group == group and not v.negated]
-        highest = next((g.high or 1) for g in groups(query.pattern) if g.variable == group)
-        for of in range(1, highest + 1):
-            for n in range(1, of + 1):
-                named = tuple((v, name) for v in inside if (name := _name(group, n, of, v)) in bound)
-                rounds.append(WrittenRound(group, named))
-    return Folding(tuple(v.name for v in query.variables if not v.negated), tuple(r for r in rounds if r.names))
-
-
-def _renamed(pattern: Pattern, names: Mapping[str, str]) -> Pattern:
-    """The pattern with the variables of rounds renamed."""
-    match pattern:
-        case Event(variable):
-            return replace(pattern, variable=names.get(variable, variable))
-        case Repeat(body, until=until):
-            ending = None if until is None else replace(until, variable=names.get(until.variable, until.variable))
-            named = replace(body, variable=names.get(body.variable, body.variable))
-            return replace(pattern, body=named, until=ending)
-        case _:
-            return map_children(lambda part: _renamed(part, names), pattern)
-
-
-def _plain(c: Conjunct, w: WrittenOut, names: Mapping[str, str], order: tuple[Variable, ...]) -> Conjunct | bool:
-    """The condition as one on components; True or False where the number of rounds decides it."""
-    expr = _without_rounds(c.expr, w, names)
-    read = variables(expr)
-    if c.variables and not read:
-        return evaluate(expr, {}) is True
-    wanted = {names.get(v, v) for v in c.variables}
-    if read != wanted and not (w.query.declarative and read & set(names.values())):
-        # It would be tested with another event, or for other numbers of rounds as well.
-        raise Cannot("a condition on all rounds of a group that is tested when the last of them is complete", c.span)
-    return conjunct(expr, tuple(v.name for v in order))
-
-
-def _without_rounds(e: Expr, w: WrittenOut, names: Mapping[str, str]) -> Expr:
-    match e:
-        case InRound(_, int() as number, operand):
-            return _in_round(operand, number, names)
-        case ListLength(group) | Aggregate(variable=group, argument=None) if group in w.rounds:
-            return Literal(w.numbers[group], e.type, e.span)
-        case Aggregate(rounds=True):
-            raise Cannot("an aggregate over the rounds of a group", e.span)
-        case _:
-            return map_operands(lambda child: _without_rounds(child, w, names), e)
-
-
-def _in_round(e: Expr, number: int, names: Mapping[str, str]) -> Expr:
+def _in_round(e: Expr, names: Mapping[str, str]) -> Expr:
     match e:
         case Ref(variable) | ListLength(variable):
-            return replace(e, variable=names[written(variable, number)])
+            return replace(e, variable=names[variable])
         case Aggregate(variable=variable):
-            named = replace(e, variable=names[written(variable, number)])
-            return map_operands(lambda child: _in_round(child, number, names), named)
+            named = replace(e, variable=names[variable])
+            return map_operands(lambda child: _in_round(child, names), named)
         case _:
-            return map_operands(lambda child: _in_round(child, number, names), e)
+            return map_operands(lambda child: _in_round(child, names), e)
+
+
+def _renamed(c: Event | Repeat, names: Mapping[str, str]) -> Event | Repeat:
+    match c:
+        case Event(variable):
+            return replace(c, variable=names[variable])
+        case Repeat(body, until=until):
+            ending = None if until is None else replace(until, variable=names[until.variable])
+            return replace(c, body=replace(body, variable=names[body.variable]), until=ending)
+
+
+def _remembered(name: str, c: Event | Repeat) -> Component:
+    """What stands for a variable in the last complete round: nothing is tested or taken there."""
+    return Component(name, event_of(c).types, 1, 1, False, (), (), ())

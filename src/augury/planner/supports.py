@@ -105,7 +105,7 @@ RESULTS = frozenset({"returns", "into", "key"})
 
 LOSSY_ONLY = "a lossy stream needs the scores of the lossy plan"
 
-ROUNDS = "a repeated part: its rounds are written out for automata of sequences alone"
+ROUNDS = "a repeated part: only automata of sequences have loops"
 
 
 def each(features: Iterable[Feature], reason: str) -> dict[Feature, str]:

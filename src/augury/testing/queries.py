@@ -167,17 +167,20 @@ def group_queries(
     if operator == "SEQ" and draw(st.integers(0, 4)) == 0:
         parts.insert(draw(st.integers(0, 2)), "NOT(C n)")
     quantifier = draw(st.sampled_from(quantifiers))
-    around = draw(st.sampled_from([("A a", "B d"), ("A a", "C d"), ("A a", ""), ("", "C d"), ("A+ a[]", "B|C d")]))
+    before = ("A a", "A a", "A a", "A+ a[]", "")
+    after = ("B d", "C d", "B|C d", "NOT(C m), B d", "")
+    around = draw(st.tuples(st.sampled_from(before), st.sampled_from(after)).filter(any))
     pattern = ", ".join(
         part for part in (around[0], f"{operator}({', '.join(parts)}){quantifier} g[]", around[1]) if part
     )
     conjuncts = ["[k]"] if strategy is Strategy.PARTITION_CONTIGUITY or draw(st.integers(0, 3)) == 0 else []
     for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
-        conjuncts.append(draw(_round_predicates("NOT" in pattern, iterated=second in ("+", "{1,2}"))))
+        conjuncts.append(draw(_round_predicates("NOT(C n)" in pattern, iterated=second in ("+", "{1,2}"))))
     window = draw(st.sampled_from(["", "\nWITHIN 6 seconds", "\nWITHIN 6 EVENTS", "\nWITHIN 2 seconds EACH"]))
     where = f"WHERE {strategy} {{ {' AND '.join(conjuncts)} }}"
     output = draw(st.sampled_from(outputs))
-    return f"PATTERN SEQ({pattern})\n{where}{window}\nOUTPUT {output}"
+    skip_to = draw(st.sampled_from([" g[first]", " g[last]"])) if output is OutputMode.NONOVERLAP_FROM else ""
+    return f"PATTERN SEQ({pattern})\n{where}{window}\nOUTPUT {output}{skip_to}"
 
 
 @st.composite
@@ -206,6 +209,7 @@ def _round_predicates(draw: st.DrawFn, negated: bool, *, iterated: bool) -> str:
         forms += [
             f"g[i].b.x {operator} g[i].c.x",
             f"g[i].b.x {operator} g[i-1].c.x",
+            f"g[last].c.x {operator} {n}",
             f"avg(g[].c.x - g[].b.x) {operator} {n}",
         ]
     if negated:

@@ -7,6 +7,7 @@ negated component are sorted by partition, then in stream order, so that a searc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from augury.codegen.common.constants import Constants
@@ -173,7 +174,12 @@ class _Absences:
             self._among(part.among, v)
         for u in sorted(self._earlier(part, variable)) if part.among is None else ():
             event = bound.get(u) or (self._named(part.since) if part.since is not None else self._last(u))
-            out.add(f"lo_{v} = max(lo_{v}, upper_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"after {u}"))
+            # The last round of a group may bind another variable instead.
+            k = self._number(u) if u not in bound and self.query[u].group is not None else None
+            with nullcontext() if k is None else out.block(f"if V_offsets[{k}, m] < V_offsets[{k}, m + 1]:"):
+                out.add(
+                    f"lo_{v} = max(lo_{v}, upper_bound(rank, 0, rank.shape[0], rank[{event}]))", remark(f"after {u}")
+                )
         for u in sorted(self._later(part, variable)) if part.among is None else ():
             # A later component of the part itself is not bound yet; its own search will look after this one.
             if u in bound or u in self._positive:

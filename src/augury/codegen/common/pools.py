@@ -57,19 +57,19 @@ class Pools:
             for k in range(len(cells)):
                 self.out.add(f"{array}[q, {k}] = {value or f'{array}[r, {k}]'}")
 
-    def duplicate(self, run: str) -> None:
-        """Make a run w that is what `run` is, but for its state and its place in the list."""
+    def duplicate(self, run: str, copy: str = "w") -> None:
+        """Make a run `copy` that is what `run` is, but for its state and its place in the list."""
         out = self.out
         out.add("free -= 1")
-        out.add("w = free_runs[free]")
+        out.add(f"{copy} = free_runs[free]")
         out.add("runs += 1")
         if self.counters:
             out.add(f"nums[{Cell.RUNS}] += 1", "runs created")
         for array, cells in (("run_integers", self.vector.integers), ("run_floats", self.vector.floats)):
             for k in range(len(cells)):
-                out.add(f"{array}[w, {k}] = {array}[{run}, {k}]")
+                out.add(f"{array}[{copy}, {k}] = {array}[{run}, {k}]")
         for array in ("run_node", "run_start", "run_rank"):
-            out.add(f"{array}[w] = {array}[{run}]")
+            out.add(f"{array}[{copy}] = {array}[{run}]")
 
     def write_node(self, event: str, before: str, code: str, start: str) -> None:
         out = self.out

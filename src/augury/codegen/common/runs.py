@@ -290,7 +290,7 @@ def updates(
     out += _named(vector, columns, variable, begins, run, event)
     for v, text in vector.arguments:
         if v == variable:
-            out += _accumulate(vector, columns, constants, variable, text, run, event)
+            out += accumulate(vector, constants, variable, text, run, columns.of(event))
     return out
 
 
@@ -326,15 +326,8 @@ def _current(vector: ValueVector, columns: Columns, slot: Slot, event: str) -> s
     return f"int{code.null}" if slot.operation.endswith("_null") else code.value
 
 
-def _accumulate(
-    vector: ValueVector, columns: Columns, constants: Constants, v: str, text: str, run: str, event: str
-) -> list[str]:
-    """Statements for the accumulators over one argument."""
-
-    def read(leaf: Leaf) -> Code:
-        assert isinstance(leaf, Ref)
-        return columns.at(leaf.column, leaf.type, event)
-
+def accumulate(vector: ValueVector, constants: Constants, v: str, text: str, run: str, read: Read) -> list[str]:
+    """Statements for the accumulators over one argument, whose events `read` reads."""
     x = value(vector.arguments[v, text], read, constants)
     cells = {s.operation: s for s in vector.of(v) if s.argument == text}
 

@@ -8,7 +8,7 @@ predecessors. docs/decisions/0010 says why this is the paper's versioned buffer.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import accumulate
 from typing import assert_never
@@ -25,11 +25,12 @@ from augury.codegen.common.runs import ReadSite, Slot, ValueVector, updates
 from augury.codegen.eager.arrays import run_arrays
 from augury.codegen.eager.merging import Merging
 from augury.codegen.eager.present import never_null
+from augury.codegen.eager.rounds import declare_rounds, emit_event, emit_mark, emit_outdone, emit_round, number
 from augury.codegen.eager.until import emit_end, emit_goes_on, emit_until, until_conditions
 from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
 from augury.native.cells import RunCell
-from augury.plan import Component, EagerNfaPlan, Gap, NfaState, Phase
+from augury.plan import Component, EagerNfaPlan, Gap, Loop, NfaState, Phase
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.kernel_source import KernelSource, Signature, kernel_source
 
@@ -149,7 +150,13 @@ class _Emitter:
         self.pools = Pools(self.out, self.vector, counters)
         self.merging = Merging(self.out, self.pools, self.vector, counters)
         self.components = [c for b in plan.branches for c in with_inner(b.components, b.absent)]
-        self.tested = conjuncts_of(self.components)
+        self.components += [c for r in plan.rounds for c in with_inner((), r.absent)]
+        loops = [loop for b in plan.branches for loop in b.loops]
+        self.tested = [*conjuncts_of(self.components), *(j for loop in loops for j in loop.whole)]
+        self.components += [latest for loop in loops for latest, _ in loop.latest]
+        # What must be absent in a round reads its events by the variables of the query.
+        names, inside = dict(plan.names), [c for b in plan.branches for c in b.components]
+        self.components += [replace(c, variable=names[c.variable]) for c in inside if c.variable in names]
         self.constants = constants_of(self.components, self.tested)
         self.specs, self.columns = columns_of(self.components, self.tested, plan.computed)
         self.stream = stream_specs(self.constants, self.specs)
@@ -167,19 +174,33 @@ class _Emitter:
             for j in range(len(branch.components))
         }
         self.until = {place: until_conditions(c.at, c) for place, c in self.conditions.items()}
+        self.rounds = {
+            (b, loop.variable): self._round_conditions(b, loop)
+            for b, branch in enumerate(plan.branches)
+            for loop in branch.loops
+        }
+        self.site = ReadSite(self.vector, self.columns, self.constants, 0, "r")
+        declare_rounds(plan, self.site)
 
     def emit(self) -> EagerNfaSource:
         self._header()
         self._advance()
-        absent = [b.absent for b in self.plan.branches]
+        absent = [*(b.absent for b in self.plan.branches), *(r.absent for r in self.plan.rounds)]
         negated = emit_absences(
             self.out, self.plan.query, absent, self.columns, self.constants, self.stream, counters=self.counters
         )
         entries = (self.advance, *absence_entries(negated, self.stream))
         branches = [b.components for b in self.plan.branches]
         functions = functions_of(self.tested)
-        return automaton_source(
+        source = automaton_source(
             branches, self.out, entries, self.specs, self.constants, self.vector, negated, functions
+        )
+        # A node that is outdone has another code of its component.
+        codes = 2 if self.plan.takes_all else 1
+        return replace(
+            source,
+            component_variables=source.component_variables * codes,
+            branch_of_component=source.branch_of_component * codes,
         )
 
     def _conditions(self, b: int, j: int) -> Conditions:
@@ -191,12 +212,24 @@ class _Emitter:
         at = ReadSite(self.vector, self.columns, self.constants, j, "r")
         return Conditions(c, at, codes, self.plan.query.source, self.counters)
 
+    def _round_conditions(self, b: int, loop: Loop) -> Conditions:
+        """What is tested when the last round of a group is complete."""
+        none = Component(loop.variable, (), 1, 1, False, (), (), loop.whole)
+        at = ReadSite(self.vector, self.columns, self.constants, loop.last, "r")
+        return Conditions(none, at, {}, self.plan.query.source, self.counters)
+
     def _code(self, b: int, j: int) -> int:
         """The number of a component over all branches."""
         return self.first_codes[b] + j
 
-    def _state(self, b: int, j: int, phase: Phase) -> int:
-        return self.numbers[NfaState(b, j, phase)]
+    def _state(self, b: int, j: int, phase: Phase, left: int = -1) -> int:
+        return self.numbers[NfaState(b, j, phase, left)]
+
+    def _left_for(self, b: int, p: int, j: int) -> int:
+        """The state of a run that has left component p, which may still grow if it is a list, and waits for j."""
+        if self.plan.branches[b].lingers(p, j):
+            return self._state(b, j, Phase.BEHIND, p)
+        return self._state(b, j, Phase.WAITING)
 
     # -- text -----------------------------------------------------------------------------------------------------
 
@@ -242,8 +275,8 @@ class _Emitter:
         # Each run may take the event, proceed with it, and be merged with one that ignores it. Of many keys most have
         # no run: how many there are is then not read, which would be one more place far away in memory.
         out.add("r = first_run[g]")
-        begun = sum(2 if branch.splits(0) else 1 for branch in self.plan.branches)
-        out.add(f"need = {begun} if r < 0 else 3 * live_runs[g] + {begun}")
+        begun = self.plan.begun
+        out.add(f"need = {begun} if r < 0 else {self.plan.spread} * live_runs[g] + {begun}")
         emit_room(out)
         if self.plan.merge:
             out.add("stamp += 1", "a new event: what the table of merged runs holds is out of date")
@@ -256,6 +289,8 @@ class _Emitter:
                 out.add(f"fit_{self._code(b, j)} = {self._fits(c)}", remark(c.variable))
                 if c.until is not None:
                     out.add(f"ends_{self._code(b, j)} = {self._fits(c.until)}", remark(f"until {c.until.variable}"))
+        if self.plan.takes_all:
+            out.add("marked = -2", "the last node that is outdone by this event")
         out.add("link = -1", "the run before r")
         with out.block("while r >= 0:"):
             out.add("after = run_next[r]")
@@ -276,8 +311,11 @@ class _Emitter:
                     self._consume(s)
                 word = "elif"
             out.add("r = after")
-        for b in range(len(self.plan.branches)):
-            self._begin(b)
+        for b, branch in enumerate(self.plan.branches):
+            for j in branch.entries:
+                self._begin(b, j)
+        if self.plan.takes_all:
+            emit_outdone(out, self.first_codes[-1])
         if self.counters:
             out.add(f"nums[{PEAK_RUNS}] = max(nums[{PEAK_RUNS}], runs)", "peak of simultaneous runs")
 
@@ -310,6 +348,17 @@ class _Emitter:
         return self.plan.branches[s.branch].gaps[s.component]
 
     def _consume(self, s: NfaState) -> None:
+        if s.phase is Phase.LOOPING or not self.plan.branches[s.branch].outdone(s.component):
+            self._look(s)
+            return
+        with self.out.block(
+            f"if node_component[run_node[r]] >= {self.first_codes[-1]}:", "a further round was complete"
+        ):
+            self.pools.remove()
+        with self.out.block("else:"):
+            self._look(s)
+
+    def _look(self, s: NfaState) -> None:
         match s.phase:
             case Phase.WAITING:
                 self._waiting(s)
@@ -325,11 +374,12 @@ class _Emitter:
     def _behind(self, s: NfaState) -> None:
         """The run has left a list: what it ignores now is something that the list could not have taken."""
         out, gaps = self.out, self.plan.branches[s.branch].gaps
-        inside, before = gaps[s.component - 1].inside, gaps[s.component].before
-        self._end_list(s.branch, s.component - 1)
+        inside, before = gaps[s.left].inside, gaps[s.component].before
+        self._end_list(s.branch, s.left)
         self._taken("took", s.branch, s.component, begins=True)
-        self._taken("could", s.branch, s.component - 1, begins=False)
-        if before is Strategy.SKIP_TILL_ANY_MATCH:
+        self._taken("could", s.branch, s.left, begins=False)
+        # What ends a list may also be passed over, so that a later event ends it.
+        if before is Strategy.SKIP_TILL_ANY_MATCH or inside is before is Strategy.SKIP_TILL_NEXT_MATCH:
             with out.block("if took:"):
                 self._take(s.branch, s.component, begins=True, copy=True)
             rest = out.block("if could:", "the list takes all it can")
@@ -372,7 +422,7 @@ class _Emitter:
         Other strategies end it with such an event, or let it be ignored anyway.
         """
         branch = self.plan.branches[b]
-        if branch.components[j].high is None or j + 1 == len(branch.components) or branch.splits(j):
+        if branch.components[j].high is None or not branch.follow(j) or branch.splits(j):
             return False
         return branch.gaps[j + 1].before is Strategy.SKIP_TILL_NEXT_MATCH
 
@@ -388,7 +438,7 @@ class _Emitter:
         """A list that may take event i, be followed by it, or both."""
         out, branch = self.out, self.plan.branches[s.branch]
         c = branch.components[s.component]
-        if s.component + 1 < len(branch.components):
+        if branch.follow(s.component):
             # The proceed edge, constrained: only when the next component can begin with this event.
             out.add(f"go = fit_{self._code(s.branch, s.component + 1)}")
             if c.low > 1:
@@ -410,8 +460,8 @@ class _Emitter:
         if self.mixed:
             tests.append(self._same_partition)
         c = self.plan.branches[b].components[j]
-        if begins and j > 0:
-            before = self.plan.branches[b].components[j - 1].variable
+        for p in self.plan.branches[b].before(j) if begins else ():
+            before = self.plan.branches[b].components[p].variable
             for part in self.plan.branches[b].absent:
                 if part.silence is not None and c.variable in part.before and before in part.after:
                     tests.append(f"t - time[node_event[run_node[r]]] > {part.silence}")
@@ -420,6 +470,37 @@ class _Emitter:
         out.add(f"{name} = {name} and {' and '.join(tests)}")
         self.conditions[b, j].take(out, name, "r", begins=begins)
         self._goes_on(name, b, j, begins=begins)
+        self._try_last(name, b, j)
+
+    def _try_last(self, name: str, b: int, j: int, cells: str = "") -> None:
+        """Whether event i may end the last round of a group: a free run is what run r would be, or one with `cells`."""
+        out, branch = self.out, self.plan.branches[b]
+        ending = branch.round_ending(j)
+        if ending is None or ending[1].goes_on or not ending[1].ends or branch.components[j].iterated:
+            return
+        loop, round = ending
+        with out.block(f"if {name}:"):
+            out.add("q = free_runs[free - 1]", remark(f"as if {loop.variable} ended here"))
+            self.pools.cells(cells)
+            self._join(b, j, begins=True)
+            emit_round(out, self.site, branch, loop, round, "q")
+            self._may_end(b, loop, "q")
+            out.add(f"{name} = over")
+
+    def _may_end(self, b: int, loop: Loop, run: str) -> None:
+        """Set `over` to whether the group may end with the round that a run has completed."""
+        out, conditions = self.out, self.rounds[b, loop.variable]
+        enough = f"{number(self.vector, loop, run)} >= {loop.low}" if loop.low > 1 else "True"
+        out.add(f"over = {enough}", remark(f"may {loop.variable} end?"))
+        for c in loop.whole:
+            conditions.test(out, "over", c, replace(conditions.at, run=run), [], run)
+
+    def _join(self, b: int, j: int, *, begins: bool) -> None:
+        """Event i joins component j of run q: what that remembers of it."""
+        emit_event(self.out, self.site, self.plan.branches[b], j, "q", begins=begins)
+        variable = self.plan.branches[b].components[j].variable
+        for line in updates(self.vector, self.columns, self.constants, variable, begins):
+            self.out.add(line)
 
     def _end_list(self, b: int, j: int) -> None:
         """Note that event i ends the list of component j, if it does."""
@@ -469,29 +550,34 @@ class _Emitter:
         if not self.plan.merge:
             self.pools.keep()
             return
-        self.merging.idle(self.numbers[s], self._keys(s.branch, s.bound))
+        (bound,) = self.plan.branches[s.branch].bound(s)
+        self.merging.idle(self.numbers[s], self._keys(s.branch, bound))
 
-    def _begin(self, b: int) -> None:
-        out, c = self.out, self.plan.branches[b].components[0]
-        out.add(f"go = fit_{self._code(b, 0)}", remark(f"begin with {c.variable}"))
-        self.conditions[b, 0].take(out, "go", "r", begins=True)
-        self._goes_on("go", b, 0, begins=True)
+    def _begin(self, b: int, j: int) -> None:
+        out, c = self.out, self.plan.branches[b].components[j]
+        out.add(f"go = fit_{self._code(b, j)}", remark(f"begin with {c.variable}"))
+        self.conditions[b, j].take(out, "go", "r", begins=True)
+        self._goes_on("go", b, j, begins=True)
+        self._try_last("go", b, j, cells="0")
         start = "place[i]" if isinstance(self.plan.query.window, CountWindow) else "t"
         with out.block("if go:"):
-            if len(self.plan.branches[b].components) == 1 and not c.iterated:
-                self._final(b, "-1", start)
+            if self._is_final(b, j):
+                self._final(b, j, "-1", start)
                 return
             self.pools.allocate()
             self.pools.cells("0")
             out.add("run_node[q] = -1")
             out.add(f"run_start[q] = {start}")
-            self._take_into(b, 0, begins=True, run=_Run.BEGUN)
+            self._take_into(b, j, begins=True, run=_Run.BEGUN)
+
+    def _is_final(self, b: int, j: int) -> bool:
+        """Whether a run ends with the event of component j."""
+        branch = self.plan.branches[b]
+        return not (branch.components[j].iterated or branch.follow(j) or branch.round_ending(j))
 
     def _take(self, b: int, j: int, *, begins: bool, copy: bool) -> None:
-        branch = self.plan.branches[b]
-        last = j + 1 == len(branch.components)
-        if last and not branch.components[j].iterated:
-            self._final(b, "run_node[r]", "run_start[r]")
+        if self._is_final(b, j):
+            self._final(b, j, "run_node[r]", "run_start[r]")
             if not copy:
                 self.pools.remove()
             return
@@ -508,14 +594,19 @@ class _Emitter:
         """Event i joins component j of run q, which moves on."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
-        for line in updates(self.vector, self.columns, self.constants, c.variable, begins):
-            out.add(line)
+        self._join(b, j, begins=begins)
         if branch.splits(j):
             out.add("run_rank[q] = k")
             self._node(b, j, "run_node[q]", "run_start[q]")
             self._split(b, j, run)
             return
-        state = self._state(b, j, Phase.LOOPING) if c.iterated else self._state(b, j + 1, Phase.WAITING)
+        if not c.iterated and (branch.round_ending(j) or len(branch.follow(j)) > 1):
+            out.add("run_rank[q] = k")
+            self._node(b, j, "run_node[q]", "run_start[q]")
+            out.add("run_node[q] = node")
+            self._depart(b, j, "q", run)
+            return
+        state = self._state(b, j, Phase.LOOPING) if c.iterated else self._state(b, branch.follow(j)[0], Phase.WAITING)
         if run is not _Run.SAME or begins:
             out.add(f"run_state[q] = {state}")
         out.add("run_rank[q] = k")
@@ -549,13 +640,9 @@ class _Emitter:
             with out.block(f"if {self._length(c, 'q')} < {c.high}:"):
                 self._go_on(b, j, run)
             with out.block("elif done:", "full"):
-                out.add(f"run_state[q] = {self._state(b, j + 1, Phase.WAITING)}")
-                self._place(run)
+                self._depart(b, j, "q", run, full=True)
             with out.block("else:"):
-                if run is _Run.SAME:
-                    self.pools.remove()
-                else:
-                    self.pools.free("q")
+                self._give_up("q", run)
         else:
             self._go_on(b, j, run)
 
@@ -566,23 +653,108 @@ class _Emitter:
         self._place(run)
         with out.block("if done:", remark(f"leave {branch.components[j].variable}")):
             self.pools.duplicate("q")
-            left = Phase.BEHIND if branch.lingers(j + 1) else Phase.WAITING
-            out.add(f"run_state[w] = {self._state(b, j + 1, left)}")
-            self.pools.insert("w", walking=run is not _Run.BEGUN)
+            self._depart(b, j, "w", _Run.BEGUN if run is _Run.BEGUN else _Run.SPLIT)
 
-    def _place(self, run: _Run) -> None:
-        """Run q is in its list of runs."""
+    def _depart(self, b: int, j: int, name: str, run: _Run, *, full: bool = False) -> None:
+        """Run `name`, which is in no list of runs unless it is the SAME, goes on to what may follow component j.
+
+        That is the beginning of a further round, and what stands behind the group; `full` is a list that cannot grow.
+        """
+        out, branch = self.out, self.plan.branches[b]
+        states = {k: self._state(b, k, Phase.WAITING) if full else self._left_for(b, j, k) for k in branch.follow(j)}
+        after = [states[k] for k in branch.after(j)]
+        ending = branch.round_ending(j)
+        if ending is None:
+            self._wait(name, run, after)
+            return
+        loop, round = ending
+        emit_round(out, self.site, branch, loop, round, name)
+        emit_mark(out, self.vector, branch, loop, round, name)
+        if round.probes:
+            self._give_up(name, run)
+            return
+        if round.ends:
+            self._may_end(b, loop, name)
+        else:
+            out.add("over = False")
+        further = [states[k] for k in (loop.again if round.goes_on else loop.probed)]
+        if not further:
+            self._end_group(name, run, after)
+            return
+        go = self._go_round if round.goes_on else self._probe
+        if loop.high is None:
+            go(name, run, further, after)
+            return
+        with out.block(f"if {number(self.vector, loop, name)} < {loop.high}:"):
+            go(name, run, further, after)
+        with out.block("else:", "no further round"):
+            self._end_group(name, run, after)
+
+    def _probe(self, name: str, run: _Run, probes: Sequence[int], after: Sequence[int]) -> None:
+        """Run `name` has left the group for good, and others look whether it could have taken a further round."""
+        with self.out.block("if over:"):
+            self._wait(name, run, [*after, *probes])
+        with self.out.block("else:"):
+            self._give_up(name, run)
+
+    def _go_round(self, name: str, run: _Run, again: Sequence[int], after: Sequence[int]) -> None:
+        """Run `name` waits for a further round; if the group may end, others wait for what stands behind it."""
+        self._wait(name, run, again)
+        with self.out.block("if over:"):
+            if not after:
+                self._match()
+            for state in after:
+                self._wait_beside(name, run, state)
+
+    def _end_group(self, name: str, run: _Run, after: Sequence[int]) -> None:
+        """Run `name` has taken all rounds there may be."""
+        out = self.out
+        with out.block("if over:"):
+            if after:
+                self._wait(name, run, after)
+            else:
+                self._match()
+                self._give_up(name, run)
+        with out.block("else:"):
+            self._give_up(name, run)
+
+    def _wait(self, name: str, run: _Run, states: Sequence[int]) -> None:
+        """Run `name` is in the first of some states, and a copy of it in each of the others."""
+        self.out.add(f"run_state[{name}] = {states[0]}")
+        self._place(run, name)
+        for state in states[1:]:
+            self._wait_beside(name, run, state)
+
+    def _wait_beside(self, name: str, run: _Run, state: int) -> None:
+        """A copy of run `name` is in a state."""
+        self.pools.duplicate(name, "other")
+        self.out.add(f"run_state[other] = {state}")
+        self.pools.insert("other", walking=run is not _Run.BEGUN)
+
+    def _give_up(self, name: str, run: _Run) -> None:
+        """Run `name` comes to nothing."""
+        if run is _Run.SAME:
+            self.pools.remove()
+        else:
+            self.pools.free(name)
+
+    def _match(self) -> None:
+        self.out.add("final_node[natural(found)] = node", "a match")
+        self.out.add("found += 1")
+
+    def _place(self, run: _Run, name: str = "q") -> None:
+        """Run `name` is in its list of runs."""
         if run is _Run.SAME:
             self.pools.keep()
         else:
-            self.pools.insert("q", walking=run is _Run.SPLIT)
+            self.pools.insert(name, walking=run is _Run.SPLIT)
 
     def _settle(self, b: int, j: int, run: _Run) -> None:
         """Run q holds its new node: report it if that completes a match, and keep it."""
         out, branch = self.out, self.plan.branches[b]
         c = branch.components[j]
         out.add("run_node[q] = node")
-        if c.iterated and j + 1 == len(branch.components):
+        if c.iterated and not branch.follow(j):
             low = f"{self._length(c, 'q')} >= {c.low}" if c.low > 1 else "True"
             out.add(f"done = {low}")
             self.conditions[b, j].whole(out, "done", "q")
@@ -591,10 +763,9 @@ class _Emitter:
                 out.add("found += 1")
         self._place(run)
 
-    def _final(self, b: int, before: str, start: str) -> None:
-        """A match ends with event i."""
+    def _final(self, b: int, j: int, before: str, start: str) -> None:
+        """A match ends with event i, which is bound to component j."""
         out = self.out
-        j = len(self.plan.branches[b].components) - 1
         if self.plan.merge:
             with out.block(f"if final_{b} >= 0:", "another run ends with the same event"):
                 self.pools.edge(f"final_{b}", before, start)

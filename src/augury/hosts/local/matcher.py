@@ -77,13 +77,12 @@ def beginning(of: Setting) -> Position:
     chain = stages(of.program, of.arrow, of.options)
     if of.options.jit:
         from augury.kernels.ahead import compile_ahead
-        from augury.kernels.folding import stream_kernel
+        from augury.kernels.stream import StreamKernel
 
         for stage in chain:
-            kernel = stream_kernel(stage.kernel)
-            if kernel is not None:
+            if isinstance(stage.kernel, StreamKernel):
                 # Now, so that no batch waits for a function that is called for the first time.
-                compile_ahead(kernel)
+                compile_ahead(stage.kernel)
     return Position(stages=chain, held=of.nothing, last=of.nothing, types=frozenset())
 
 

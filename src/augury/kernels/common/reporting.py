@@ -239,12 +239,16 @@ class Reporting:
 
     def _absent(self, live: Remembered, found: Expanded) -> npt.NDArray[np.uint8]:
         """1 for each match beside which no negated part occurs."""
+        return self.without(live, self.branches(found), found, found)
+
+    def without(self, live: Remembered, branches: Integers, found: Expanded, bound: Expanded) -> npt.NDArray[np.uint8]:
+        """1 for each match beside which no part occurs that is negated in its branch; `bound` is what that looks at."""
         stream = live.stream()
         n = live.events.length
-        offsets, by_variable = self._by_variable(found, np.arange(len(found)), np.arange(n))
+        offsets, by_variable = self._by_variable(bound, np.arange(len(bound)), np.arange(n))
         keep = np.zeros(len(found), dtype=np.uint8)
         matches = (
-            self.branches(found),
+            branches,
             found.offsets,
             found.events,
             offsets,

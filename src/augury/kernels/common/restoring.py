@@ -40,6 +40,25 @@ def restore_pending(tables: Mapping[str, pa.Table], events: EventStore, branch_o
 
     `branch_of` are the branches of the components; `fixed` is how many events every match has, 0 if that differs.
     """
+    found = read_pending(tables, events, branch_of)
+    bindings, codes, offsets = found.events, found.codes, found.offsets
+    lengths = np.diff(offsets)
+    match = np.repeat(np.arange(len(lengths)), lengths)
+    same = match[1:] == match[:-1]
+    require(bindings[1:][same] > bindings[:-1][same], "the events of a match that waits are out of order")
+    components = np.bincount(branch_of, minlength=1)
+    distinct = np.unique(match * len(branch_of) + codes) // max(1, len(branch_of))
+    there = np.bincount(distinct, minlength=len(lengths))
+    require(there == components[branch_of[codes[offsets[:-1]]]], "a match that waits lacks a component")
+    if fixed:
+        # Each component once, in the order of the codes.
+        require(lengths == fixed, "a match that waits has too many events")
+        require(codes == np.tile(np.arange(fixed), len(lengths)), "a match that waits binds its events out of order")
+    return found
+
+
+def read_pending(tables: Mapping[str, pa.Table], events: EventStore, branch_of: Integers) -> Expanded:
+    """The matches that wait: each binds events of one partition to components of one branch."""
     sizes = {"events": events.length, "components": len(branch_of)}
     bound = ArraySpec("events", low=0, refers_to="events"), ArraySpec("codes", low=0, refers_to="components")
     pending = read_arrays(tables, "pending", bound, sizes)
@@ -55,13 +74,4 @@ def restore_pending(tables: Mapping[str, pa.Table], events: EventStore, branch_o
     require(partition >= 0, "a match that waits has no partition")
     require(partition[1:][same] == partition[:-1][same], "a match that waits has two partitions")
     require(branch[1:][same] == branch[:-1][same], "a match that waits is one of two branches")
-    require(bindings[1:][same] > bindings[:-1][same], "the events of a match that waits are out of order")
-    components = np.bincount(branch_of, minlength=1)
-    distinct = np.unique(match * len(branch_of) + codes) // max(1, len(branch_of))
-    there = np.bincount(distinct, minlength=len(lengths))
-    require(there == components[branch[offsets[:-1]]], "a match that waits lacks a component")
-    if fixed:
-        # Each component once, in the order of the codes.
-        require(lengths == fixed, "a match that waits has too many events")
-        require(codes == np.tile(np.arange(fixed), len(lengths)), "a match that waits binds its events out of order")
     return Expanded(offsets, bindings, codes)

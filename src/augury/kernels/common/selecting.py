@@ -46,7 +46,7 @@ class SelectingReporting(Reporting):
 
         That is the one that binds most events, then variable by variable the earlier event, unbound last.
         """
-        keys = (*keys, -np.diff(found.offsets))
+        keys = (*keys, -self.sizes(found))
         order = np.lexsort(keys[::-1])
         tied = np.ones(max(0, len(order) - 1), dtype=bool)
         for key in keys:
@@ -63,6 +63,10 @@ class SelectingReporting(Reporting):
                 placed[at:end] = sorted(placed[at:end], key=lambda m: self._spelled(found, m))
             at = end
         return np.array(placed, dtype=np.int64)
+
+    def sizes(self, found: Expanded) -> Integers:
+        """How many events each match binds."""
+        return np.diff(found.offsets)
 
     def _spelled(self, found: Expanded, m: int) -> list[tuple[bool, list[int]]]:
         """The events of a match variable by variable, such that the one that is chosen compares as less."""

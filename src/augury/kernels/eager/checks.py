@@ -7,6 +7,7 @@ history is one that the automaton allows, and what runs remember of it agrees wi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -117,9 +118,9 @@ def _minus(time: int, ticks: int) -> int:
 
 def check_states(plan: EagerNfaPlan, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
     """Refuse histories that no run of these automata can have, and runs in a state that theirs does not lead to."""
-    components = [(b, j, c) for b, branch in enumerate(plan.branches) for j, c in enumerate(branch.components)]
-    first = np.array([j == 0 for _, j, _ in components])
-    iterated = np.array([c.iterated for _, _, c in components])
+    follows, first = transitions(plan)
+    # What is outdone has another code of its component.
+    nodes = {**nodes, "node_component": component_codes(nodes["node_component"], len(first))}
     code = _last_component(nodes, edges)
     require(
         (nodes["node_before"] != -1) | ((nodes["node_component"] >= 0) & first[nodes["node_component"]]),
@@ -133,16 +134,37 @@ def check_states(plan: EagerNfaPlan, runs: Arrays, nodes: Arrays, edges: Arrays,
     for node, before in _links(nodes, edges, owner):
         own, earlier = code[node], code[before]
         joins = nodes["node_component"][node] < 0
-        goes_on = ~first[own] & (own == earlier + 1)
-        again = (joins | iterated[own]) & (own == earlier)
+        goes_on = follows[earlier, own] & ~joins
+        again = joins & (own == earlier)
         # Of a history that was thrown away it is not known what it led to; nothing leads back through it.
-        require(goes_on & ~joins | again | (earlier < 0) | (joins & (own < 0)), "a run skips a component")
-    first_of = {b: k for k, (b, j, _) in enumerate(components) if j == 0}
-    expected = [first_of[state.branch] + state.bound for state in plan.states]
+        require(goes_on | again | (earlier < 0) | (joins & (own < 0)), "a run skips a component")
+    expected = np.zeros((len(plan.states), len(first)), dtype=bool)
+    first_codes = _first_codes(plan)
+    for k, state in enumerate(plan.states):
+        expected[k, [first_codes[state.branch] + j for j in plan.branches[state.branch].bound(state)]] = True
     require(runs["run_state"] < len(expected), "a run is in a state that there is not")
     reached = code[runs["run_node"]]
-    wanted = np.array(expected, dtype=np.int64)[runs["run_state"]]
-    require((reached == wanted) | (reached < 0), "a run is in another state than its history")
+    require(expected[runs["run_state"], reached] | (reached < 0), "a run is in another state than its history")
+
+
+def component_codes(codes: Integers, components: int) -> Integers:
+    """The codes of components, also where they are those of what is outdone."""
+    return np.where(codes >= components, codes - components, codes)
+
+
+def transitions(plan: EagerNfaPlan) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which component an event may be bound to behind which, and which a run may begin with."""
+    first_codes = _first_codes(plan)
+    follows, first = np.zeros((first_codes[-1],) * 2, dtype=bool), np.zeros(first_codes[-1], dtype=bool)
+    for base, branch in zip(first_codes, plan.branches, strict=False):
+        first[[base + j for j in branch.entries]] = True
+        for j, c in enumerate(branch.components):
+            follows[base + j, [base + k for k in (*branch.follow(j), *([j] if c.iterated else []))]] = True
+    return follows, first
+
+
+def _first_codes(plan: EagerNfaPlan) -> list[int]:
+    return [0, *accumulate(len(branch.components) for branch in plan.branches)]
 
 
 def _last_component(nodes: Arrays, edges: Arrays) -> Integers:

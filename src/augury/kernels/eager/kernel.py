@@ -18,7 +18,6 @@ from augury.ir.terms import Strategy
 from augury.jit.tier import Tier
 from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.reporting import WARM_UP_EVENTS
-from augury.kernels.common.restoring import restore_pending
 from augury.kernels.common.segment import match_buffer
 from augury.kernels.common.selecting import windows_of
 from augury.kernels.eager.checks import Arrays, check_cells, check_history, check_states
@@ -65,6 +64,11 @@ class AutomatonKernel(StreamKernel[EagerState]):
         self.by_partition = Strategy.STRICT_CONTIGUITY not in plan.query.strategies
 
     @property
+    def makes(self) -> tuple[int, int]:
+        """How many runs, nodes and edges one run may make with an event, and how many runs that may begin."""
+        return 3, len(self.plan.branches)
+
+    @property
     def codes(self) -> tuple[Tier, ...]:
         return (self.code,)
 
@@ -88,7 +92,7 @@ class AutomatonKernel(StreamKernel[EagerState]):
     # -- restoring ----------------------------------------------------------------------------------------------------
 
     def restore_pending(self, live: EagerState, tables: Mapping[str, pa.Table]) -> Expanded:
-        return restore_pending(tables, live.events, self.reporting.branch_of, self.reporting.fixed)
+        return self.reporting.restore_pending(tables, live.events)
 
     def restore_family(self, live: EagerState, tables: Mapping[str, pa.Table]) -> None:
         live.restore(tables, self._check)
@@ -141,7 +145,8 @@ class AutomatonKernel(StreamKernel[EagerState]):
         """Free what has expired, and enlarge what is still too small for the event at `at`."""
         partition = int(live.events.view("partition")[at]) if self.by_partition else 0
         self._collect(live, int(live.events.view("time")[at]))
-        need = 3 * int(live.pool["live_runs"][partition]) + len(self.plan.branches)
+        each, begun = self.makes
+        need = each * int(live.pool["live_runs"][partition]) + begun
         self.reserve_runs(live, need)
         # Every collection goes through all nodes: where few of them stay, it is seldom called and finds much.
         if live.nums[RunCell.NODES] + 2 * need > live.pool.room(NODES) // 4:
@@ -233,6 +238,10 @@ class EagerKernel(AutomatonKernel):
         """`source` is what the plan was emitted as with these options, if it was."""
         plan = replace(plan, merge=plan.merge and options.merge)
         super().__init__(plan, options, source or emit_eager_nfa(plan, counters=options.counters), EagerReporting)
+
+    @property
+    def makes(self) -> tuple[int, int]:
+        return self.plan.spread, max(self.plan.begun, len(self.plan.branches))
 
     def _check_states(self, runs: Arrays, nodes: Arrays, edges: Arrays, owner: Integers) -> None:
         require(self.plan.merge or not len(edges["edge_node"]), "runs that are not to be merged were merged")

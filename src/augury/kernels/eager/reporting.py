@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from augury.budget import too_many_matches
 from augury.codegen.eager.nfa import EagerNfaSource
@@ -10,16 +14,19 @@ from augury.ir.query import CountWindow, span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
 from augury.kernels.common.expanded import Expanded
-from augury.kernels.common.reporting import Bindings
-from augury.kernels.common.segment import EDGES, count_ways, weigh_ways, write_out
+from augury.kernels.common.reporting import Bindings, Remembered
+from augury.kernels.common.restoring import restore_pending
+from augury.kernels.common.segment import EDGES, Segment, count_ways, weigh_ways, write_out
 from augury.kernels.common.segment import NODES as NODE_ARRAYS
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.common.totals import Weighed
+from augury.kernels.eager.rounds import RoundCodes, restore_rounds
 from augury.kernels.eager.state import EagerState
 from augury.native.cells import RunCell
 from augury.options import Options
 from augury.plan import EagerNfaPlan, EventSetsPlan
 from augury.runtime.batch import Integers
+from augury.runtime.events import EventStore
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import SharedMatches
 
@@ -36,9 +43,12 @@ class EagerReporting(SharedReporting):
         support: Tier,
     ) -> None:
         absent = tuple(b.absent for b in plan.branches)
-        bindings = Bindings(
-            source.component_variables, source.branch_of_component, absent, len(source.negated), partial=_partial(plan)
-        )
+        self.rounds = RoundCodes.of(plan) if isinstance(plan, EagerNfaPlan) and plan.names else None
+        if self.rounds is None:
+            variables, branches = source.component_variables, source.branch_of_component
+        else:
+            variables, branches = self.rounds.variables, self.rounds.branches
+        bindings = Bindings(variables, branches, absent, len(source.negated), partial=_partial(plan))
         super().__init__(plan.query, bindings, code, support)
         self.options = options
 
@@ -61,7 +71,25 @@ class EagerReporting(SharedReporting):
                     "ask for OUTPUT NONOVERLAP, shorten WITHIN, add predicates, or let them stay compressed",
                 )
         live.nums[RunCell.FOUND] = 0
-        return Expanded.of(parts)
+        found = Expanded.of(parts)
+        return found if self.rounds is None else self.rounds.added(found)
+
+    def _absent(self, live: Remembered, found: Expanded) -> npt.NDArray[np.uint8]:
+        keep = super()._absent(live, found)
+        if self.rounds is not None and self.rounds.negates:
+            match, branches, whole, bound = self.rounds.one_by_one(found)
+            occurs = self.without(live, branches, whole, bound) == 0
+            keep[match[occurs]] = 0
+        return keep
+
+    def sizes(self, found: Expanded) -> Integers:
+        return super().sizes(found) if self.rounds is None else self.rounds.sizes(found)
+
+    def restore_pending(self, tables: Mapping[str, pa.Table], events: EventStore) -> Expanded:
+        """The matches that wait, as they were saved."""
+        if self.rounds is None:
+            return restore_pending(tables, events, self.branch_of, self.fixed)
+        return restore_rounds(tables, events, self.branch_of, self.rounds)
 
     # -- matches that are not written out -----------------------------------------------------------------------------
 
@@ -104,6 +132,9 @@ class EagerReporting(SharedReporting):
     def shared(self, live: EagerState) -> SharedMatches:
         segments, live.segments = tuple(live.segments), []
         return self.from_segments(segments)
+
+    def _matches(self, segment: Segment, found: Expanded) -> MatchSet:
+        return super()._matches(segment, found if self.rounds is None else self.rounds.added(found))
 
 
 def _partial(plan: EagerNfaPlan | EventSetsPlan) -> tuple[bool, ...]:

@@ -8,7 +8,7 @@ from typing import assert_never
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
-from augury.plan import Component, EagerNfaPlan, NfaBranch, Phase
+from augury.plan import Component, EagerNfaPlan, Loop, NfaBranch, NfaState, Phase, Round
 from augury.planner.describe.parts import Celled, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
@@ -32,6 +32,8 @@ def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) ->
         out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
         out += _automaton(plan, branch)
         out += dropping(plan, branch.absent)
+        # What is absent in further rounds is absent in the first as well.
+        out += dropping(plan, tuple(p for loop in branch.loops for r in loop.rounds if r.initial for p in r.absent))
     cells = [("run_node", "its last node"), *kernel.cells]
     out += ["", "a run holds", Table(cells)]
     return [*out, *computed_columns(plan)]
@@ -44,43 +46,78 @@ def _partitioned(plan: EagerNfaPlan) -> str:
 
 
 def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str | Table]:
-    first = branch.components[0]
     yield "  start"
-    yield from _edge(plan, "begin", f"{event(first)}  {_to(branch, 0)}", _entering(first))
-    for j, c in enumerate(branch.components):
-        before, inside = branch.gaps[j].before, branch.gaps[j].inside
-        phases = branch.phases(j)
-        if Phase.WAITING in phases:
+    for j in branch.entries:
+        first = branch.components[j]
+        yield from _edge(plan, "begin", f"{event(first)}  {_to(branch, j)}", _entering(first))
+    for j in range(len(branch.components)):
+        for state in branch.states(0, j):
+            yield from _state(plan, branch, state)
+        ending = branch.round_ending(j)
+        if ending is not None:
+            yield from _group(plan, branch, *ending)
+
+
+def _state(plan: EagerNfaPlan, branch: NfaBranch, s: NfaState) -> Iterator[str | Table]:
+    j, c = s.component, branch.components[s.component]
+    match s.phase:
+        case Phase.WAITING:
             yield f"  waiting for {c.variable}"
             yield from _edge(plan, "take", f"{event(c)}  {_to(branch, j)}", _entering(c))
-            yield _ignore(before)
-        if Phase.BEHIND in phases:
-            earlier = branch.components[j - 1].variable
+            yield _ignore(branch.gaps[j].before)
+        case Phase.BEHIND:
+            earlier = branch.components[s.left].variable
             yield f"  behind {earlier}, waiting for {c.variable}"
             yield from _edge(plan, "take", f"{event(c)}  {_to(branch, j)}", _entering(c))
-            yield _ignore(before)
+            yield _ignore(branch.gaps[j].before)
             yield f"    end      with an event that {earlier} could have taken"
-        if c.iterated:
+        case Phase.LOOPING:
             yield f"  looping over {c.variable}"
             bound = "" if c.high is None else f", {c.high} at most"
             more = (*c.alone, *c.tested(begins=False))
             yield from _edge(plan, "take", f"{event(c)}{bound}", more)
             yield from _leaving(plan, branch, j)
-            yield _ignore(inside)
+            yield _ignore(branch.gaps[j].inside)
+    if s.phase is not Phase.LOOPING and branch.outdone(j):
+        yield "    end      once a further round of the group is complete"
+
+
+def _group(plan: EagerNfaPlan, branch: NfaBranch, loop: Loop, round: Round) -> Iterator[str | Table]:
+    """What a run does when it has completed a round."""
+    yield f"  round of {loop.variable} that ends with {branch.components[round.last].variable}"
+    if round.probes:
+        yield "    end      of the runs that have left the group before it, and of this one"
+        return
+    if round.goes_on and loop.again:
+        most = "" if loop.high is None else f", {loop.high} at most"
+        yield f"    again    {_waiting(branch, loop.again)}{most}"
+    if not round.ends:
+        return
+    if not round.goes_on and loop.probed:
+        yield f"    probe    {_waiting(branch, loop.probed)}"
+    after = branch.after(round.last)
+    enough = f"once there are {loop.low} or more" if loop.low > 1 else "after each round"
+    yield from _edge(
+        plan, "leave" if after else "match", f"{enough}{f'  {_waiting(branch, after)}' if after else ''}", loop.whole
+    )
+
+
+def _waiting(branch: NfaBranch, components: Iterable[int]) -> str:
+    return f"-> waiting for {' or '.join(branch.components[k].variable for k in components)}"
 
 
 def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str | Table]:
     """How a list ends: with an event of the next component, or with each event when it is the last."""
     c = branch.components[j]
     enough = f"{c.low} or more" if c.low > 1 else ""
-    if j + 1 == len(branch.components):
+    if not branch.follow(j) and branch.round_ending(j) is None:
         yield from _edge(plan, "match", f"after {enough} events" if enough else "after each event", c.whole)
         return
-    after = branch.components[j + 1]
-    if branch.splits(j):
+    if branch.splits(j) or branch.round_ending(j) is not None:
         text = f"once it has {enough}" if enough else "after each event"
         yield from _edge(plan, "leave", f"{text}, by a run of its own", c.whole)
         return
+    after = branch.components[j + 1]
     text = f"{event(after)}{f', after {enough} {c.variable}' if enough else ''}  {_to(branch, j + 1)}"
     yield from _edge(plan, "proceed", text, (*c.whole, *_entering(after)))
 
@@ -118,4 +155,7 @@ def _to(branch: NfaBranch, j: int) -> str:
     c = branch.components[j]
     if c.iterated:
         return f"-> looping over {c.variable}"
-    return "-> match" if j + 1 == len(branch.components) else f"-> waiting for {branch.components[j + 1].variable}"
+    if branch.round_ending(j) is not None:
+        return "-> round complete"
+    follow = branch.follow(j)
+    return _waiting(branch, follow) if follow else "-> match"

@@ -27,7 +27,7 @@ def draw_eager_nfa(plan: EagerNfaPlan, _counters: object) -> tuple[Diagram, ...]
 
 def _nodes(branch: NfaBranch) -> Iterator[Node]:
     for j, c in enumerate(branch.components):
-        kind: NodeKind = "state" if j else "start"
+        kind: NodeKind = "start" if j in branch.entries else "state"
         if c.iterated:
             yield Node(f"q{j}", (f"{c.variable}[1]",), kind)
             yield Node(f"q{j}+", (f"{c.variable}[i]",))
@@ -39,15 +39,15 @@ def _nodes(branch: NfaBranch) -> Iterator[Node]:
 def _edges(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[Edge]:
     ignored = _ignored(plan.query.strategy)
     for j, c in enumerate(branch.components):
-        here, last = f"q{j}", j + 1 == len(branch.components)
-        after = "match" if last else f"q{j + 1}"
+        here, targets = f"q{j}", list(_targets(branch, j))
         first = conditions(plan, (*c.alone, *c.tested(begins=True)))
         # A list ends with the event that begins what follows: nothing is passed over in between.
-        if j and not branch.components[j - 1].iterated and ignored:
+        if any(not branch.components[p].iterated for p in branch.before(j)) and ignored:
             yield Edge(here, here, "ignore", (ignored,))
-        word: EdgeKind = "take" if j else "begin"
+        word: EdgeKind = "begin" if j in branch.entries else "take"
         if not c.iterated:
-            yield Edge(here, after, word, (event(c), *first))
+            for after, how in targets:
+                yield Edge(here, after, word, (event(c), *first, *how))
             continue
         yield Edge(here, f"{here}+", word, (event(c), *first))
         yield Edge(
@@ -59,8 +59,34 @@ def _edges(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[Edge]:
         if ignored:
             yield Edge(f"{here}+", f"{here}+", "ignore", (ignored,))
         enough = (f"with {c.low} or more",) if c.low > 1 else ()
-        when = "after each" if last else f"when an event begins {branch.components[j + 1].variable}"
-        yield Edge(f"{here}+", after, "proceed", (when, *enough, *conditions(plan, c.whole)))
+        for after, how in targets:
+            when = (
+                "after each"
+                if after == "match"
+                else f"when an event begins {branch.components[int(after[1:])].variable}"
+            )
+            yield Edge(f"{here}+", after, "proceed", (when, *enough, *conditions(plan, c.whole), *how))
+
+
+def _targets(branch: NfaBranch, j: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Where a run goes to from a component, and what is asked of the rounds of its group for that."""
+    ending = branch.round_ending(j)
+    if ending is not None:
+        loop, round = ending
+        for k in loop.again if round.goes_on else ():
+            yield f"q{k}", (f"a further round of {loop.variable}",)
+        if not round.ends:
+            return
+        rounds = f"with {loop.low} or more rounds" if loop.low > 1 else f"no further round of {loop.variable}"
+        for k in branch.after(j):
+            yield f"q{k}", (rounds,)
+        if not branch.after(j):
+            yield "match", (rounds,) if loop.low > 1 else ()
+        return
+    for k in branch.follow(j):
+        yield f"q{k}", ()
+    if not branch.follow(j):
+        yield "match", ()
 
 
 def _at_most(c: Component) -> str:
