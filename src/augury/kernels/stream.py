@@ -268,6 +268,17 @@ class StreamKernel(ABC, Generic[S]):
         live = self.live(state)
         return {"events": live.events.length, "keys": len(live.keys), "strings": len(live.encoding.dictionary)}
 
+    def partial_matches(self, state: RunState, key: str) -> Integers:
+        """The value of an integer column of the key, for each partial match: a run, or an event that waits."""
+        live = self.live(state)
+        place = [spec.expr.column for spec in self.keys if isinstance(spec.expr, Ref)].index(key)
+        return live.keys.words(place)[self.waiting(live)]
+
+    def waiting(self, live: S) -> Integers:
+        """The partition of each partial match: as a rule, of each event that a match to come may hold."""
+        partition = live.events.view("partition")[live.horizon :]
+        return partition[partition >= 0]
+
     def live(self, state: RunState) -> S:
         """The state behind `state`, restored if it was saved."""
         live = in_use(state, self.state_type, self.family, self.version)

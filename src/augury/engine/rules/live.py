@@ -12,18 +12,19 @@ import pyarrow as pa
 from augury.budget import within
 from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
+from augury.engine.cut.by_key import shared_key
 from augury.engine.results.matches import Matches
 from augury.engine.rules.alone import AloneRule, CompiledRule
 from augury.engine.rules.grouping import RuleShapes
 from augury.engine.rules.kept import Portion, RuleEvents, Since
-from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
+from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults, cost_table
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.shapes import Shape
 from augury.engine.rules.stream import Failed, LiveRule, Step, StreamGroup, goes_together
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.warnings import types_seen
-from augury.errors import AuguryError
+from augury.errors import AuguryError, HostError
 from augury.options import Options
 from augury.runtime.state import FOREVER
 
@@ -53,6 +54,30 @@ def _meaning(rule: GroupedRule) -> Hashable:
     return replace(shaped.shape, query=replace(shaped.shape.query, returns=())), shaped.values, shaped.types
 
 
+@dataclass(frozen=True, slots=True)
+class KeyShare:
+    """One of so many shares of the values of a key, whose events alone are seen here, by all rules."""
+
+    key: tuple[str, ...]
+    number: int
+    of: int
+
+    def require(self, shared: Sequence[str]) -> None:
+        """Refuse a rule whose matches agree on these columns only."""
+        missing = [name for name in self.key if name not in shared]
+        if missing:
+            raise HostError(
+                "A684",
+                f"the stream is cut by the key {_listed(self.key)}, and events of a match need not agree on "
+                f"{_listed(missing)}",
+                f"add [{missing[0]}] to WHERE, or match the rule in a stream without key=",
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 Resume = Callable[[AloneRule], bool]
 """Gives a rule what it remembered; False if that does not fit it any more."""
 
@@ -63,9 +88,20 @@ class LiveRules:
     Rules of one shape that have a WITHIN are matched together, the others each by itself. A rule with an error is
     switched off, and told once in `diagnostics` of what the next step finds. A rule sees the events that come after it;
     one that wants `backfill` also those of the last `keep` ticks, and what it finds there is told with the next step.
+
+    With a `share` of the events, one for each value of a key, rules that are not of this key are refused. What is wrong
+    with a rule wherever it runs is told by one of the shares.
     """
 
-    def __init__(self, columns: KnownColumns, options: Options, lateness: int | None, keep: int = 0) -> None:
+    def __init__(
+        self,
+        columns: KnownColumns,
+        options: Options,
+        lateness: int | None,
+        keep: int = 0,
+        share: KeyShare | None = None,
+    ) -> None:
+        self.share = share
         self.events = RuleEvents(columns, lateness, keep)
         self.groups: list[StreamGroup] = []
         self.edition = 0
@@ -154,7 +190,7 @@ class LiveRules:
             try:
                 self._resume(rule, since, remembered.get(rule.id), groups)
             except AuguryError as error:
-                self._switch_off(rule, error)
+                self._switch_off(rule, error, everywhere=True)
         self._catch_up(groups)
 
     def _resume(
@@ -180,7 +216,7 @@ class LiveRules:
             try:
                 self._begin(rule, before.get(rule.id), groups)
             except AuguryError as error:
-                self._switch_off(rule, error)
+                self._switch_off(rule, error, everywhere=True)
         self._catch_up(groups)
 
     def _begin(self, rule: Rule, before: Running | None, groups: dict[StreamGroup, list[LiveRule]]) -> None:
@@ -211,11 +247,17 @@ class LiveRules:
         if shaped is not None and goes_together(shaped):
             group = self._newest.get(shaped.shaped.shape)
             if group is None or group.full:
-                group = self._newest[shaped.shaped.shape] = StreamGroup(shaped, self._options)
+                group = StreamGroup(shaped, self._options)
+                if self.share is not None:
+                    self.share.require(group.template.key)
+                self._newest[shaped.shaped.shape] = group
                 self.groups.append(group)
             group.add(shaped, since)
             return Running(rule, group, since, shaped)
-        alone = self._alone[rule.id] = AloneRule(CompiledRule.of(rule, self._columns, self._options), since)
+        compiled = CompiledRule.of(rule, self._columns, self._options)
+        if self.share is not None:
+            self.share.require(shared_key(compiled.program))
+        alone = self._alone[rule.id] = AloneRule(compiled, since)
         return Running(rule, alone, since)
 
     def _moved(self, begun: Running, since: Since) -> Running:
@@ -260,9 +302,17 @@ class LiveRules:
         self._newest = {shape: group for shape, group in self._newest.items() if len(group)}
         self.groups = [group for group in self.groups if len(group)]
 
-    def _switch_off(self, rule: Rule, error: AuguryError) -> None:
+    def _switch_off(self, rule: Rule, error: AuguryError, *, everywhere: bool = False) -> None:
+        """Switch a rule off, `everywhere` if it is wrong whatever the events are."""
         self.edition += 1
-        self._results.failed(rule, error)
+        share = self.share
+        if share is None:
+            self._results.failed(rule, error)
+        elif not everywhere:
+            note = f"\n  = note: it is switched off for share {share.number + 1} of {share.of} of the keys"
+            self._results.failed(rule, error, note)
+        elif rule.share(share.of) == share.number:
+            self._results.failed(rule, error)
         self._broken[rule.id] = rule
         self._alone.pop(rule.id, None)
         self._running.pop(rule.id, None)
@@ -312,8 +362,24 @@ class LiveRules:
         return max(together, max((rule.compiled.reach for rule in self._alone.values()), default=0))
 
     def _no_results(self) -> RuleResults:
-        time = self._columns.arrow.field(self._columns.schema.time).type
-        return RuleResults(time, self._places, self._costs)
+        return RuleResults(self._time, self._places, self._costs, self._partial_matches)
+
+    @property
+    def _time(self) -> pa.DataType:
+        """The type of the time of events."""
+        return self._columns.arrow.field(self._columns.schema.time).type
+
+    def _partial_matches(self) -> dict[str, int]:
+        """How many partial matches of each rule are open."""
+        found = {id: rule.partial_matches for id, rule in self._alone.items()}
+        for group in self.groups:
+            found |= group.partial_matches
+        return found
+
+    def take_costs(self) -> pa.Table:
+        """What rules have cost since this was asked before: those that were given events, or found matches."""
+        busy = {id: cost.taken() for id, cost in self._costs.items() if cost.events or cost.matches}
+        return cost_table(busy, self._partial_matches() if busy else {}, self._time)
 
     def _alone_step(self, rule: Rule, step: Callable[[], Matches], events: int = 0) -> None:
         """Note what a rule finds by itself in a step, or switch it off."""
