@@ -3,7 +3,7 @@
 A child process runs the stream. It is killed at moments of chance and started again, while files of events come in and
 versions of the rules are published. What it has written by the end is compared with the reference evaluator, rule by
 rule and version by version: which version was in force for which micro-batch is read from the checkpoint. Versions that
-no micro-batch can need any more are removed under way, from a copy of which the oracle reads them.
+no micro-batch can need any more are removed under way; the oracle reads a copy.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def run_stream(folder: Path) -> None:
 
 
 def under_fire(folder: Path, edits: int, kills: int, seed: int, *, keyed: bool = False) -> Outcome:
-    """Edit the rules of a stream so many times, and kill it so many times meanwhile; `keyed`, all of them share a key."""
+    """Edit the rules of a stream so many times, and kill it so many times meanwhile; `keyed` ones share a key."""
     rng, log = Random(seed), folder / "log"
     shapes = rng.sample(KEYED, 4) if keyed else [*rng.sample(SHAPES[:11], 3), ALONE[0]]
     explodes = {**EXPLODES, "query": EXPLODES["query"].replace("WHERE", "WHERE [k] AND")} if keyed else EXPLODES
@@ -171,7 +171,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         outcome = under_fire(Path(folder), given.edits, given.kills, given.seed, keyed=given.key)
     print(
-        f"{outcome.versions} versions, {outcome.removed} of them removed under way, killed {given.kills} times: {sum(outcome.wanted.values())} matches asked for, "
+        f"{outcome.versions} versions, {outcome.removed} of them removed under way, killed {given.kills} times: "
+        f"{sum(outcome.wanted.values())} matches asked for, "
         f"{sum(outcome.written.values())} written, {sum((outcome.wanted - outcome.written).values())} missing, "
         f"{sum((outcome.written - outcome.wanted).values())} too many; {outcome.late} of {outcome.late_wanted} late "
         f"events; costs tell of {sum(outcome.spent.values())} matches; told: {dict(outcome.told)}"
