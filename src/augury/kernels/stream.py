@@ -352,9 +352,9 @@ class StreamKernel(ABC, Generic[S]):
             live.horizon = min(live.horizon, int(live.selection.chosen.events.min()))
         # After the last events there is nothing to make room for.
         if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > MIN_EVENTS_TO_DROP:
-            self.compact(live, strings=strings)
+            self.compact(live, strings=strings, beyond=MIN_KEYS_TO_FORGET)
 
-    def compact(self, live: S, *, strings: bool = True, beyond: int = MIN_KEYS_TO_FORGET) -> None:
+    def compact(self, live: S, *, beyond: int, strings: bool = True) -> None:
         """Throw away every event that nothing can come of, and the keys, and `strings`, that were theirs alone.
 
         Keys and strings go where there are more than `beyond`, and most of them are of no use.

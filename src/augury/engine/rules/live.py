@@ -113,6 +113,7 @@ class LiveRules:
         self._broken: dict[str, Rule] = {}
         self._newest: dict[Shape, StreamGroup] = {}
         self._places: dict[str, int] = {}
+        self._next_place = 0
         self._costs: dict[str, RuleCost] = {}
         self._types: frozenset[str] = frozenset()
         self._results = self._no_results()
@@ -147,7 +148,7 @@ class LiveRules:
             elif broken is None or not broken.finds_as(rule):
                 new.append(rule)
         self._broken = {id: rule for id, rule in self._broken.items() if id in wanted}
-        self._places = self._results.order = {id: k for k, id in enumerate(wanted)}
+        self._place({id: k for k, id in enumerate(wanted)})
         for id, gone in before.items():
             if id not in self._running:
                 self._let_go(gone)
@@ -169,8 +170,11 @@ class LiveRules:
         self._broken.pop(rule.id, None)
         if known is not None:
             self._let_go(self._running.pop(rule.id))
-        if rule.enabled:
-            self._places.setdefault(rule.id, len(self._places))
+        if not rule.enabled:
+            self._places.pop(rule.id, None)
+        else:
+            self._places.setdefault(rule.id, self._next_place)
+            self._next_place += 1
             self._begin_all([rule], {} if known is None else {rule.id: known})
         if rule.id not in self._running:
             self._costs.pop(rule.id, None)
@@ -183,7 +187,7 @@ class LiveRules:
 
         `remembered` are those that have more to remember than the events that are kept.
         """
-        self._places = self._results.order = {rule.id: k for k, (rule, _) in enumerate(running)}
+        self._place({rule.id: k for k, (rule, _) in enumerate(running)})
         self._broken = {rule.id: rule for rule in broken}
         groups = dict[StreamGroup, list[LiveRule]]()
         for rule, since in running:
@@ -192,6 +196,11 @@ class LiveRules:
             except AuguryError as error:
                 self._switch_off(rule, error, everywhere=True)
         self._catch_up(groups)
+
+    def _place(self, places: dict[str, int]) -> None:
+        """Note the places of rules in their table, in which their matches come."""
+        self._places = self._results.order = places
+        self._next_place = len(places)
 
     def _resume(
         self, rule: Rule, since: Since, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
