@@ -213,7 +213,8 @@ def spark_figures(ticks: pa.Table, found: Sequence[Figure]) -> list[OnSpark]:
         events = Path(folder) / "events"
         events.mkdir()
         # The last tick comes once more, long after, so that all others are before the watermark.
-        end = ticks.slice(len(ticks) - 1).set_column(0, "ts_us", pc.add(ticks["ts_us"].slice(len(ticks) - 1), DAY))
+        last, at = ticks.slice(len(ticks) - 1), ticks.column_names.index("ts_us")
+        end = last.set_column(at, "ts_us", pc.add(last["ts_us"], DAY))
         for k, first in enumerate(range(0, len(ticks), -(-len(ticks) // STREAM_FILES))):
             pq.write_table(ticks.slice(first, -(-len(ticks) // STREAM_FILES)), events / f"{k}.parquet")
         frame = spark.read.parquet(str(events))

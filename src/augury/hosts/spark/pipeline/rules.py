@@ -8,7 +8,23 @@ from pathlib import Path
 
 from augury.engine.rules.table import read_rules
 from augury.engine.rules.versions import publish
-from augury.errors import AuguryError
+from augury.errors import AuguryError, HostError
+from augury.hosts.spark.pipeline.config import Pipeline
+from augury.hosts.spark.stream.pruning import prune_rules
+
+
+def prune_own_versions(pipeline: Pipeline, say: Callable[[str], None]) -> None:
+    """Remove versions that the streams of a pipeline can need no more, from folders that are theirs alone."""
+    for query in pipeline.query:
+        # A folder that the file names may have other readers.
+        if query.rules is not None and query.versions is None and pipeline.streaming is not None:
+            checkpoint = pipeline.folder / pipeline.streaming.checkpoint / query.name
+            if (checkpoint / "commits").is_dir():
+                try:
+                    prune_rules(pipeline.versions(query), checkpoint)
+                except HostError as e:
+                    say(f"{query.name}: {e}")
+
 
 Signature = tuple[tuple[str, int, int], ...]
 """The names, sizes and times of files, which change when one of them does."""

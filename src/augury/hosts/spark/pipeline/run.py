@@ -23,7 +23,7 @@ from augury.hosts.spark.options import SparkOptions
 from augury.hosts.spark.pipeline.config import Pipeline, QuerySection
 from augury.hosts.spark.pipeline.connectors import read_source, start_stream, write_batch
 from augury.hosts.spark.pipeline.progress import LAST_MATCH, ProgressLine
-from augury.hosts.spark.pipeline.rules import WatchedRules, signature
+from augury.hosts.spark.pipeline.rules import WatchedRules, prune_own_versions, signature
 from augury.hosts.spark.releases import require
 from augury.hosts.spark.rules import RuleFrames, match_rules
 from augury.hosts.spark.session import embedded_session
@@ -34,6 +34,8 @@ from augury.options import MatchOptions
 STOP_SECONDS = 60.0  # that a micro-batch may take to end after the user asked to stop
 
 POLL_SECONDS = 1  # between two checks of whether a stream has ended or is to end
+
+PRUNE_SECONDS = 600.0  # between two looks for versions of rules that nobody needs any more
 
 EVENTS_VIEW = "events"
 """What the source is called in the SQL of a query."""
@@ -103,6 +105,8 @@ def _stream(
     ]
     spark.streams.addListener(listener)
     running: list[StreamingQuery] = []
+    prune_own_versions(pipeline, say)
+    pruned = time.monotonic()
     try:
         with _interruption() as asked_to_stop:
             for query in pipeline.query:
@@ -111,6 +115,9 @@ def _stream(
             while not asked_to_stop.is_set() and not _over(running):
                 for rules in watched:
                     rules.look()
+                if time.monotonic() - pruned > PRUNE_SECONDS:
+                    pruned = time.monotonic()
+                    prune_own_versions(pipeline, say)
             if asked_to_stop.is_set():
                 say("stopping after the micro-batch under way; what is open is kept in the checkpoint")
                 _let_finish(running)
