@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from augury.arguments import path
+from augury.arguments import path, unusable, whole
 from augury.engine.rules.versions import remove
 from augury.errors import HostError
 
@@ -37,10 +37,13 @@ def prune_rules(
     called while the streams run. A checkpoint that is not understood is an error, and nothing is removed.
     """
     folder = path("versions", versions).absolute()
+    kept = whole(margin)
+    if kept is None or kept < 0:
+        raise unusable("margin", "a number of micro-batches, 0 or more", margin)
     given = [checkpoints] if isinstance(checkpoints, str | os.PathLike) else list(checkpoints)
     if not given:
         raise _not_understood("none is given")
-    read = [_read_before(path("checkpoints", one).absolute(), folder, margin) for one in given]
+    read = [_read_before(path("checkpoints", one).absolute(), folder, kept) for one in given]
     return remove(folder, frozenset.intersection(*read))
 
 
