@@ -149,8 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(wrong, file=sys.stderr)
                 return 1
             figures.append(taken)
-            row = (taken.feeds, taken.p50, taken.p99, taken.p999, taken.longest, taken.pauses)
-            row += (taken.cpu_p999, taken.cpu_longest, taken.matches)
+            clock = (taken.feeds, taken.p50, taken.p99, taken.p999, taken.longest, taken.pauses)
+            row = (*clock, taken.cpu_p999, taken.cpu_longest, taken.matches)
             told.add_row(form, f"{size:,}", *(f"{value:,.0f}" for value in row))
     Console().print(told)
     if options.json is not None:

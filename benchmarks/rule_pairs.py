@@ -52,7 +52,7 @@ def _and(*conditions: Condition) -> Condition:
 
 
 def _side(values: Values) -> pl.Expr:
-    return pl.col("side") == values["side"]
+    return pl.col("side").eq(values["side"])
 
 
 PAIRS: dict[int, Pair] = {

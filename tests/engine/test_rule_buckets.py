@@ -84,7 +84,8 @@ class RuleHost:
 
     def _after(self, events: pa.Table | None, passed: int) -> int:
         """The watermark after these events."""
-        return max([passed, *(t - DELAY for t in ([] if events is None else events["ts"].to_pylist()))])
+        times: list[int] = [] if events is None else events["ts"].to_pylist()
+        return max([passed, *(t - DELAY for t in times)])
 
     def _own(self, events: pa.Table | None, number: int) -> pa.Table | None:
         """The events of a bucket."""

@@ -205,9 +205,8 @@ def _rules_found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> 
     rules = None if query.rules is None else pipeline.folder / query.rules
     if pipeline.streaming is None:
         return match_rules(events, rules, **options)
-    of_stream = cast("SparkOptions", {"lateness": pipeline.events.lateness, "buckets": pipeline.streaming.buckets})
-    versions = pipeline.versions(query)
-    return match_rules(events, rules, versions=versions, keep=query.keep, key=query.key, **of_stream, **options)
+    options = {**options, "lateness": pipeline.events.lateness, "buckets": pipeline.streaming.buckets}
+    return match_rules(events, rules, versions=pipeline.versions(query), keep=query.keep, key=query.key, **options)
 
 
 def _told(error: PySparkException | Py4JJavaError) -> AuguryError:
