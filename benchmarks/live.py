@@ -38,6 +38,8 @@ WARM_UP_EVENTS = 5_000
 DEFAULT_EVENTS = {1: 500_000, 100: 10_000_000, 1_000: 10_000_000}
 QUICK_EVENTS = 8_000
 
+WIDTH = 130  # of the table, also where the output is no terminal
+
 DICTS = 10  # times fewer events are fed as dicts: making them takes longer than matching them
 
 DRAWN_TOGETHER = 1_000_000  # events that are drawn at a time, which need several times their memory
@@ -152,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             clock = (taken.feeds, taken.p50, taken.p99, taken.p999, taken.longest, taken.pauses)
             row = (*clock, taken.cpu_p999, taken.cpu_longest, taken.matches)
             told.add_row(form, f"{size:,}", *(f"{value:,.0f}" for value in row))
-    Console().print(told)
+    Console(width=WIDTH).print(told)
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1))

@@ -42,6 +42,8 @@ SEED = 20
 SIZES = (10, 100, 1_000, 10_000)
 QUICK_SIZES = (10, 40)
 
+WIDTH = 130  # of the table, also where the output is no terminal
+
 CHECKED_RULES = 20  # of a table, that are also run one by one
 
 STREAM_FILES = 8  # of ticks, each of them a micro-batch on Spark
@@ -269,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         row = (f"{one.seconds:,.2f}", f"{one.cpu:,.2f}", f"{one.matches:,}", f"{one.times_the_shapes:.1f}")
         there = ("", "") if spark is None else (f"{spark.frame:,.1f}", f"{spark.stream:,.1f}")
         told.add_row(f"{one.rules:,}", *row, f"{one.one_by_one:,.1f}", f"{one.polars:,.1f}", *there)
-    Console().print(told)
+    Console(width=WIDTH).print(told)
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(

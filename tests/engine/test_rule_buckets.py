@@ -125,7 +125,7 @@ def edited(rng: Random, table: dict[str, dict[str, Any]], shapes: list[str], mom
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @pytest.mark.parametrize("key", [(), ("k",)])
-@pytest.mark.parametrize("seed", range(rounds(5, 200)))
+@pytest.mark.parametrize("seed", range(rounds(3, 200)))
 def test_rules_find_what_their_history_asks_for(seed: int, key: tuple[str, ...]) -> None:
     rng = Random(seed)
     shapes = rng.sample(KEYED, 3) if key else [*rng.sample(SHAPES, 2), rng.choice(ALONE)]

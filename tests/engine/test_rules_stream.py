@@ -18,6 +18,7 @@ from augury.engine.rules.table import Rule
 from augury.jit.compile import _loaded
 from augury.kernels import stream as kernels
 from augury.kernels.stream import StreamKernel
+from augury.plan import FamilyName
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone, listed
 
 COLUMNS = drawn_events(Random(0), 4).schema
@@ -223,3 +224,23 @@ def test_what_is_remembered_follows_the_window_whatever_the_number_of_edits(monk
     assert {name for name, count in most.items() if max(held[name] for held in late) > count} == set()
     assert most["running"] == most["costs"] == 3
     assert most["places"] <= 5
+
+
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain"])
+def test_partial_matches_are_those_that_are_open_now(plan: FamilyName) -> None:
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > {n} AND b.x > a.x WITHIN 9 seconds"
+    rows = [{"id": n, "query": pair.format(n=n)} for n in (2, 5)]
+    rows.append({"id": "alone", "query": pair.format(n=4) + " OUTPUT NONOVERLAP"})
+    stream = Rules.read(rows).stream(COLUMNS, jit=False, plan=plan)
+
+    def fed(first: int, type: str) -> dict[str, int]:
+        batch = {"ts": range(first, first + 8), "type": [type] * 8, "x": range(8), "y": [1.0] * 8, "k": ["k"] * 8}
+        costs = stream.feed(pa.table(batch, schema=COLUMNS)).costs.to_pylist()
+        return {row["rule"]: row["partial_matches"] for row in costs}
+
+    opened = fed(0, "A")
+    assert (opened["2"], opened["5"]) == (5, 2)
+    assert opened["alone"] == 3
+    # Events that no rule has a use for, long after the window.
+    fed(100, "C")
+    assert fed(200, "A") == opened

@@ -20,8 +20,9 @@ import augury
 import augury.spark
 from augury.cli import app
 from augury.engine.board import HEADER, RULE_HEADER, Board
+from augury.engine.rules.versions import published
 from augury.errors import HostError
-from augury.hosts.spark.pipeline.rules import WatchedRules, signature
+from augury.hosts.spark.pipeline.rules import WatchedRules, prune_own_versions, signature
 from augury.loss import Exponential, LossModel
 from augury.options import MatchOptions, Roles, read_options
 from tests.engine.streams import local_rows, table_rows
@@ -214,6 +215,26 @@ def test_rules_of_a_pipeline_are_published_again_when_their_file_changes(tmp_pat
         "version 2",
         "A687",
     ]
+
+
+@pytest.mark.parametrize("named", ["", 'versions = "checkpoint/alerts.rules"'])
+def test_old_versions_of_rules_are_removed_where_nobody_else_reads_them(tmp_path: Path, named: str) -> None:
+    text = STREAM[: STREAM.index("[[query]]")] + RULES.replace('write = "rows"', named)
+    pipeline, said = augury.spark.read_pipeline(written(tmp_path, text)), list[str]()
+    versions, checkpoint = pipeline.versions(pipeline.query[0]), tmp_path / "checkpoint" / "alerts"
+    prune_own_versions(pipeline, said.append)
+    for n in range(3):
+        augury.spark.publish_rules([{"id": n, "query": "PATTERN A a"}], versions)
+    for name in ("offsets", "commits", "sources/0"):
+        (checkpoint / name).mkdir(parents=True)
+    entry = json.dumps({"path": (versions / "0000000001.parquet").as_uri(), "timestamp": 1, "batchId": 0})
+    (checkpoint / "sources" / "0" / "0").write_text(f"v1\n{entry}")
+    for batch in range(101):
+        (checkpoint / "commits" / str(batch)).write_text("v1\n{}")
+        (checkpoint / "offsets" / str(batch)).write_text('v1\n{}\n{"logOffset":0}')
+    prune_own_versions(pipeline, said.append)
+    assert published(versions) == ([1, 2, 3] if named else [2, 3])
+    assert said == []
 
 
 @pytest.mark.parametrize(
