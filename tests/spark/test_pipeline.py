@@ -160,6 +160,7 @@ sink = { format = "parquet", path = "alerts.parquet" }
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs("streaming pipelines")
 def test_rules_in_a_pipeline(spark: SparkSession, tmp_path: Path) -> None:
     write_files(cut(with_end(EVENTS), 3), tmp_path / "events")
