@@ -136,9 +136,9 @@ bench: $(READY) ## measure kernels and lazy plans, answers checked; BENCH=--quic
 bench-call: $(READY) ## measure the whole call, from Parquet to all matches, beside Polars and DuckDB; needs ../shared/data
 	@$(BIN)/python -m benchmarks.call --json build/bench/call.json $(BENCH)
 
-bench-live: $(READY) ## measure a Matcher fed batch by batch, and tables of 10 to 10,000 rules, with every answer checked
+bench-live: $(READY) ## measure a Matcher fed batch by batch, and tables of 10 to 10,000 rules, here and on Spark, with every answer checked
 	@$(BIN)/python -m benchmarks.live --json build/bench/live.json $(BENCH)
-	@$(BIN)/python -m benchmarks.live_rules --json build/bench/live-rules.json $(BENCH)
+	@$(BIN)/python -m benchmarks.live_rules --spark --json build/bench/live-rules.json $(BENCH)
 
 bench-lossy: $(READY) ## measure lossy streams against exact matching, with every answer checked
 	@$(BIN)/python -m benchmarks.lossy --json build/bench/lossy.json $(BENCH)

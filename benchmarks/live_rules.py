@@ -1,7 +1,9 @@
 """Many rules over stock ticks: `python -m benchmarks.live_rules`; part of `make bench-live`.
 
 Twenty shapes, of which thresholds and types are drawn at random; rules of one shape are matched together. Beside them
-are the twenty shapes alone, a rule of each, and some of the rules one by one, whose matches have to be the same.
+are the twenty shapes alone, a rule of each, and some of the rules one by one, whose matches have to be the same. A loop
+of Polars runs rules that are pairs of events one by one, as joins, and has to count the same matches. With `--spark`
+all of them are matched on Spark, over a finite frame and over a stream, which have to find as many.
 """
 
 from __future__ import annotations
@@ -9,13 +11,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,8 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 import augury
-from benchmarks.call.workloads import TICKS
+from benchmarks.call.workloads import DAY, TICKS
 from benchmarks.measure import WrongAnswer
+from benchmarks.rule_pairs import PAIRS
 
 OPTIONS: dict[str, Any] = {"time": "ts_us", "type": "name", "time_unit": "us"}
 
@@ -35,7 +42,11 @@ SEED = 20
 SIZES = (10, 100, 1_000, 10_000)
 QUICK_SIZES = (10, 40)
 
+WIDTH = 130  # of the table, also where the output is no terminal
+
 CHECKED_RULES = 20  # of a table, that are also run one by one
+
+STREAM_FILES = 8  # of ticks, each of them a micro-batch on Spark
 
 SHAPES = (
     ("SEQ({A} a, {B} b) WHERE a.volume > {a} AND b.volume > {b} WITHIN 10 seconds", 450),
@@ -88,6 +99,18 @@ class Figure:
     times_the_shapes: float
     one_by_one: float
     """Seconds that all of them would take one by one, at the rate of those that were checked."""
+    polars: float
+    """Seconds that a loop of Polars would take for all of them, at the rate of the pairs that were checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """Seconds that a table of rules took on Spark, sessions and kernels being there."""
+
+    rules: int
+    frame: float
+    stream: float
+    matches: int
 
 
 def drawn_rules(ticks: pa.Table, count: int, seed: int = SEED) -> list[dict[str, Any]]:
@@ -105,21 +128,23 @@ def drawn_rules(ticks: pa.Table, count: int, seed: int = SEED) -> list[dict[str,
         types = dict(zip("ABC", random.choice(symbols, 3, replace=False).tolist(), strict=True))
         share = random.uniform(0.7, 1.4, 3)
         bounds = {
-            name.lower(): int(volumes[type][int(passing * part)])
+            name.lower(): int(volumes[type][min(int(passing * part), len(volumes[type]) - 1)])
             for (name, type), part in zip(types.items(), share, strict=True)
         }
-        text = pattern.format(
+        values = {
             **types,
             **bounds,
-            most=int(random.integers(20_000, 100_000)),
-            odd=int(random.integers(1, 99)),
-            all=int(of_all[int(passing * share[0])]),
-            price=float(prices[types["A"]][int(random.uniform(0, 0.3) * len(prices[types["A"]]))]),
-            side=str(random.choice(["BUY", "SELL"])),
-            up=round(float(random.uniform(1.0005, 1.002)), 5),
-            down=round(float(random.uniform(0.998, 0.9995)), 5),
-        )
-        rows.append({"id": f"rule {k}", "query": f"PATTERN {text}{RETURNED}"})
+            "most": int(random.integers(20_000, 100_000)),
+            "odd": int(random.integers(1, 99)),
+            "all": int(of_all[int(passing * share[0])]),
+            "price": float(prices[types["A"]][int(random.uniform(0, 0.3) * len(prices[types["A"]]))]),
+            "side": str(random.choice(["BUY", "SELL"])),
+            "up": round(float(random.uniform(1.0005, 1.002)), 5),
+            "down": round(float(random.uniform(0.998, 0.9995)), 5),
+        }
+        # The other columns of a rule mean nothing to it: the loop of Polars reads them.
+        text = f"PATTERN {pattern.format(**values)}{RETURNED}"
+        rows.append({"id": f"rule {k}", "query": text, "shape": k % len(SHAPES), "values": values})
     return rows
 
 
@@ -147,6 +172,22 @@ def check(rows: Sequence[dict[str, Any]], found: augury.RuleMatches, ticks: pa.T
     return seconds
 
 
+def check_polars(rows: Sequence[dict[str, Any]], found: augury.RuleMatches, ticks: pa.Table) -> float:
+    """Count the matches of some of the pairs with Polars; the seconds that one of them takes."""
+    pairs = [row for row in rows if row["shape"] in PAIRS]
+    chosen = pairs[:: max(1, len(pairs) // CHECKED_RULES)][:CHECKED_RULES]
+    frame = pl.from_arrow(ticks)
+    assert isinstance(frame, pl.DataFrame)
+    began = perf_counter()
+    counted = {row["id"]: PAIRS[row["shape"]].count(frame, row["values"]) for row in chosen}
+    seconds = (perf_counter() - began) / max(1, len(chosen))
+    for id, count in counted.items():
+        own = pc.sum(pc.equal(found.table["rule"], id)).as_py() or 0
+        if own != count:
+            raise WrongAnswer(f"{id}: {own} matches, and {count} by Polars")
+    return seconds
+
+
 def figures(ticks: pa.Table, sizes: Sequence[int]) -> list[Figure]:
     """What tables of these sizes take, once their kernels are compiled."""
     shapes = augury.Rules.read(drawn_rules(ticks, len(SHAPES)))
@@ -158,33 +199,84 @@ def figures(ticks: pa.Table, sizes: Sequence[int]) -> list[Figure]:
         rules = augury.Rules.read(rows)
         taken(rules, ticks)
         seconds, cpu, matches = taken(rules, ticks)
-        one = check(rows, matches, ticks)
-        found.append(Figure(size, seconds, cpu, len(matches), cpu / alone, one * size))
+        one, polars = check(rows, matches, ticks), check_polars(rows, matches, ticks)
+        found.append(Figure(size, seconds, cpu, len(matches), cpu / alone, one * size, polars * size))
     return found
+
+
+def spark_figures(ticks: pa.Table, found: Sequence[Figure]) -> list[OnSpark]:
+    """What the same tables take on Spark, which has to find as many matches."""
+    import augury.spark
+
+    spark = augury.spark.embedded_session("local[*]", {"spark.sql.shuffle.partitions": "4"})
+    told = []
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", augury.AuguryWarning)
+        events = Path(folder) / "events"
+        events.mkdir()
+        # The last tick comes once more, long after, so that all others are before the watermark.
+        last, at = ticks.slice(len(ticks) - 1), ticks.column_names.index("ts_us")
+        end = last.set_column(at, "ts_us", pc.add(last["ts_us"], DAY))
+        for k, first in enumerate(range(0, len(ticks), -(-len(ticks) // STREAM_FILES))):
+            pq.write_table(ticks.slice(first, -(-len(ticks) // STREAM_FILES)), events / f"{k}.parquet")
+        frame = spark.read.parquet(str(events))
+        pq.write_table(end, events / f"{STREAM_FILES}.parquet")
+        for one in found:
+            rows = [{"id": row["id"], "query": row["query"]} for row in drawn_rules(ticks, one.rules)]
+            began = perf_counter()
+            counted = augury.spark.match_rules(frame, rows, **OPTIONS).table.count()
+            in_frame = perf_counter() - began
+            began = perf_counter()
+            streamed = _streamed(spark, events, Path(folder) / str(one.rules), rows)
+            if not counted == streamed == one.matches:
+                raise WrongAnswer(f"{one.rules}: {counted} and {streamed} matches on Spark instead of {one.matches}")
+            told.append(OnSpark(one.rules, in_frame, perf_counter() - began, counted))
+    spark.stop()
+    return told
+
+
+def _streamed(spark: Any, events: Path, folder: Path, rows: Sequence[dict[str, Any]]) -> int:
+    """How many matches rules find in files that are a micro-batch each."""
+    import augury.spark
+
+    schema = spark.read.parquet(str(events)).schema
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(events))
+    given: dict[str, Any] = {**OPTIONS, "lateness": "1 second", "max_matches": 10_000_000}
+    found = augury.spark.match_rules(stream, rows, versions=folder / "versions", **given)
+    writer = found.table.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    writer.trigger(availableNow=True).start(str(folder / "matches")).awaitTermination()
+    return int(spark.read.parquet(str(folder / "matches")).count())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.live_rules", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few rules over the first ticks only")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="how many rules")
+    parser.add_argument("--ticks", type=Path, default=TICKS, help="the ticks, in Parquet")
+    parser.add_argument("--spark", action="store_true", help="on Spark too")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     options = parser.parse_args(arguments)
-    ticks = pq.read_table(TICKS)
+    ticks = pq.read_table(options.ticks)
     if options.quick:
         ticks = ticks.slice(0, 20_000)
     try:
         taken_by = figures(ticks, QUICK_SIZES if options.quick else options.sizes)
+        on_spark = spark_figures(ticks, taken_by) if options.spark else []
     except WrongAnswer as wrong:
         print(wrong, file=sys.stderr)
         return 1
-    told = Table("rules", "s", "CPU s", "matches", "times the 20 shapes", "one by one, s", title="rules over ticks")
-    for one in taken_by:
+    names = ("rules", "s", "CPU s", "matches", "times the 20 shapes", "one by one, s", "Polars loop, s")
+    told = Table(*names, "Spark frame, s", "Spark stream, s", title="rules over ticks")
+    for one, spark in zip_longest(taken_by, on_spark):
         row = (f"{one.seconds:,.2f}", f"{one.cpu:,.2f}", f"{one.matches:,}", f"{one.times_the_shapes:.1f}")
-        told.add_row(f"{one.rules:,}", *row, f"{one.one_by_one:,.1f}")
-    Console().print(told)
+        there = ("", "") if spark is None else (f"{spark.frame:,.1f}", f"{spark.stream:,.1f}")
+        told.add_row(f"{one.rules:,}", *row, f"{one.one_by_one:,.1f}", f"{one.polars:,.1f}", *there)
+    Console(width=WIDTH).print(told)
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps([asdict(one) for one in taken_by], indent=1))
+        options.json.write_text(
+            json.dumps({"local": [asdict(o) for o in taken_by], "spark": [asdict(o) for o in on_spark]}, indent=1)
+        )
     return 0
 
 

@@ -14,6 +14,7 @@ from augury.hosts.spark.rules import RuleFrames, match_rules, publish_rules
 from augury.hosts.spark.session import embedded_session
 from augury.hosts.spark.sql.row_patterns import explain_sql, sql
 from augury.hosts.spark.sql.tables import register, register_any_query
+from augury.hosts.spark.stream.pruning import prune_rules
 
 __all__ = [
     "Pipeline",
@@ -27,6 +28,7 @@ __all__ = [
     "match_all",
     "match_files",
     "match_rules",
+    "prune_rules",
     "publish_rules",
     "read_pipeline",
     "register",

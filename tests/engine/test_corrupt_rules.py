@@ -47,7 +47,7 @@ def run(number: int) -> str:
     bucket_cache._cached.clear()
     stream, changed = rules(), corrupted(half_way(), random.Random(number))
     try:
-        load_bucket(read_head(changed.head, stream.meaning), changed.segments.__getitem__, stream._live())
+        load_bucket(read_head(changed.head, stream.meaning), changed.segments.__getitem__, stream._live(0))
     except (AuguryError, KeyError) as e:
         # A segment that is not there is missing in the state store.
         return "refused" if isinstance(e, AuguryError) or isinstance(e.args[0], int) else repr(e)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -12,6 +14,11 @@ import pytest
 import augury
 from augury import Rules
 from augury.engine.rules import grouping
+from augury.engine.rules.table import Rule
+from augury.jit.compile import _loaded
+from augury.kernels import stream as kernels
+from augury.kernels.stream import StreamKernel
+from augury.plan import FamilyName
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone, listed
 
 COLUMNS = drawn_events(Random(0), 4).schema
@@ -161,3 +168,79 @@ def test_rules_that_are_too_many_together_give_way_until_the_others_fit() -> Non
     assert left == ["r0", "r1", "r2"][: len(left)] != []
     assert sorted(listed(found)) == sorted(found_alone(rows[: len(left)], events))
     assert {row["rule"] for row in found.diagnostics.to_pylist()} == {"many", *(row["id"] for row in rows[len(left) :])}
+
+
+def remembered(stream: augury.RuleStream) -> Counter[str]:
+    """How much a stream of rules holds, of everything that it holds."""
+    live = stream._live
+    shapes, events = live._shapes, live.events
+    held = Counter(
+        running=len(live.running),
+        alone=len(live._alone),
+        broken=len(live.broken),
+        groups=len(live.groups) + len(live._newest),
+        places=len(live._places),
+        costs=len(live._costs),
+        texts=len(shapes._parsed) + sum(map(len, shapes._open.values())) + sum(map(len, shapes._known.values())),
+        log=len(events.log) + len(events.held) + len(events._batches),
+        kernels=len(_loaded),
+    )
+    for group in live.groups:
+        assert isinstance(group._going.kernel, StreamKernel)
+        held.update(group._going.kernel.remembered(group._going.state))
+        held["opened"] += len(group._going.opened.rule)
+    return held
+
+
+@pytest.mark.slow
+def test_what_is_remembered_follows_the_window_whatever_the_number_of_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ever new rules, texts, strings and shapes; what is kept for later is less than usual, so that it is full soon."""
+    monkeypatch.setattr(grouping, "MAX_TEXTS", 8)
+    monkeypatch.setattr(kernels, "MIN_EVENTS_TO_DROP", 32)
+    monkeypatch.setattr(kernels, "MIN_KEYS_TO_FORGET", 16)
+    stream, at = Rules.read([]).stream(COLUMNS, jit=False), list[Counter[str]]()
+    before: tuple[Rule, ...] = ()
+    for k in range(160):
+        pair = f"PATTERN SEQ(A a, B b) WHERE a.k != 'name {k}' AND a.x < {{n}} WITHIN 9 seconds"
+        rows = [
+            {"id": f"pair {k}", "query": pair.format(n=k), "labels": [str(k)]},
+            {"id": f"shown {k}", "query": pair.format(n=k % 7) + f" RETURN {k} AS k", "backfill": True},
+            {"id": f"alone {k}", "query": pair.format(n=k) + " OUTPUT NONOVERLAP"},
+            {"id": f"broken {k}", "query": f"PATTERN {k}"},
+        ]
+        rules = Rules.read(rows)
+        if k % 2:
+            stream.update(rules)
+        else:
+            for rule in (*rules, *(replace(rule, enabled=False) for rule in before)):
+                stream.put(rule)
+        before = rules.rules
+        batch = {"ts": range(8 * k, 8 * k + 8), "type": ["A", "B"] * 4, "x": range(8), "y": [1.0] * 8}
+        found = stream.feed(pa.table({**batch, "k": [f"key {8 * k + n}" for n in range(8)]}, schema=COLUMNS))
+        assert len(found) or not k
+        at.append(remembered(stream))
+    early, late = at[40:90], at[90:]
+    most = {name: max(held[name] for held in early) for name in early[0]}
+    assert {name for name, count in most.items() if max(held[name] for held in late) > count} == set()
+    assert most["running"] == most["costs"] == 3
+    assert most["places"] <= 5
+
+
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain"])
+def test_partial_matches_are_those_that_are_open_now(plan: FamilyName) -> None:
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > {n} AND b.x > a.x WITHIN 9 seconds"
+    rows = [{"id": n, "query": pair.format(n=n)} for n in (2, 5)]
+    rows.append({"id": "alone", "query": pair.format(n=4) + " OUTPUT NONOVERLAP"})
+    stream = Rules.read(rows).stream(COLUMNS, jit=False, plan=plan)
+
+    def fed(first: int, type: str) -> dict[str, int]:
+        batch = {"ts": range(first, first + 8), "type": [type] * 8, "x": range(8), "y": [1.0] * 8, "k": ["k"] * 8}
+        costs = stream.feed(pa.table(batch, schema=COLUMNS)).costs.to_pylist()
+        return {row["rule"]: row["partial_matches"] for row in costs}
+
+    opened = fed(0, "A")
+    assert (opened["2"], opened["5"]) == (5, 2)
+    assert opened["alone"] == 3
+    # Events that no rule has a use for, long after the window.
+    fed(100, "C")
+    assert fed(200, "A") == opened

@@ -58,18 +58,19 @@ def written(rows: Iterable[Any]) -> Counter[str]:
     return Counter(repr((r["rule"], tuple(r["labels"]), r["start"], r["end"], r["match"])) for r in rows)
 
 
-def history_asks_for(folder: Path, without: str = "") -> tuple[Counter[str], int]:
+def history_asks_for(folder: Path, without: str = "", versions: Path | None = None) -> tuple[Counter[str], int]:
     """What the history in the checkpoint asks for, and how many events are late; one rule can be left out.
 
     Which files of events and versions a micro-batch has is in the checkpoint of Spark.
     """
     history, late, watermark, version = list[Batch](), 0, LONG_AGO, 0
-    for events, versions in batches(folder / "checkpoint"):
-        newest = max((int(path.stem) for path in versions), default=0)
+    kept = folder / "versions" if versions is None else versions
+    for events, published in batches(folder / "checkpoint"):
+        newest = max((int(path.stem) for path in published), default=0)
         rules = None
         if newest > version:
             version = newest
-            facts = [rule_facts(rule) for rule in read_version(folder / "versions", version).rules]
+            facts = [rule_facts(rule) for rule in read_version(kept, version).rules]
             rules = [fact for fact in facts if fact["id"] != without]
         table = pa.concat_tables([COLUMNS.empty_table(), *(pq.read_table(path, schema=COLUMNS) for path in events)])
         in_time = table.filter(pc.greater_equal(table["ts"], watermark))

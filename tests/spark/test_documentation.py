@@ -33,10 +33,10 @@ def test_snippets_that_have_an_output(spark: SparkSession, monkeypatch: pytest.M
 
 
 def test_the_pipeline_is_valid(tmp_path: Path) -> None:
-    (text,) = (block.text for block in blocks(PAGE) if block.language == "toml")
+    text, rules = (block.text for block in blocks(PAGE) if block.language == "toml")
     path = tmp_path / "pipeline.toml"
-    path.write_text(text)
+    path.write_text(text + rules)
     pipeline = augury.spark.read_pipeline(path)
-    assert [query.name for query in pipeline.query] == ["thefts", "shelves"]
+    assert [query.name for query in pipeline.query] == ["thefts", "shelves", "alerts"]
     assert pipeline.at("incoming") == os.path.join(tmp_path.resolve(), "incoming")
     assert pipeline.at("s3://bucket/x") == "s3://bucket/x"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from typer.testing import CliRunner
 import augury
 import augury.spark
 from augury.cli import app
-from augury.engine.board import HEADER, Board
+from augury.engine.board import HEADER, RULE_HEADER, Board
+from augury.engine.rules.versions import published
 from augury.errors import HostError
+from augury.hosts.spark.pipeline.rules import WatchedRules, prune_own_versions, signature
 from augury.loss import Exponential, LossModel
 from augury.options import MatchOptions, Roles, read_options
 from tests.engine.streams import local_rows, table_rows
@@ -145,6 +148,119 @@ name = "rises"
 text = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds"
 sink = { format = "parquet", path = "rises" }
 """
+
+
+RULES = """
+[[query]]
+name = "alerts"
+rules = "alerts"
+write = "rows"
+key = "k"
+sink = { format = "parquet", path = "alerts.parquet" }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("streaming pipelines")
+def test_rules_in_a_pipeline(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(cut(with_end(EVENTS), 3), tmp_path / "events")
+    (tmp_path / "alerts").mkdir()
+    (tmp_path / "alerts" / "rises.toml").write_text(f'query = "{RISES}"\nlabels = ["up"]')
+    (tmp_path / "alerts" / "wrong.toml").write_text('query = "PATTERN SEQ("')
+    stream, finite = STREAM[: STREAM.index("[[query]]")], STREAM[: STREAM.index("[streaming]")]
+    said, board = list[str](), Board()
+    pipeline = augury.spark.read_pipeline(written(tmp_path, stream + RULES))
+    augury.spark.run_pipeline(pipeline, master=None, say=said.append, watch=board.tell)
+    rows = spark.read.parquet(str(tmp_path / "alerts.parquet")).collect()
+    alone = augury.match(EVENTS, RISES).to_arrow().to_pylist()
+    wanted = [(m["start"], m["end"], {"a": m["a"], "b": m["b"]}) for m in alone]
+    found = [(row.start, row.end, json.loads(row.match)) for row in rows if row.match is not None]
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+    assert {tuple(row.labels) for row in rows if row.match is not None} == {("up",)}
+    assert [(row.rule, row.code) for row in rows if row.level is not None] == [("wrong", "A101")]
+    assert sum("1 diagnostic: rule wrong: error[A101]" in line for line in said) == 1
+    (costs,) = (dict(zip(RULE_HEADER, row, strict=True)) for row in board.rules())
+    assert (costs["query"], costs["rule"], costs["matches"], costs["share"]) == (
+        "alerts",
+        "rises",
+        str(len(found)),
+        "100.0%",
+    )
+    assert board.matches()
+    assert (tmp_path / "checkpoint" / "alerts.rules" / "0000000001.parquet").exists()
+
+    said.clear()
+    text = finite + RULES.replace('write = "rows"', "").replace('key = "k"', "").replace("alerts.parquet", "finite")
+    augury.spark.run_pipeline(augury.spark.read_pipeline(written(tmp_path, text)), master=None, say=said.append)
+    again = spark.read.parquet(str(tmp_path / "finite"))
+    found = [(row.start, row.end, json.loads(row.match)) for row in again.collect()]
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+    assert said[0].startswith("alerts: rule wrong: error[A101]")
+
+
+def test_rules_of_a_pipeline_are_published_again_when_their_file_changes(tmp_path: Path) -> None:
+    source, versions, said = tmp_path / "rules.jsonl", tmp_path / "versions", list[str]()
+    rule = {"id": "a", "query": "PATTERN A a"}
+    watched = WatchedRules("alerts", source, versions, said.append, signature(source))
+    watched.look()
+    for text in (json.dumps(rule), json.dumps(rule), "{", json.dumps({**rule, "labels": ["x"]})):
+        source.write_text(text + " " * len(said))
+        watched.look()
+        watched.look()
+    source.unlink()
+    watched.look()
+    assert [re.search(r"version \d|A\d+", line)[0] for line in said] == [  # type: ignore[index]
+        "version 1",
+        "version 1",
+        "A697",
+        "version 2",
+        "A687",
+    ]
+
+
+@pytest.mark.parametrize("named", ["", 'versions = "checkpoint/alerts.rules"'])
+def test_old_versions_of_rules_are_removed_where_nobody_else_reads_them(tmp_path: Path, named: str) -> None:
+    text = STREAM[: STREAM.index("[[query]]")] + RULES.replace('write = "rows"', named)
+    pipeline, said = augury.spark.read_pipeline(written(tmp_path, text)), list[str]()
+    versions, checkpoint = pipeline.versions(pipeline.query[0]), tmp_path / "checkpoint" / "alerts"
+    prune_own_versions(pipeline, said.append)
+    for n in range(3):
+        augury.spark.publish_rules([{"id": n, "query": "PATTERN A a"}], versions)
+    for name in ("offsets", "commits", "sources/0"):
+        (checkpoint / name).mkdir(parents=True)
+    entry = json.dumps({"path": (versions / "0000000001.parquet").as_uri(), "timestamp": 1, "batchId": 0})
+    (checkpoint / "sources" / "0" / "0").write_text(f"v1\n{entry}")
+    for batch in range(101):
+        (checkpoint / "commits" / str(batch)).write_text("v1\n{}")
+        (checkpoint / "offsets" / str(batch)).write_text('v1\n{}\n{"logOffset":0}')
+    prune_own_versions(pipeline, said.append)
+    assert published(versions) == ([1, 2, 3] if named else [2, 3])
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (('rules = "alerts"', ""), "or give `rules`"),
+        (('rules = "alerts"', 'rules = "alerts"\ntext = "PATTERN A a"'), "or give `rules`"),
+        (('rules = "alerts"', 'text = "PATTERN A a"'), "is an option of `rules`"),
+        (('write = "rows"', 'write = "costs"'), "'matches' or 'rows'"),
+        (("[streaming]", "[spark]"), "is about a stream: there is no [streaming]"),
+    ],
+)
+def test_a_mistake_about_rules(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
+    text = (STREAM[: STREAM.index("[[query]]")] + RULES).replace(*change)
+    text = text.replace('checkpoint = "checkpoint"\nbuckets = 2', "") if change[0] == "[streaming]" else text
+    with pytest.raises(HostError, match="A584") as error:
+        augury.spark.read_pipeline(written(tmp_path, text))
+    assert reason in str(error.value)
+
+
+def test_versions_of_rules_are_kept_where_this_program_can_write(tmp_path: Path) -> None:
+    text = STREAM[: STREAM.index("[[query]]")].replace('"checkpoint"', '"s3a://bucket/checkpoint"') + RULES
+    pipeline = augury.spark.read_pipeline(written(tmp_path, text))
+    with pytest.raises(HostError, match="A686"):
+        pipeline.versions(pipeline.query[0])
 
 
 def test_what_spark_cannot_read_is_told_in_a_line(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import augury.spark
 from augury import HostError
+from augury.engine.rules.versions import published
 from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone
 from tests.spark.rule_streams import drawn_file, history_asks_for, rules_over_files, run_all, written
 from tests.spark.rules_under_fire import under_fire
@@ -75,6 +76,7 @@ def test_rules_of_a_stream_change_between_its_runs(spark: SparkSession, tmp_path
     second = [{**first[0], "labels": ["two"]}, {**first[1], "query": pair.format(n=7)}, alone]
     second += [{"id": "back", "query": silent.format(n=1), "backfill": True}]
     late = matches = 0
+    seconds, costliest = 0.0, list[dict[str, Any]]()
     for k, rules in enumerate((first, second)):
         write_files([drawn_file(rng, k)], tmp_path / "events", first=k)
         found = rules_over_files(spark, tmp_path, rules)
@@ -82,6 +84,8 @@ def test_rules_of_a_stream_change_between_its_runs(spark: SparkSession, tmp_path
         for progress in run_all(found.rows, tmp_path):
             counted = progress["observedMetrics"].get("augury_rules", {})
             late, matches = late + counted.get("late_events", 0), matches + counted.get("matches", 0)
+            seconds += counted.get("seconds", 0.0)
+            costliest += [row for line in counted.get("costliest", "").splitlines() for row in json.loads(line)]
     rows = spark.read.parquet(str(tmp_path / "matches")).collect()
     told = [(row.rule, row.code) for row in rows if row.level is not None]
     assert told == [("broken", "A101")]
@@ -90,16 +94,75 @@ def test_rules_of_a_stream_change_between_its_runs(spark: SparkSession, tmp_path
     assert {"pair 2", "pair 5", "silent", "alone", "back"} == {row.rule for row in rows if row.match is not None}
     assert sum(row.late is not None for row in rows) == late == late_events > 0
     assert matches == sum(wanted.values())
+    costs = [{"rule": row.rule, **row.cost.asDict()} for row in rows if row.cost is not None]
+    assert all(row["events"] or row["matches"] for row in costs)
+    assert {row["rule"] for row in costs} == {"pair 2", "pair 5", "silent", "alone", "back"}
+    assert any(row["partial_matches"] for row in costs)
+    assert sum(row["matches"] for row in costs) == matches
+    assert sum(row["seconds"] for row in costs) == pytest.approx(seconds)
+    shown = [{**row, "last_match": None if row["last_match"] is None else str(row["last_match"])} for row in costs]
+    assert sorted(costliest, key=str) == sorted(shown, key=str)
+    assert found.costs is not None
+    assert found.costs.columns == list(costs[0])
+    # Both versions have been read by micro-batches that have ended; the last one stays.
+    versions, checkpoint = tmp_path / "versions", tmp_path / "checkpoint"
+    assert augury.spark.prune_rules(versions, checkpoint) == []
+    assert augury.spark.prune_rules(versions, [checkpoint], margin=0) == [1]
+    assert augury.spark.prune_rules(versions, [checkpoint], margin=0) == []
+    assert published(versions) == [2]
+    assert augury.spark.publish_rules(first, versions) == 3
+    assert augury.spark.prune_rules(versions, [checkpoint], margin=0) == [2]
+    with pytest.raises(HostError, match="A685"):
+        augury.spark.prune_rules(tmp_path / "others", [checkpoint], margin=0)
+
+
+@pytest.mark.parametrize("checkpoints", [[], ["nowhere"]])
+def test_no_version_is_removed_without_a_checkpoint(checkpoints: list[str], tmp_path: Path) -> None:
+    for n in range(3):
+        augury.spark.publish_rules([{"id": n, "query": "PATTERN A a"}], tmp_path)
+    with pytest.raises(HostError, match="A685"):
+        augury.spark.prune_rules(tmp_path, [tmp_path / name for name in checkpoints])
+    assert published(tmp_path) == [1, 2, 3]
+
+
+def test_a_checkpoint_of_an_unknown_format_removes_nothing(tmp_path: Path) -> None:
+    for n in range(3):
+        augury.spark.publish_rules([{"id": n, "query": "PATTERN A a"}], tmp_path / "versions")
+    for name in ("offsets", "commits", "sources/0"):
+        (tmp_path / "checkpoint" / name).mkdir(parents=True)
+    (tmp_path / "checkpoint" / "commits" / "0").write_text("v1\n{}")
+    entry = json.dumps({"path": (tmp_path / "versions" / "0000000001.parquet").as_uri(), "timestamp": 1, "batchId": 0})
+    (tmp_path / "checkpoint" / "sources" / "0" / "0").write_text(f"v1\n{entry}")
+    for text in ("v9\n{}\n{}", "v1\n{}\n{", "v1", 'v1\n{}\n{"logOffset":[]}', 'v1\n{}\n{"logOffset":0}\n'):
+        (tmp_path / "checkpoint" / "offsets" / "0").write_text(text)
+        if text.endswith("\n"):
+            assert augury.spark.prune_rules(tmp_path / "versions", tmp_path / "checkpoint", margin=0) == [1]
+            continue
+        with pytest.raises(HostError, match="A685"):
+            augury.spark.prune_rules(tmp_path / "versions", tmp_path / "checkpoint", margin=0)
+        assert published(tmp_path / "versions") == [1, 2, 3]
+
+
+def test_a_key_is_a_column_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
+    finite = spark.createDataFrame([(1, "A")], "ts long, type string")
+    for frame, key in ((stream, "card"), (finite, "type")):
+        with pytest.raises(HostError, match="A683"):
+            augury.spark.match_rules(frame, [], versions=tmp_path, key=key)
 
 
 @pytest.mark.slow
 @pytest.mark.needs("streams")
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
-def test_rules_that_are_edited_while_their_stream_is_killed(tmp_path: Path) -> None:
-    edits, kills = (50, 10) if THOROUGH else (10, 3)
-    outcome = under_fire(tmp_path, edits, kills, seed=2)
+@pytest.mark.parametrize("keyed", [False, True])
+def test_rules_that_are_edited_while_their_stream_is_killed(tmp_path: Path, keyed: bool) -> None:
+    edits, kills = (50, 10) if THOROUGH else (8, 2)
+    outcome = under_fire(tmp_path, edits, kills, seed=3, keyed=keyed)
     assert outcome.written == outcome.wanted
     assert outcome.late == outcome.late_wanted
+    assert outcome.spent == outcome.found
     assert sum(outcome.wanted.values()) > 20
     assert outcome.versions == edits
-    assert outcome.told["explodes A567"] == 1
+    assert outcome.removed
+    # With a key a budget holds in each of the two buckets.
+    assert 1 <= outcome.told["explodes A567"] <= 1 + keyed

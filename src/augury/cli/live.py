@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, Group
@@ -10,22 +10,34 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from augury.engine.board import HEADER, Board
+from augury.engine.board import HEADER, RULE_HEADER, Board
 from augury.printable import one_line
 
 SHOWN_MATCHES = 5
-"""The last matches that fit a terminal beside the table."""
+"""The last matches that fit a terminal beside the tables."""
+
+SHOWN_RULES = 10
+"""The costliest rules that fit a terminal beside the rest."""
 
 
 def board_table(board: Board) -> Group:
-    """The queries and their last matches; what the events hold is text, and no markup."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for k, name in enumerate(HEADER):
-        table.add_column(name, justify="right" if k else "left")
-    for row in board.rows():
-        table.add_row(*(Text(one_line(cell)) for cell in row))
+    """The queries, their rules and their last matches; what the events hold is text, and no markup."""
+    tables = [_table(HEADER, board.rows())]
+    rules = board.rules()
+    if rules:
+        tables += [_table(RULE_HEADER, rules[:SHOWN_RULES], texts=2)]
     last = [Text(f"{query}: {one_line(match)}", overflow="ellipsis", no_wrap=True) for query, match in board.matches()]
-    return Group(table, *last[:SHOWN_MATCHES])
+    return Group(*tables, *last[:SHOWN_MATCHES])
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> Table:
+    """Rows under a header; the first columns are texts, the others numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k >= texts else "left")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    return table
 
 
 @contextmanager

@@ -268,6 +268,17 @@ class StreamKernel(ABC, Generic[S]):
         live = self.live(state)
         return {"events": live.events.length, "keys": len(live.keys), "strings": len(live.encoding.dictionary)}
 
+    def partial_matches(self, state: RunState, key: str) -> Integers:
+        """The value of an integer column of the key, for each partial match: a run, or an event that waits."""
+        live = self.live(state)
+        place = [spec.expr.column for spec in self.keys if isinstance(spec.expr, Ref)].index(key)
+        return live.keys.words(place)[self.waiting(live)]
+
+    def waiting(self, live: S) -> Integers:
+        """The partition of each partial match: as a rule, of each event that a match to come may hold."""
+        partition = live.events.view("partition")[live.horizon :]
+        return partition[partition >= 0]
+
     def live(self, state: RunState) -> S:
         """The state behind `state`, restored if it was saved."""
         live = in_use(state, self.state_type, self.family, self.version)
@@ -341,9 +352,9 @@ class StreamKernel(ABC, Generic[S]):
             live.horizon = min(live.horizon, int(live.selection.chosen.events.min()))
         # After the last events there is nothing to make room for.
         if watermark != FOREVER and 2 * live.horizon > live.events.length and live.horizon > MIN_EVENTS_TO_DROP:
-            self.compact(live, strings=strings)
+            self.compact(live, strings=strings, beyond=MIN_KEYS_TO_FORGET)
 
-    def compact(self, live: S, *, strings: bool = True, beyond: int = MIN_KEYS_TO_FORGET) -> None:
+    def compact(self, live: S, *, beyond: int, strings: bool = True) -> None:
         """Throw away every event that nothing can come of, and the keys, and `strings`, that were theirs alone.
 
         Keys and strings go where there are more than `beyond`, and most of them are of no use.

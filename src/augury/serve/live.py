@@ -15,7 +15,7 @@ from bokeh.models.annotations import Title
 from bokeh.plotting import figure
 from tornado.ioloop import IOLoop
 
-from augury.engine.board import HEADER, Board
+from augury.engine.board import HEADER, RULE_HEADER, Board
 from augury.serve.resources import page_template, resource
 from augury.serve.server import page_server
 
@@ -37,6 +37,7 @@ class LiveView:
         self.board, self.title = board, title
         style = {"stylesheets": [resource("parts.css")], "margin": 0, "sizing_mode": "stretch_width"}
         self.queries = pn.pane.HTML("", css_classes=["queries"], **style)
+        self.rules = pn.pane.HTML("", css_classes=["rules"], **style)
         self.last = pn.pane.HTML("", css_classes=["last"], **style)
         self.lines = [ColumnDataSource({"xs": [], "ys": [], "colour": [], "query": []}) for _ in range(2)]
         self.refresh()
@@ -46,6 +47,8 @@ class LiveView:
         rows = self.board.rows()
         none = '<div class="quiet">No micro-batch has ended yet.</div>'
         self.queries.object = _table(HEADER, rows, COLOURS) if rows else none
+        rules = self.board.rules()
+        self.rules.object = _table(RULE_HEADER, rules) if rules else ""
         matches = self.board.matches()
         self.last.object = _table(("query", "last matches"), matches) if matches else ""
         rates = self.board.rates()
@@ -61,6 +64,7 @@ class LiveView:
         """The components in their places; while somebody looks, they are refreshed."""
         page = page_template("live.html")
         page.add_panel("queries", self.queries)
+        page.add_panel("rules", self.rules)
         page.add_panel("last", self.last)
         for name, source in zip(("events", "matches"), self.lines, strict=True):
             page.add_panel(

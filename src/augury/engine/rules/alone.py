@@ -81,6 +81,12 @@ class AloneRule:
         remembers = any(len(stage.held) or len(stage.log) for stage in self.at.stages)
         return remembers and needs_timer(self.compiled.program)
 
+    @property
+    def partial_matches(self) -> int:
+        """How many partial matches are open."""
+        kernels = [(stage.kernel, stage.state) for stage in self.at.stages]
+        return sum(len(k.waiting(k.live(state))) for k, state in kernels if isinstance(k, StreamKernel))
+
     def step(self, portion: Portion, *, types: frozenset[str] | None = None) -> Matches:
         """Consume the events of a portion; at the end of the stream, all `types` that have occurred are given."""
         notes = tie_warnings(self.compiled.program, portion.ready, self.compiled.columns.schema, portion.last)

@@ -1,14 +1,15 @@
 """One micro-batch of a stream whose rules may change: every bucket sees all events, and has a share of the rules.
 
-So rules need no key in common, and each version of the table reaches every bucket. The state of a bucket is written to
-the host's store before its matches are handed out.
+So rules need no key in common, and each version of the table reaches every bucket. Where they have one, which is named
+for the stream, a bucket sees the events of its keys, and has all rules. The state of a bucket is written to the host's
+store before its matches are handed out.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +18,9 @@ from augury.budget import default_memory
 from augury.engine.host import BucketStore
 from augury.engine.merging import ticks_of
 from augury.engine.results.columns import with_types
-from augury.engine.rules.live import LiveRules
-from augury.engine.rules.results import DIAGNOSTICS, RuleMatches, match_schema
+from augury.engine.rules.live import KeyShare, LiveRules
+from augury.engine.rules.results import DIAGNOSTICS, RuleMatches, cost_fields, match_schema
 from augury.engine.rules.saved import RuleBucket, header_bytes, load_bucket, read_head, save_bucket
-from augury.engine.rules.table import Rule
 from augury.engine.rules.versions import RuleVersion
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.state import bucket_cache
@@ -28,13 +28,21 @@ from augury.engine.stream import LateEvents, MatchedRows, StreamOutput
 from augury.options import Options
 from augury.schema import EventSchema
 
+COST = "cost"
+"""The column of what a rule has cost in a micro-batch, in rows of its own."""
+
+COSTLIEST = "__augury_costliest"
+"""The column of what a bucket tells of its costliest rules, as JSON, in one row of a micro-batch; no user sees it."""
+
+MAX_COSTLIEST = 50  # rules of a bucket that are told in a micro-batch: progress is kept in the memory of a driver
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleBuckets:
     """Rules over a stream in so many `buckets`, of which `slots` share the memory of a machine.
 
-    Events are kept for `keep` ticks for rules with `backfill`.
-    `result` are the columns of what is found: those of matches, and those of diagnostics, of which either is null.
+    Events are kept for `keep` ticks for rules with `backfill`. With a `key`, events go to the bucket of their values.
+    `result` are the columns of what is found: those of matches, of diagnostics and of costs, of which one is not null.
     """
 
     arrow: pa.Schema
@@ -44,6 +52,7 @@ class RuleBuckets:
     result: pa.Schema
     keep: int = 0
     slots: int = 1
+    key: tuple[str, ...] = ()
     cut: None = None
     names: tuple[str | None, ...] = field(default=(None,))
 
@@ -51,7 +60,8 @@ class RuleBuckets:
     def meaning(self) -> dict[str, str]:
         """What must be the same to continue a state, by what it is called in messages."""
         schema = self.schema
-        return {
+        keyed = {"key": ", ".join(self.key)} if self.key else {}
+        return keyed | {
             "columns": ", ".join(f"{column.name} {column.type}" for column in self.arrow),
             "time column": f"{schema.time} ({schema[schema.time]}, ticks of {schema.time_unit})",
             "type column": str(schema.type),
@@ -82,19 +92,24 @@ class RuleBuckets:
         It is at `passed` (ticks) when the events come, which decides what is late, and then goes on to `watermark`.
         """
         (store,) = stores
-        bucket = self._load(store)
-        live = bucket.live
+        bucket = self._load(store, number)
+        live, found, costs = bucket.live, list[RuleMatches](), list[pa.Table]()
         if events is not None:
             late = pa.array(ticks_of(events, self.schema) < max(passed, live.events.watermark))
             if late.true_count:
-                if number == 0:
-                    # Every bucket sees it, and one tells.
+                if self.key or number == 0:
+                    # Without a key every bucket sees it, and one tells.
                     yield LateEvents(events.filter(late))
                 events = events.filter(pc.invert(late))
         if newest is not None and newest.number > bucket.version:
             bucket.version = newest.number
-            live.change(rule for rule in newest.rules if self.owner(rule) == number)
-        found = live.advance(None if events is None else live.events.arrive(events), watermark)
+            if self.key:
+                # A bucket without events has not been told how far the others have come under the rules before.
+                found.append(live.advance(None, passed))
+                costs.append(live.take_costs())
+            live.change(rule for rule in newest.rules if self.key or rule.share(self.buckets) == number)
+        found.append(live.advance(None if events is None else live.events.arrive(events), watermark))
+        costs.append(live.take_costs())
         saved = save_bucket(bucket, self.meaning)
         store.write(saved)
         bucket_cache.put(bucket, self._name, saved.mark)
@@ -102,37 +117,40 @@ class RuleBuckets:
             store.wake(int(live.events.held.time.min()))
         if live.reports_late:
             store.wake(None)
-        rows = self._rows(found)
+        rows = self._rows(number, found, pa.concat_tables(costs))
         if rows.num_rows:
             yield MatchedRows(rows)
-
-    def owner(self, rule: Rule) -> int:
-        """The bucket that matches a rule: always the same, so that it finds what the rule remembers."""
-        return crc32(rule.id.encode()) % self.buckets
 
     @property
     def _name(self) -> str:
         return repr((self.meaning, self.options))
 
-    def _load(self, store: BucketStore) -> RuleBucket:
+    def _load(self, store: BucketStore, number: int) -> RuleBucket:
         saved = store.head()
         if saved is None:
-            return RuleBucket(self._live())
+            return RuleBucket(self._live(number))
         head = read_head(saved, self.meaning)
         cached = bucket_cache.take(head.name, self._name, head.mark)
-        return cached if isinstance(cached, RuleBucket) else load_bucket(head, store.segment, self._live())
+        return cached if isinstance(cached, RuleBucket) else load_bucket(head, store.segment, self._live(number))
 
-    def _live(self) -> LiveRules:
+    def _live(self, number: int) -> LiveRules:
         memory = default_memory() if self.options.max_memory is None else self.options.max_memory
         options = replace(self.options, max_memory=max(1, memory // self.slots))
         # The host holds events back until its watermark has passed them.
-        return LiveRules(KnownColumns(self.arrow, self.schema), options, 0, self.keep)
+        share = KeyShare(self.key, number, self.buckets) if self.key else None
+        return LiveRules(KnownColumns(self.arrow, self.schema), options, 0, self.keep, share)
 
-    def _rows(self, found: RuleMatches) -> pa.Table:
-        """Matches, and what went wrong, as rows of the result; hints that have no code would come with every batch."""
-        wrong = found.diagnostics.filter(pc.not_equal(found.diagnostics["code"], ""))
+    def _rows(self, number: int, found: Sequence[RuleMatches], costs: pa.Table) -> pa.Table:
+        """Matches, what went wrong, and what rules have cost, as rows of the result.
+
+        Hints that have no code would come with every batch.
+        """
+        matches, told = (pa.concat_tables(t) for t in ([f.table for f in found], [f.diagnostics for f in found]))
+        wrong = told.filter(pc.not_equal(told["code"], ""))
+        cost = costs.drop_columns(["rule"]).to_struct_array()
+        spent = pa.table({"rule": costs["rule"], COST: cost, COSTLIEST: _costliest(number, costs)})
         parts = []
-        for own in (found.table, wrong):
+        for own in (matches, wrong, spent):
             columns = [
                 own[f.name] if f.name in own.column_names else pa.nulls(own.num_rows, f.type) for f in self.result
             ]
@@ -142,4 +160,21 @@ class RuleBuckets:
 
 def rule_rows(time: pa.DataType) -> pa.Schema:
     """The columns of what rules find in a stream, over events whose time is of this type."""
-    return pa.unify_schemas([match_schema(time), DIAGNOSTICS])
+    costs = pa.schema([(COST, pa.struct(cost_fields(time))), (COSTLIEST, _TOLD)])
+    return pa.unify_schemas([match_schema(time), DIAGNOSTICS, costs])
+
+
+_TOLD = pa.struct([("bucket", pa.int32()), ("rules", pa.string())])
+
+
+def _costliest(bucket: int, costs: pa.Table) -> pa.Array:
+    """What a bucket tells of the rules that took the longest, in the first of the rows of its costs."""
+    if not costs.num_rows:
+        return pa.nulls(0, _TOLD)
+    most = costs.sort_by([("seconds", "descending")]).slice(0, MAX_COSTLIEST).to_pylist()
+    text = json.dumps([{**row, "last_match": _shown(row["last_match"])} for row in most])
+    return pa.array([{"bucket": bucket, "rules": text}, *[None] * (costs.num_rows - 1)], _TOLD)
+
+
+def _shown(time: object) -> str | None:
+    return None if time is None else str(time)

@@ -77,6 +77,8 @@ class Group:
     tests: Tests
     read: tuple[str, ...]
     """The columns of the events that the kernel reads."""
+    key: tuple[str, ...]
+    """The columns on which all events of a match agree."""
 
     @classmethod
     def of(cls, rules: Sequence[ShapedRule]) -> Group:
@@ -87,7 +89,7 @@ class Group:
         if shape.typed:
             added.add(str(shape.query.schema.type))
         read = tuple(c for c in shape.query.schema.names if c in decisive and c not in added)
-        return cls(shape, tuple(rules), tests_of(shape, rewritten), read)
+        return cls(shape, tuple(rules), tests_of(shape, rewritten), read, rewritten.key)
 
     def part(self, first: int, end: int) -> Group:
         """Some of the rules."""

@@ -12,18 +12,19 @@ import pyarrow as pa
 from augury.budget import within
 from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
+from augury.engine.cut.by_key import shared_key
 from augury.engine.results.matches import Matches
 from augury.engine.rules.alone import AloneRule, CompiledRule
 from augury.engine.rules.grouping import RuleShapes
 from augury.engine.rules.kept import Portion, RuleEvents, Since
-from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
+from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults, cost_table
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.shapes import Shape
 from augury.engine.rules.stream import Failed, LiveRule, Step, StreamGroup, goes_together
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.warnings import types_seen
-from augury.errors import AuguryError
+from augury.errors import AuguryError, HostError
 from augury.options import Options
 from augury.runtime.state import FOREVER
 
@@ -53,6 +54,30 @@ def _meaning(rule: GroupedRule) -> Hashable:
     return replace(shaped.shape, query=replace(shaped.shape.query, returns=())), shaped.values, shaped.types
 
 
+@dataclass(frozen=True, slots=True)
+class KeyShare:
+    """One of so many shares of the values of a key, whose events alone are seen here, by all rules."""
+
+    key: tuple[str, ...]
+    number: int
+    of: int
+
+    def require(self, shared: Sequence[str]) -> None:
+        """Refuse a rule whose matches agree on these columns only."""
+        missing = [name for name in self.key if name not in shared]
+        if missing:
+            raise HostError(
+                "A684",
+                f"the stream is cut by the key {_listed(self.key)}, and events of a match need not agree on "
+                f"{_listed(missing)}",
+                f"add [{missing[0]}] to WHERE, or match the rule in a stream without key=",
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 Resume = Callable[[AloneRule], bool]
 """Gives a rule what it remembered; False if that does not fit it any more."""
 
@@ -63,9 +88,20 @@ class LiveRules:
     Rules of one shape that have a WITHIN are matched together, the others each by itself. A rule with an error is
     switched off, and told once in `diagnostics` of what the next step finds. A rule sees the events that come after it;
     one that wants `backfill` also those of the last `keep` ticks, and what it finds there is told with the next step.
+
+    With a `share` of the events, one for each value of a key, rules that are not of this key are refused. What is wrong
+    with a rule wherever it runs is told by one of the shares.
     """
 
-    def __init__(self, columns: KnownColumns, options: Options, lateness: int | None, keep: int = 0) -> None:
+    def __init__(
+        self,
+        columns: KnownColumns,
+        options: Options,
+        lateness: int | None,
+        keep: int = 0,
+        share: KeyShare | None = None,
+    ) -> None:
+        self.share = share
         self.events = RuleEvents(columns, lateness, keep)
         self.groups: list[StreamGroup] = []
         self.edition = 0
@@ -77,6 +113,7 @@ class LiveRules:
         self._broken: dict[str, Rule] = {}
         self._newest: dict[Shape, StreamGroup] = {}
         self._places: dict[str, int] = {}
+        self._next_place = 0
         self._costs: dict[str, RuleCost] = {}
         self._types: frozenset[str] = frozenset()
         self._results = self._no_results()
@@ -111,7 +148,7 @@ class LiveRules:
             elif broken is None or not broken.finds_as(rule):
                 new.append(rule)
         self._broken = {id: rule for id, rule in self._broken.items() if id in wanted}
-        self._places = self._results.order = {id: k for k, id in enumerate(wanted)}
+        self._place({id: k for k, id in enumerate(wanted)})
         for id, gone in before.items():
             if id not in self._running:
                 self._let_go(gone)
@@ -133,8 +170,11 @@ class LiveRules:
         self._broken.pop(rule.id, None)
         if known is not None:
             self._let_go(self._running.pop(rule.id))
-        if rule.enabled:
-            self._places.setdefault(rule.id, len(self._places))
+        if not rule.enabled:
+            self._places.pop(rule.id, None)
+        else:
+            self._places.setdefault(rule.id, self._next_place)
+            self._next_place += 1
             self._begin_all([rule], {} if known is None else {rule.id: known})
         if rule.id not in self._running:
             self._costs.pop(rule.id, None)
@@ -147,15 +187,20 @@ class LiveRules:
 
         `remembered` are those that have more to remember than the events that are kept.
         """
-        self._places = self._results.order = {rule.id: k for k, (rule, _) in enumerate(running)}
+        self._place({rule.id: k for k, (rule, _) in enumerate(running)})
         self._broken = {rule.id: rule for rule in broken}
         groups = dict[StreamGroup, list[LiveRule]]()
         for rule, since in running:
             try:
                 self._resume(rule, since, remembered.get(rule.id), groups)
             except AuguryError as error:
-                self._switch_off(rule, error)
+                self._switch_off(rule, error, everywhere=True)
         self._catch_up(groups)
+
+    def _place(self, places: dict[str, int]) -> None:
+        """Note the places of rules in their table, in which their matches come."""
+        self._places = self._results.order = places
+        self._next_place = len(places)
 
     def _resume(
         self, rule: Rule, since: Since, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
@@ -180,7 +225,7 @@ class LiveRules:
             try:
                 self._begin(rule, before.get(rule.id), groups)
             except AuguryError as error:
-                self._switch_off(rule, error)
+                self._switch_off(rule, error, everywhere=True)
         self._catch_up(groups)
 
     def _begin(self, rule: Rule, before: Running | None, groups: dict[StreamGroup, list[LiveRule]]) -> None:
@@ -211,11 +256,17 @@ class LiveRules:
         if shaped is not None and goes_together(shaped):
             group = self._newest.get(shaped.shaped.shape)
             if group is None or group.full:
-                group = self._newest[shaped.shaped.shape] = StreamGroup(shaped, self._options)
+                group = StreamGroup(shaped, self._options)
+                if self.share is not None:
+                    self.share.require(group.template.key)
+                self._newest[shaped.shaped.shape] = group
                 self.groups.append(group)
             group.add(shaped, since)
             return Running(rule, group, since, shaped)
-        alone = self._alone[rule.id] = AloneRule(CompiledRule.of(rule, self._columns, self._options), since)
+        compiled = CompiledRule.of(rule, self._columns, self._options)
+        if self.share is not None:
+            self.share.require(shared_key(compiled.program))
+        alone = self._alone[rule.id] = AloneRule(compiled, since)
         return Running(rule, alone, since)
 
     def _moved(self, begun: Running, since: Since) -> Running:
@@ -260,9 +311,17 @@ class LiveRules:
         self._newest = {shape: group for shape, group in self._newest.items() if len(group)}
         self.groups = [group for group in self.groups if len(group)]
 
-    def _switch_off(self, rule: Rule, error: AuguryError) -> None:
+    def _switch_off(self, rule: Rule, error: AuguryError, *, everywhere: bool = False) -> None:
+        """Switch a rule off, `everywhere` if it is wrong whatever the events are."""
         self.edition += 1
-        self._results.failed(rule, error)
+        share = self.share
+        if share is None:
+            self._results.failed(rule, error)
+        elif not everywhere:
+            note = f"\n  = note: it is switched off for share {share.number + 1} of {share.of} of the keys"
+            self._results.failed(rule, error, note)
+        elif rule.share(share.of) == share.number:
+            self._results.failed(rule, error)
         self._broken[rule.id] = rule
         self._alone.pop(rule.id, None)
         self._running.pop(rule.id, None)
@@ -312,8 +371,24 @@ class LiveRules:
         return max(together, max((rule.compiled.reach for rule in self._alone.values()), default=0))
 
     def _no_results(self) -> RuleResults:
-        time = self._columns.arrow.field(self._columns.schema.time).type
-        return RuleResults(time, self._places, self._costs)
+        return RuleResults(self._time, self._places, self._costs, self._partial_matches)
+
+    @property
+    def _time(self) -> pa.DataType:
+        """The type of the time of events."""
+        return self._columns.arrow.field(self._columns.schema.time).type
+
+    def _partial_matches(self) -> dict[str, int]:
+        """How many partial matches of each rule are open."""
+        found = {id: rule.partial_matches for id, rule in self._alone.items()}
+        for group in self.groups:
+            found |= group.partial_matches
+        return found
+
+    def take_costs(self) -> pa.Table:
+        """What rules have cost since this was asked before: those that were given events, or found matches."""
+        busy = {id: cost.taken() for id, cost in self._costs.items() if cost.events or cost.matches}
+        return cost_table(busy, self._partial_matches() if busy else {}, self._time)
 
     def _alone_step(self, rule: Rule, step: Callable[[], Matches], events: int = 0) -> None:
         """Note what a rule finds by itself in a step, or switch it off."""

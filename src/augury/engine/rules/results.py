@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,9 @@ class RuleMatches:
 
     `table` has the columns `rule`, `labels`, `start`, `end` and `match`, the bound events or the items of RETURN as
     JSON. `costs` has `rule`, `shape` (rules of one shape share one compiled kernel), `seconds`, the `share` of all
-    seconds, `events`, those that the rule was given, `matches`, and `last_match`, the end of the last one. Rules that
-    are matched together share the seconds by their events. `diagnostics` has `rule`, `level`, `code` and `message`; a
-    rule with an error takes no part.
+    seconds, `events`, those that the rule was given, `partial_matches`, those that are open in a stream now, `matches`,
+    and `last_match`, the end of the last one. Rules that are matched together share the seconds by their events.
+    `diagnostics` has `rule`, `level`, `code` and `message`; a rule with an error takes no part.
     """
 
     table: pa.Table
@@ -73,6 +73,12 @@ class RuleCost:
     matches: int = 0
     last_match: Any = None
 
+    def taken(self) -> RuleCost:
+        """What it has cost since this was asked before, and count anew."""
+        since = replace(self)
+        self.seconds, self.events, self.matches, self.last_match = 0.0, 0, 0, None
+        return since
+
 
 @dataclass(slots=True)
 class RuleResults:
@@ -83,6 +89,8 @@ class RuleResults:
     order: dict[str, int]
     """The rules by their place in the table."""
     costs: dict[str, RuleCost] = field(default_factory=dict)
+    partial_matches: Callable[[], Mapping[str, int]] = dict
+    """Counts the partial matches of each rule that are open now."""
     diagnostics: list[tuple[str, str, str, str]] = field(default_factory=list)
     _parts: list[pa.Table] = field(default_factory=list)
     _places: list[Integers] = field(default_factory=list)
@@ -125,9 +133,10 @@ class RuleResults:
         id, _, code, message = diagnostic_of(rule, error)
         self.diagnostics.append((id, "warning", code, message))
 
-    def failed(self, rule: Rule, error: AuguryError) -> None:
+    def failed(self, rule: Rule, error: AuguryError, note: str = "") -> None:
         """Note what is wrong with a rule."""
-        self.diagnostics.append(diagnostic_of(rule, error))
+        id, level, code, message = diagnostic_of(rule, error)
+        self.diagnostics.append((id, level, code, message + note))
 
     def result(self) -> RuleMatches:
         """What has been collected; matches come by rule, those of a rule in their order."""
@@ -138,18 +147,11 @@ class RuleResults:
     def costs_table(self) -> pa.Table:
         """What each rule has cost, in the order of the rules."""
         known = sorted(self.costs, key=lambda id: self.order.get(id, len(self.order)))
-        costs = [self.costs[id] for id in known]
-        total = sum(cost.seconds for cost in costs)
-        columns = {
-            "rule": pa.array(known, pa.string()),
-            "shape": pa.array([cost.shape for cost in costs], pa.string()),
-            "seconds": pa.array([cost.seconds for cost in costs], pa.float64()),
-            "share": pa.array([cost.seconds / total if total else 0.0 for cost in costs], pa.float64()),
-            "events": pa.array([cost.events for cost in costs], pa.int64()),
-            "matches": pa.array([cost.matches for cost in costs], pa.int64()),
-            "last_match": pa.array([cost.last_match for cost in costs], self.time),
-        }
-        return pa.table(columns)
+        costs = {id: self.costs[id] for id in known}
+        total = sum(cost.seconds for cost in costs.values())
+        shares = [cost.seconds / total if total else 0.0 for cost in costs.values()]
+        table = cost_table(costs, self.partial_matches(), self.time)
+        return table.add_column(table.column_names.index("events"), "share", pa.array(shares, pa.float64()))
 
     def _table(self) -> pa.Table:
         table = pa.concat_tables([match_schema(self.time).empty_table(), *self._parts])
@@ -185,6 +187,34 @@ def diagnostic_of(rule: Rule, error: AuguryError) -> tuple[str, str, str, str]:
     """An error as a row of `diagnostics`: its first code, and all that it says."""
     code = error.diagnostics[0].code if isinstance(error, QueryError) else getattr(error, "code", "")
     return rule.id, "error", code, str(error)
+
+
+def cost_table(costs: Mapping[str, RuleCost], partial_matches: Mapping[str, int], time: pa.DataType) -> pa.Table:
+    """What rules have cost, a row each, over events whose time is of this type."""
+    rows = [
+        {
+            "rule": id,
+            "shape": cost.shape,
+            "seconds": cost.seconds,
+            "events": cost.events,
+            "partial_matches": partial_matches.get(id, 0),
+            "matches": cost.matches,
+            "last_match": cost.last_match,
+        }
+        for id, cost in costs.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema([("rule", pa.string()), *cost_fields(time)]))
+
+
+def cost_fields(time: pa.DataType) -> list[pa.Field]:
+    """The columns of what a rule costs, over events whose time is of this type."""
+    counted = [pa.field(name, pa.int64()) for name in ("events", "partial_matches", "matches")]
+    return [
+        pa.field("shape", pa.string()),
+        pa.field("seconds", pa.float64()),
+        *counted,
+        pa.field("last_match", time),
+    ]
 
 
 def match_schema(time: pa.DataType) -> pa.Schema:

@@ -133,6 +133,16 @@ class StreamGroup:
         self._active = None
 
     @property
+    def partial_matches(self) -> dict[str, int]:
+        """How many partial matches of each rule are open; only the rules that have some."""
+        going, active = self._going, self._now()
+        if not active.rules or not isinstance(going.kernel, StreamKernel):
+            return {}
+        _, places = active.places(going.kernel.partial_matches(going.state, self.template.shape.columns.rule))
+        found, counts = np.unique(places, return_counts=True)
+        return {active.rules[k].rule.rule.id: n for k, n in zip(found.tolist(), counts.tolist(), strict=True)}
+
+    @property
     def full(self) -> bool:
         """Whether all numbers of rules are used up, so that a new group has to go on."""
         return self._next >= MAX_RULES

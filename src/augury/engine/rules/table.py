@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,6 +42,10 @@ class Rule:
         """Whether it finds the same matches as another rule, whatever its labels are."""
         return self.query == other.query and self.parameters == other.parameters
 
+    def share(self, of: int) -> int:
+        """Which of so many shares of a table it belongs to: always the same one."""
+        return crc32(self.id.encode()) % of
+
 
 def read_rules(source: RuleSource) -> tuple[Rule, ...]:
     """The rules of a table; a row that is no rule, or an id that is there twice, is an error."""
@@ -55,7 +60,12 @@ def read_rules(source: RuleSource) -> tuple[Rule, ...]:
 
 def _rows(source: Any) -> Iterable[Any]:
     if isinstance(source, str | os.PathLike):
-        return _file_rows(Path(source))
+        try:
+            return _file_rows(Path(source))
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as e:
+            raise HostError(
+                "A687", f"the rules `{Path(source).name}` cannot be read: {e}", "name a file or a folder of rules"
+            ) from e
     table = source
     if hasattr(source, "columns") and hasattr(source, "to_dict") and not hasattr(source, "__arrow_c_stream__"):
         table = pa.Table.from_pandas(source, preserve_index=False)

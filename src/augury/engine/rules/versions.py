@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +64,8 @@ def publish(folder: str | os.PathLike[str], rules: Sequence[Rule]) -> int:
 
 def last_version(folder: str | os.PathLike[str]) -> RuleVersion | None:
     """The version that was published last; None if there is none."""
-    numbers = [int(path.stem) for path in Path(folder).glob("[0-9]*.parquet") if path.stem.isdigit()]
-    return read_version(folder, max(numbers)) if numbers else None
+    numbers = published(folder)
+    return read_version(folder, numbers[-1]) if numbers else None
 
 
 def read_version(folder: str | os.PathLike[str], number: int) -> RuleVersion:
@@ -79,6 +79,21 @@ def read_version(folder: str | os.PathLike[str], number: int) -> RuleVersion:
             "A688", f"version {number} of the rules cannot be read: {e}", "give a folder of published rules"
         ) from e
     return RuleVersion(row[VERSION], row[RULES])
+
+
+def published(folder: str | os.PathLike[str]) -> list[int]:
+    """The numbers of the versions that are there, in order."""
+    return sorted(int(path.stem) for path in Path(folder).glob("[0-9]*.parquet") if path.stem.isdigit())
+
+
+def remove(folder: str | os.PathLike[str], numbers: Set[int]) -> list[int]:
+    """Remove versions, but never the last one, from which numbers go on; the numbers of those that are gone."""
+    place = Path(folder)
+    gone = [number for number in published(folder)[:-1] if number in numbers]
+    for number in gone:
+        _path(place, number).unlink(missing_ok=True)
+        (place / f"{CLAIM}{number:0{DIGITS}}").unlink(missing_ok=True)
+    return gone
 
 
 def _path(folder: Path, number: int) -> Path:

@@ -14,10 +14,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
 
-from augury.arguments import path
+from augury.arguments import path, shown
 from augury.engine.arrivals import Arrivals
 from augury.engine.results.columns import column_name
-from augury.engine.rules.buckets import RuleBuckets, rule_rows
+from augury.engine.rules.buckets import COST, RuleBuckets, rule_rows
 from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
 from augury.engine.rules.group import Group, SharedEvents, rule_columns
 from augury.engine.rules.grouping import grouped, options_of
@@ -46,14 +46,18 @@ EXPANDED_EVENTS = 1_000  # that are given to their rules at a time: each may con
 class RuleFrames:
     """What rules find on Spark: `table` has `rule`, `labels`, `start`, `end` and `match`, the match as JSON.
 
-    `diagnostics` has `rule`, `level`, `code` and `message` of the rules that take no part. Over a stream both are views
-    of `rows`, which has all of these columns and a struct `late` of events that came too late. Two streaming queries
-    run the rules twice; one over `rows` that splits them in `foreachBatch` runs them once.
+    `diagnostics` has `rule`, `level`, `code` and `message` of the rules that take no part. Over a stream `costs` has
+    what each rule has cost in a micro-batch: `rule`, `shape`, `seconds`, the `events` that it was given, its
+    `partial_matches` after it, its `matches`, and the end of the last one; rules that were given none have no row. All
+    three are views of `rows` then, which has the columns of `table` and `diagnostics`, a struct `cost`, and a struct
+    `late` of events that came too late. Two streaming queries run the rules twice; one over `rows` that splits them in
+    `foreachBatch` runs them once.
     """
 
     table: DataFrame
     diagnostics: DataFrame
     rows: DataFrame | None = None
+    costs: DataFrame | None = None
 
 
 def match_rules(
@@ -62,6 +66,7 @@ def match_rules(
     *,
     versions: str | os.PathLike[str] | None = None,
     keep: Lateness | None = None,
+    key: str | Sequence[str] | None = None,
     **options: Unpack[SparkOptions],
 ) -> RuleFrames:
     """The matches of all enabled rules in a frame.
@@ -77,10 +82,14 @@ def match_rules(
     else publishes them, so that the stream goes on with what is there. `publish_rules` adds a version while it runs:
     the next micro-batch begins with it. Events are kept for `keep`, so that rules to come with `backfill` see them. Of
     so many `buckets` each sees all events and has a share of the rules; a rule that exceeds a budget is switched off.
+    With a `key`, a column or several on which the events of every match agree, each bucket sees the events of its keys
+    and has all rules; a rule whose events need not agree on it is refused, in `diagnostics`.
     """
     check_frame(events)
     if events.isStreaming:
-        return _over_stream(events, rules, versions, keep, options)
+        return _over_stream(events, rules, versions, keep, key, options)
+    if key is not None:
+        raise _no_key("the frame is finite, and split by rule and by what each rule has as its key")
     spark = events.sparkSession
     roles, chosen, _ = read_spark_options(options)
     enabled = [rule for rule in _read(rules) if rule.enabled]
@@ -124,6 +133,7 @@ def _over_stream(
     rules: DataFrame | RuleSource | None,
     versions: str | os.PathLike[str] | None,
     keep: Lateness | None,
+    key: str | Sequence[str] | None,
     options: SparkOptions,
 ) -> RuleFrames:
     """What rules find in a stream, as they change."""
@@ -140,16 +150,25 @@ def _over_stream(
         publish(folder, _read(rules))
     arrow = arrow_schema(events.schema)
     schema = event_schema(arrow, roles)
+    by = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    for name in by:
+        if name not in arrow.names:
+            raise _no_key(f"there is no column {shown(name)}")
     result = result_schema(rule_rows(arrow.field(schema.time).type))
     # A task has nobody to tell how far it has come, and the function might not travel.
     chosen = replace(chosen, progress=None)
     buckets = DEFAULT_RULE_BUCKETS if split.buckets is None else split.buckets
     kept = lateness_ticks(keep, schema, "keep") or 0
-    stream = RuleBuckets(arrow, schema, chosen, buckets, result, kept, slots_of(events.sparkSession))
+    stream = RuleBuckets(arrow, schema, chosen, buckets, result, kept, slots_of(events.sparkSession), by)
     found = rules_over_stream(events, stream, folder, lateness_milliseconds(split.lateness, schema))
     matches = found.where(F.col("match").isNotNull()).select("rule", "labels", "start", "end", "match")
     told = found.where(F.col("level").isNotNull()).select(*DIAGNOSTICS.names)
-    return RuleFrames(matches, told, found.withColumnRenamed(LATE_COLUMN, "late"))
+    costs = found.where(F.col(COST).isNotNull()).select("rule", f"{COST}.*")
+    return RuleFrames(matches, told, found.withColumnRenamed(LATE_COLUMN, "late"), costs)
+
+
+def _no_key(why: str) -> HostError:
+    return HostError("A683", f"key= says how the events of a stream are cut for its rules: {why}", "leave it out")
 
 
 def _collected(rules: Any) -> list[dict[str, Any]]:

@@ -220,6 +220,11 @@ class AutomatonKernel(StreamKernel[EagerState]):
         nodes = int(live.nums[RunCell.NODES])
         return min(live.horizon, int(live.pool["node_event"][:nodes].min())) if nodes else live.horizon
 
+    def waiting(self, live: EagerState) -> Integers:
+        """The partition of each run."""
+        runs = live.pool["live_runs"][: len(live.keys)]
+        return np.repeat(np.arange(len(runs)), runs)
+
     def strings_held(self, live: EagerState) -> list[Integers]:
         return live.strings_held()
 

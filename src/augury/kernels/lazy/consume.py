@@ -252,6 +252,15 @@ class ChainRunner(StreamKernel[LazyState]):
             return live.horizon
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
+    def waiting(self, live: LazyState) -> Integers:
+        """The partition of each event in a buffer, and of each partial match that waits for one."""
+        fill, partition = live.arrays["buffer_fill"], live.events.view("partition")
+        events = [live.arrays[f"buffer{b}_e"][: int(fill[b])] for b in range(len(live.source.layout.buffers))]
+        places = [partition[part[part >= live.horizon]] for part in events]
+        for pool in live.source.pools:
+            places.append(live.arrays[f"pool{pool.node}_p"][: int(live.arrays["pool_fill"][pool.node, 0])])
+        return np.concatenate(places) if places else np.empty(0, dtype=np.int64)
+
     def expire(self, live: LazyState) -> int:
         live.prune(self.support, self.span, by_partition=self.counts_events and bool(self.keys))
         return live.horizon

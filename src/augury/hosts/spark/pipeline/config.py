@@ -13,6 +13,9 @@ from augury.errors import HostError
 from augury.loss import LossModel
 from augury.options import Options, Roles, option_names, read_form
 
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""How a path begins that is not one of this machine."""
+
 
 class _Section(BaseModel):
     """A table of the file; a key that it does not know is an error, most likely a misspelt one."""
@@ -89,7 +92,9 @@ class QuerySection(_WithOptions):
     """`[[query]]`: a query, or a program of several, in the text or in a file, and how it is evaluated.
 
     Every option of `augury.match` that TOML can state: all but functions. A `loss` model is a table, as in JSON. With
-    `sql` instead, it is a SQL query with MATCH_RECOGNIZE over the table `events`, which is the source.
+    `sql` instead, it is a SQL query with MATCH_RECOGNIZE over the table `events`, which is the source. With `rules` it
+    is a table of rules, a file or a folder; of a stream their `versions` are in a folder, to which others may publish
+    in place of `rules`, and `write` says whether all `rows` are written or the matches alone.
     """
 
     form = Options
@@ -99,7 +104,17 @@ class QuerySection(_WithOptions):
     file: str | None = None
     text: str | None = None
     sql: str | None = None
+    rules: str | None = None
+    versions: str | None = None
+    keep: str | int | None = None
+    key: str | list[str] | None = None
+    write: Literal["matches", "rows"] = "matches"
     sink: SinkSection
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether it is a table of rules."""
+        return self.rules is not None or self.versions is not None
 
     @property
     def options_given(self) -> dict[str, Any]:
@@ -109,11 +124,20 @@ class QuerySection(_WithOptions):
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
-        if sum(given is not None for given in (self.file, self.text, self.sql)) != 1:
-            raise ValueError("give the query in `text` or in a `file`, one of them, or as `sql`")
+        if sum((self.has_rules, *(given is not None for given in (self.file, self.text, self.sql)))) != 1:
+            raise ValueError("give the query in `text` or in a `file`, one of them, or as `sql`, or give `rules`")
+        for name in OF_RULES & self.model_fields_set if not self.has_rules else ():
+            raise ValueError(f"`{name}` is an option of `rules`")
         if self.sql is not None and self.model_extra:
             raise ValueError(f"`{next(iter(self.model_extra))}` is an option of the pattern language, not of SQL")
         return self
+
+
+OF_RULES = frozenset({"keep", "key", "write"})
+"""What a query says of its rules alone."""
+
+OF_STREAMS_OF_RULES = OF_RULES | {"versions"}
+"""What a query says of rules whose events are a stream."""
 
 
 class StreamingSection(_Section):
@@ -142,11 +166,28 @@ class Pipeline(_Section):
             raise ValueError(f"two queries are named {repeated[0]}")
         if self.streaming is not None and self.events.lateness is None:
             raise ValueError('a stream needs `lateness` in [events], such as "10 minutes": how late events may come')
+        for query in self.query if self.streaming is None else ():
+            for name in OF_STREAMS_OF_RULES & query.model_fields_set:
+                raise ValueError(f"`{name}` of query {query.name} is about a stream: there is no [streaming]")
         return self
+
+    def versions(self, query: QuerySection) -> Path:
+        """The folder of the versions of the rules of a query, beside its checkpoint if it does not say."""
+        assert self.streaming is not None
+        beside = f"{self.streaming.checkpoint.rstrip('/')}/{query.name}.rules"
+        folder = beside if query.versions is None else query.versions
+        if SCHEME.match(folder):
+            # What is published there is written by this program, not by Spark.
+            raise HostError(
+                "A686",
+                f"versions of rules cannot be kept in `{folder}`: it has a scheme",
+                "give `versions` of the query, a folder that is mounted",
+            )
+        return self.folder / folder
 
     def at(self, path: str) -> str:
         """A path as Spark takes it: one with a scheme as it is, a relative one from the folder of the file."""
-        return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path) else str(self.folder / path)
+        return path if SCHEME.match(path) else str(self.folder / path)
 
 
 def read_pipeline(path: Path) -> Pipeline:

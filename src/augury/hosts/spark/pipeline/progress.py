@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
-from augury.engine.board import BatchProgress
+from augury.engine.board import BatchProgress, RuleSpending
+from augury.hosts.spark.stream.rules import METRIC
 
 LAST_MATCH = "augury_last_match"
 """Under what name a query tells the latest match of a micro-batch, if somebody looks at it."""
@@ -72,7 +74,17 @@ def progress_line(progress: StreamingQueryProgress) -> str:
         f"state {state} ({used / 2**20:.1f} MiB)",
         f"watermark {watermark}",
     ]
-    return "  ".join(parts)
+    return "  ".join([*parts, *_wrong_rules(progress.observedMetrics)])
+
+
+def _wrong_rules(metrics: dict[str, Any]) -> list[str]:
+    """What a table of rules tells of those that are wrong: how many diagnostics there were, and one of them."""
+    told = metrics.get(METRIC)
+    if told is None or not told["diagnostics"]:
+        return []
+    one = json.loads(told["diagnostic"])
+    many = f"{told['diagnostics']:,} diagnostic{'s, one of them' if told['diagnostics'] > 1 else ''}"
+    return [f"{many}: rule {one['rule']}: {one['message']}"]
 
 
 def batch_progress(progress: StreamingQueryProgress, now: float) -> BatchProgress:
@@ -80,7 +92,7 @@ def batch_progress(progress: StreamingQueryProgress, now: float) -> BatchProgres
     counted = _counted(progress.observedMetrics)
     watermark = progress.eventTime.get("watermark")
     seen = None if watermark is None else dt.datetime.fromisoformat(watermark).timestamp()
-    last = progress.observedMetrics.get(LAST_MATCH)
+    last, rules = progress.observedMetrics.get(LAST_MATCH), progress.observedMetrics.get(METRIC)
     return BatchProgress(
         query=progress.name or "",
         batch=progress.batchId,
@@ -95,7 +107,20 @@ def batch_progress(progress: StreamingQueryProgress, now: float) -> BatchProgres
         # A watermark of 1970 is that of a stream without events.
         lag=None if not seen else max(0.0, now - seen),
         match=None if last is None else last["match"],
+        rules=() if rules is None else _spending(rules["costliest"]),
+        rule_seconds=0.0 if rules is None else rules["seconds"],
     )
+
+
+def _spending(lines: str) -> tuple[RuleSpending, ...]:
+    """The costliest rules of every bucket; where buckets share the rules out by key, a rule is in several."""
+    found = dict[str, RuleSpending]()
+    for row in (row for line in lines.splitlines() for row in json.loads(line)):
+        del row["shape"]
+        spent = RuleSpending(**row)
+        known = found.get(spent.rule)
+        found[spent.rule] = spent if known is None else known.beside(spent)
+    return tuple(found.values())
 
 
 def _counted(metrics: dict[str, Any]) -> dict[str, int]:

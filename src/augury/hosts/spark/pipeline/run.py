@@ -19,10 +19,13 @@ from augury.engine.board import BatchProgress
 from augury.engine.sources.query_text import query_source
 from augury.errors import AuguryError, HostError
 from augury.hosts.spark.match import match
+from augury.hosts.spark.options import SparkOptions
 from augury.hosts.spark.pipeline.config import Pipeline, QuerySection
 from augury.hosts.spark.pipeline.connectors import read_source, start_stream, write_batch
 from augury.hosts.spark.pipeline.progress import LAST_MATCH, ProgressLine
+from augury.hosts.spark.pipeline.rules import WatchedRules, prune_own_versions, signature
 from augury.hosts.spark.releases import require
+from augury.hosts.spark.rules import RuleFrames, match_rules
 from augury.hosts.spark.session import embedded_session
 from augury.hosts.spark.sql.row_patterns import sql
 from augury.hosts.spark.task_errors import error_text, own_error
@@ -31,6 +34,8 @@ from augury.options import MatchOptions
 STOP_SECONDS = 60.0  # that a micro-batch may take to end after the user asked to stop
 
 POLL_SECONDS = 1  # between two checks of whether a stream has ended or is to end
+
+PRUNE_SECONDS = 600.0  # between two looks for versions of rules that nobody needs any more
 
 EVENTS_VIEW = "events"
 """What the source is called in the SQL of a query."""
@@ -75,7 +80,10 @@ def run_pipeline(
 
 def _batch(events: DataFrame, query: QuerySection, pipeline: Pipeline, say: Callable[[str], None]) -> None:
     began = time.monotonic()
-    count = write_batch(_found(events, query, pipeline), query, pipeline)
+    found = _rules_found(events, query, pipeline) if query.has_rules else None
+    count = write_batch(_found(events, query, pipeline) if found is None else found.table, query, pipeline)
+    for row in [] if found is None else found.diagnostics.collect():
+        say(f"{query.name}: rule {row.rule}: {row.message}")
     written = "" if count is None else f", {count:,} matches"
     say(f"{query.name}: done in {time.monotonic() - began:.1f} s{written}")
 
@@ -88,15 +96,28 @@ def _stream(
     watch: Callable[[BatchProgress], None] | None,
 ) -> None:
     listener = ProgressLine(say, watch)
+    # Before the first version is read: a change that comes meanwhile is seen.
+    watched = [
+        WatchedRules(query.name, source, pipeline.versions(query), say, signature(source))
+        for query in pipeline.query
+        if query.rules is not None
+        for source in (pipeline.folder / query.rules,)
+    ]
     spark.streams.addListener(listener)
     running: list[StreamingQuery] = []
+    prune_own_versions(pipeline, say)
+    pruned = time.monotonic()
     try:
         with _interruption() as asked_to_stop:
             for query in pipeline.query:
                 found = _found(events, query, pipeline)
                 running.append(start_stream(found if watch is None else _telling(found), query, pipeline))
             while not asked_to_stop.is_set() and not _over(running):
-                continue
+                for rules in watched:
+                    rules.look()
+                if time.monotonic() - pruned > PRUNE_SECONDS:
+                    pruned = time.monotonic()
+                    prune_own_versions(pipeline, say)
             if asked_to_stop.is_set():
                 say("stopping after the micro-batch under way; what is open is kept in the checkpoint")
                 _let_finish(running)
@@ -165,6 +186,9 @@ def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFr
     if query.sql is not None:
         events.createOrReplaceTempView(EVENTS_VIEW)
         return sql(events.sparkSession, query.sql, lateness=lateness, buckets=buckets)
+    if query.has_rules:
+        rules = _rules_found(events, query, pipeline)
+        return rules.table if query.write == "matches" or rules.rows is None else rules.rows
     source = query.text if query.text is not None else query_source(pipeline.folder / (query.file or "")).text
     return match(
         events,
@@ -173,6 +197,16 @@ def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFr
         buckets=buckets,
         **cast("MatchOptions", pipeline.events.options_given | query.options_given),
     )
+
+
+def _rules_found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> RuleFrames:
+    """What the rules of a query find; over a stream they are published first."""
+    options = cast("SparkOptions", pipeline.events.options_given | query.options_given)
+    rules = None if query.rules is None else pipeline.folder / query.rules
+    if pipeline.streaming is None:
+        return match_rules(events, rules, **options)
+    options = {**options, "lateness": pipeline.events.lateness, "buckets": pipeline.streaming.buckets}
+    return match_rules(events, rules, versions=pipeline.versions(query), keep=query.keep, key=query.key, **options)
 
 
 def _told(error: PySparkException | Py4JJavaError) -> AuguryError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -141,8 +141,13 @@ def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int)
         # Spark would move a condition that does not read the time to before the watermark, which then missed events.
         events = events.where(F.when(clock.isNotNull(), test).otherwise(F.lit(True)))
     columns = [column(name) for name in group.arrow.names]
-    place = F.pmod(F.xxhash64(*map(column, group.key)), F.lit(buckets)).cast("int") if group.key else F.lit(0)
+    place = key_bucket(group.key, buckets) if group.key else F.lit(0)
     return events.select(*columns, place.alias(BUCKET))
+
+
+def key_bucket(key: Sequence[str], buckets: int) -> Column:
+    """The bucket of the values of a key."""
+    return F.pmod(F.xxhash64(*map(column, key)), F.lit(buckets)).cast("int")
 
 
 def event_time(schema: EventSchema) -> Column:

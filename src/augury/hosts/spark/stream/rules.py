@@ -20,15 +20,16 @@ from pyspark.sql import functions as F
 from augury.engine.batches import STEP_EVENTS, joined
 from augury.engine.exchange.blobs import ARRIVAL, BLOB, to_blob
 from augury.engine.merging import ticks_of
-from augury.engine.rules.buckets import RuleBuckets
+from augury.engine.rules.buckets import COST, COSTLIEST, RuleBuckets
+from augury.engine.rules.results import DIAGNOSTICS
 from augury.engine.rules.versions import FILE, RULES, VERSION, RuleVersion
 from augury.hosts.spark.expressions import column
 from augury.hosts.spark.releases import require, with_state
 from augury.hosts.spark.renaming import map_in_arrow
 from augury.hosts.spark.schemas import spark_schema
 from augury.hosts.spark.stream.clock import milliseconds
-from augury.hosts.spark.stream.match import EVENT_TIME, LATE_COLUMN, OUTPUT, UnpackTask, event_time
-from augury.hosts.spark.stream.packing import BUCKET, LATEST, header_bucket
+from augury.hosts.spark.stream.match import EVENT_TIME, LATE_COLUMN, OUTPUT, UnpackTask, event_time, key_bucket
+from augury.hosts.spark.stream.packing import BUCKET, LATEST, PackBucketsTask, header_bucket, packed_schema
 from augury.hosts.spark.stream.processor import BucketProcessor
 from augury.schema import EventSchema
 
@@ -39,7 +40,11 @@ DEFAULT_RULE_BUCKETS = 4
 """Shares of the rules: every event is sent to each of them, and each may have a core of its own."""
 
 METRIC = "augury_rules"
-"""Under what name the progress of a streaming query tells `late_events`, `matches` and `diagnostics`."""
+"""Under what name the progress of a streaming query tells `late_events`, `matches`, `diagnostics` and one `diagnostic`
+as JSON, and of the rules the `seconds` and `rule_events` of all, and in `costliest`, lines of JSON, those that took the
+longest."""
+
+MAX_TELLING_BUCKETS = 64  # that tell of their costliest rules: each is a term of what Spark computes
 
 PACKED = pa.schema([(BUCKET, pa.int32()), (BLOB, pa.binary()), (LATEST, pa.int64()), (VERSION, pa.int64())])
 """Blobs of events, of version 0, with the latest time their task has seen; and versions of rules, without one."""
@@ -55,19 +60,35 @@ def rules_over_stream(frame: DataFrame, stream: RuleBuckets, versions: Path, del
     if delay is not None:
         events = events.withColumn(EVENT_TIME, event_time(stream.schema))
         events = events.withWatermark(EVENT_TIME, f"{delay} milliseconds")
-    events = events.select(*(column(name) for name in stream.arrow.names))
-    schema = spark_schema(PACKED)
-    packed = map_in_arrow(events, PackForAllTask(stream.schema, stream.buckets), schema)
-    both = packed.unionByName(_versions(frame, versions, stream.buckets))
+    both = _packed(events, stream).unionByName(_versions(frame, versions, stream.buckets))
     states = with_state(both.groupBy(BUCKET), RuleProcessor(stream, delay), spark_schema(OUTPUT))
     result = stream.result.append(pa.field(LATE_COLUMN, pa.struct(list(stream.arrow))))
     found = states.mapInArrow(UnpackTask(result, LATE_COLUMN), spark_schema(result))
+    told = [
+        F.max(F.when(F.col(f"{COSTLIEST}.bucket") == bucket, F.col(f"{COSTLIEST}.rules")))
+        for bucket in range(min(stream.buckets, MAX_TELLING_BUCKETS))
+    ]
     return found.observe(
         METRIC,
         F.count(column(LATE_COLUMN)).alias("late_events"),
         F.count(column("match")).alias("matches"),
         F.count(column("level")).alias("diagnostics"),
-    )
+        F.max(F.when(column("level").isNotNull(), F.to_json(F.struct(*DIAGNOSTICS.names)))).alias("diagnostic"),
+        F.coalesce(F.sum(f"{COST}.seconds"), F.lit(0.0)).alias("seconds"),
+        F.coalesce(F.sum(f"{COST}.events"), F.lit(0)).alias("rule_events"),
+        F.concat_ws("\n", *told).alias("costliest"),
+    ).drop(COSTLIEST)
+
+
+def _packed(events: DataFrame, stream: RuleBuckets) -> DataFrame:
+    """Blobs of events for all buckets, or with a key for the bucket of each value."""
+    columns = [column(name) for name in stream.arrow.names]
+    if not stream.key:
+        task = PackForAllTask(stream.schema, stream.buckets)
+        return map_in_arrow(events.select(*columns), task, spark_schema(PACKED))
+    placed = events.select(*columns, key_bucket(stream.key, stream.buckets).alias(BUCKET))
+    packed = map_in_arrow(placed, PackBucketsTask(stream.schema, arrival=True), spark_schema(packed_schema(None)))
+    return packed.withColumn(VERSION, F.lit(0).cast("long"))
 
 
 def _versions(frame: DataFrame, folder: Path, buckets: int) -> DataFrame:
