@@ -248,12 +248,10 @@ def codes_of(array: pa.DictionaryArray) -> Codes:
 def _in_use(array: pa.DictionaryArray) -> Distinct[Any]:
     """The values of a dictionary that an event has; it may hold others, and one of them twice."""
     codes = codes_of(array)
-    # Code -1 is the last place of the tables, which stands for null.
-    used = np.zeros(len(array.dictionary) + 1, dtype=bool)
-    used[codes] = True
-    present = np.flatnonzero(used[:-1])
+    # Code -1, which stands for null, is counted by the first place and looked up in the last one.
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:])
     found = distinct(array.dictionary.take(pa.array(present)))
-    places = np.full(len(used), -1, dtype=np.int32)
+    places = np.full(len(array.dictionary) + 1, -1, dtype=np.int32)
     places[present] = found.positions
     return Distinct(places.take(codes, mode="wrap"), found.keys)
 

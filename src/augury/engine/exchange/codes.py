@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 CODED = pa.dictionary(pa.int32(), pa.string())
+
+MAX_COMPARED_TYPES = 8
+"""Types up to which it takes less time to compare all codes with each of them than to look every code up."""
 
 
 def coded_schema(arrow: pa.Schema, coded: Collection[str]) -> pa.Schema:
@@ -50,9 +54,20 @@ def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray
         wanted = pa.array(sorted(types), chunk.dictionary.type)
         # One place more, for a dictionary without entries: all of its events are null, which is of no type.
         by_code = np.append(pc.is_in(chunk.dictionary, wanted).to_numpy(zero_copy_only=False), False)
-        if not chunk.indices.null_count:
-            found.append(by_code[chunk.indices.to_numpy()])
-        else:
-            known = chunk.indices.is_valid().to_numpy(zero_copy_only=False)
-            found.append(by_code[chunk.indices.fill_null(0).to_numpy()] & known)
-    return np.concatenate(found) if found else np.empty(0, dtype=bool)
+        indices = chunk.indices
+        mask = _among(by_code, (indices.fill_null(0) if indices.null_count else indices).to_numpy())
+        if indices.null_count:
+            mask &= indices.is_valid().to_numpy(zero_copy_only=False)
+        found.append(mask)
+    return found[0] if len(found) == 1 else np.concatenate([np.empty(0, dtype=bool), *found])
+
+
+def _among(by_code: npt.NDArray[np.bool_], codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+    """Whether `by_code` says so of each code."""
+    wanted = np.flatnonzero(by_code)
+    if not 0 < len(wanted) <= MAX_COMPARED_TYPES:
+        return by_code.take(codes)
+    mask = codes == wanted[0]
+    for code in wanted[1:]:
+        mask |= codes == code
+    return mask
