@@ -61,7 +61,7 @@ def test_a_rare_last_event_asks_for_a_lazy_chain() -> None:
     # Then as in time, which finds matches in the order in which they are reported.
     assert choice.plan.branches[0].evaluation == ("c", "a", "b")
     assert choice.plan.adaptive
-    assert choice.plan.estimated[0] == pytest.approx((1.0, 30.0, 4500))
+    assert choice.plan.estimated[0] == pytest.approx((1.0, 300.0, 4500))
     eager = next(rival for rival in choice.rivals if rival.family == "eager-nfa")
     assert isinstance(eager, Dearer)
     assert eager.cost is not None

@@ -453,7 +453,7 @@ def test_when_negated_parts_are_looked_for(text: str, expected: Negation) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "events", "order"),
+    "text, events, order",
     [
         ("SEQ(A a, B b, C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "c a b"),
         ("SEQ(A a, B+ b[], C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "c a b"),

@@ -2,7 +2,8 @@
 
 Matches that share their end are sorted by keys of 64 bits: their start and their words, each as many bits wide as they
 differ in, and last their places. What does not fit is read from the words. Chains find most matches in order or in runs
-that only have to be merged; what is in order already is written at once. Only what Numba compiles belongs here, as in `augury.native.buffer`.
+that only have to be merged; what is in order already is written at once. Only what Numba compiles belongs here, as in
+`augury.native.buffer`.
 """
 
 from __future__ import annotations

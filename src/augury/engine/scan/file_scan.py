@@ -24,6 +24,7 @@ from augury.engine.threads import side_by_side
 from augury.engine.warnings import types_of
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
+from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import Integers
 from augury.schema import EventSchema
 
@@ -287,10 +288,10 @@ class ParquetLog:
             low, high = np.searchsorted(wanted, [group.first_row, group.first_row + group.rows])
             if low < high:
                 table = self.files.read(group, columns)
-                tables.append(table.take(pa.array(wanted[low:high] - group.first_row)))
+                tables.append(table.take(to_arrow(wanted[low:high] - group.first_row)))
         if not tables:
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
-        return pa.concat_tables(tables).take(pa.array(place.reshape(-1)))
+        return pa.concat_tables(tables).take(to_arrow(place.reshape(-1)))
 
     def everything(self) -> Arrivals:
         """Every event, with every column."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from augury.runtime.arrow_numbers import to_arrow, to_numpy
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
@@ -26,21 +26,11 @@ def picked(table: pa.Table, mask: Mask, places: Places) -> pa.Table:
 
 
 def _values(array: pa.Array, places: Places) -> pa.Array:
-    if not len(array) or array.null_count:
-        return array.take(_array(places, pa.int64()))
+    if array.null_count:
+        return array.take(to_arrow(places))
     if pa.types.is_dictionary(array.type):
-        codes = _numbers(array.indices, places)
+        codes = to_arrow(to_numpy(array.indices).take(places), array.indices.type)
         return pa.DictionaryArray.from_arrays(codes, array.dictionary, ordered=array.type.ordered, safe=False)
     if pa.types.is_primitive(array.type) and array.type.bit_width in (8, 16, 32, 64):
-        return _numbers(array, places)
-    return array.take(_array(places, pa.int64()))
-
-
-def _numbers(array: pa.Array, places: Places) -> pa.Array:
-    """Values of whole bytes, whatever they stand for; none is missing."""
-    values = np.frombuffer(array.buffers()[1], dtype=f"i{array.type.bit_width // 8}")
-    return _array(values[array.offset : array.offset + len(array)].take(places), array.type)
-
-
-def _array(numbers: npt.NDArray[Any], type: pa.DataType) -> pa.Array:
-    return pa.Array.from_buffers(type, len(numbers), [None, pa.py_buffer(numbers)])
+        return to_arrow(to_numpy(array).take(places), array.type)
+    return array.take(to_arrow(places))

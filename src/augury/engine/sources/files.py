@@ -20,6 +20,7 @@ from augury.engine.sources.json_lines import native_table
 from augury.engine.sources.paths import near_name
 from augury.engine.sources.rows import not_an_event, rows_to_table, too_large
 from augury.errors import HostError
+from augury.runtime.arrow_numbers import to_numpy
 from augury.schema import INT_MAX, INT_MIN
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -63,7 +64,7 @@ def _validate(array: pa.Array) -> None:
     # The least and the greatest code tell as much as looking at each of them, in a fifth of the time.
     array.validate()
     array.dictionary.validate(full=True)
-    codes = array.indices.to_numpy()
+    codes = to_numpy(array.indices)
     if codes.min() < 0 or codes.max() >= len(array.dictionary):
         raise pa.ArrowInvalid(f"a dictionary code is not below {len(array.dictionary)}")
 
