@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import augury
 
 
@@ -83,3 +86,15 @@ def test_arrow_still_finds_pandas_afterwards() -> None:
         "import pyarrow as pa\nfrom augury.cli.app import _keep_pandas_out\n_keep_pandas_out()\n"
         "assert 'pandas' not in sys.modules and pa.table({'x': [1]}).to_pandas().shape == (1, 1)"
     )
+
+
+def test_pandas_is_not_loaded_to_match_a_file_and_show_a_match(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({name: [event[name] for event in EVENTS] for name in ("ts", "type")}), tmp_path / "e.parquet"
+    )
+    query = "SEQ(A a, B b) WITHIN 2 seconds"
+    found = loaded(
+        f"import augury; assert augury.match({str(tmp_path / 'e.parquet')!r}, {query!r})[0].rows == dict(a=0, b=1)"
+    )
+    assert "pyarrow" in found
+    assert "pandas" not in found

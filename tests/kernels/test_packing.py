@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augury.jit.tier import Tier
-from augury.kernels.common.packing import packed
+from augury.kernels.common.packing import Rows, packed
 from augury.native.support import support_source
 from augury.options import Options
+from augury.runtime.batch import Integers
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "compiled"])
@@ -30,6 +31,12 @@ def rows_of_matches(draw: st.DrawFn) -> tuple[list[list[int]], list[int], bool]:
     return draw(st.lists(match, min_size=1, max_size=30)), rank.tolist(), sequential
 
 
+def room_for(matches: Rows) -> tuple[Rows, Integers, Integers]:
+    """Arrays for the rows of each variable, the starts and the ends."""
+    m = len(matches)
+    return np.empty((matches.shape[1], m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+
+
 @given(rows_of_matches(), st.randoms(use_true_random=False))
 def test_matches_are_ordered_by_end_start_and_events(
     support: Tier, given: tuple[list[list[int]], list[int], bool], random: object
@@ -41,12 +48,19 @@ def test_matches_are_ordered_by_end_start_and_events(
     found = packed(support, np.array(matches), columns, np.array(rank), sequential=sequential)
     assert found is not None
     times, stream_rows = 10 * np.array(rank), 1000 - np.arange(len(rank))
-    rows, start, end = found.write(support, times, stream_rows)
+    rows, start, end = written = room_for(np.array(matches))
+    found.write(support, times, stream_rows, *written)
 
     def key(match: list[int]) -> tuple[int, int, list[int]]:
         return rank[max(match)], rank[min(match)], [match[c] for c in columns.tolist()]
 
     in_order = sorted(matches, key=key)
+    at_once = room_for(np.array(matches))
+    rest = columns, np.array(in_order), np.array(rank), times, stream_rows
+    assert support("write_ordered_rows", *rest, *at_once)
+    assert all((a == b).all() for a, b in zip(at_once, written, strict=True))
+    if [key(match) for match in matches] != [key(match) for match in in_order]:
+        assert not support("write_ordered_rows", columns, np.array(matches), *rest[2:], *at_once)
     assert rows.T.tolist() == [[1000 - match[c] for c in columns.tolist()] for match in in_order]
     assert start.tolist() == [10 * rank[min(match)] for match in in_order]
     assert end.tolist() == [10 * rank[max(match)] for match in in_order]
@@ -61,7 +75,8 @@ def test_many_matches_take_several_passes(support: Tier) -> None:
     found = packed(support, matches, np.arange(2), rank, sequential=True)
     assert found is not None
     assert found.bits > 11
-    rows, start, end = found.write(support, rank, rank)
+    rows, start, end = written = room_for(matches)
+    found.write(support, rank, rank, *written)
     assert rows.T.tolist() == sorted(matches.tolist(), key=lambda match: (match[1], match[0]))
     assert (start.tolist(), end.tolist()) == (rows[0].tolist(), rows[1].tolist())
 

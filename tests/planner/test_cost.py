@@ -450,3 +450,21 @@ def test_when_negated_parts_are_looked_for(text: str, expected: Negation) -> Non
     )
     assert isinstance(plan, LazyChainPlan)
     assert plan.negation is expected
+
+
+@pytest.mark.parametrize(
+    "text, events, order",
+    [
+        ("SEQ(A a, B b, C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "c a b"),
+        ("SEQ(A a, B+ b[], C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "c a b"),
+        # Found in another order, the few matches are sorted sooner than the many events searched.
+        ("SEQ(A a, B b, C c)", {"a": 30.0, "b": 0.1, "c": 30.0}, "b a c"),
+        # Matches cannot be found in their order: none is the last, or the first is bound by a list.
+        ("AND(A a, B b, C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "b a c"),
+        ("SEQ(A+ a[], B b, C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "b c a"),
+    ],
+)
+def test_an_order_that_finds_matches_as_they_are_reported_may_be_dearer(
+    text: str, events: dict[str, float], order: str
+) -> None:
+    assert " ".join(evaluation_order(model(f"{text} WITHIN 1 minute", events), in_order=True)) == order

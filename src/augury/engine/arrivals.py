@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from augury.engine.sources.column_types import EngineColumns, engine_columns, engine_table
 from augury.errors import HostError
+from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import EventBatch, Integers, time_ticks
 from augury.runtime.checks import require
 from augury.runtime.state import FOREVER
@@ -100,7 +101,7 @@ class Arrivals:
         """The events at `positions`, in that order."""
         rows = self.rows[positions]
         anchors = rows if self.rows is self.anchors else self.anchors[positions]
-        return Arrivals(self.table.take(pa.array(positions)), rows, anchors, self.time[positions])
+        return Arrivals(self.table.take(to_arrow(positions)), rows, anchors, self.time[positions])
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Arrivals:
         """The events for which `mask` holds."""
@@ -154,7 +155,7 @@ class Arrivals:
     def fetch(self, rows: Integers, names: Sequence[str] | None = None) -> pa.Table:
         """The events of these rows, in that order, with these columns or all."""
         table = self.table if names is None else self.table.select(list(names))
-        return table.take(pa.array(self.positions(rows)))
+        return table.take(to_arrow(self.positions(rows)))
 
     def everything(self) -> Arrivals:
         return self

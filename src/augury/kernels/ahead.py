@@ -70,7 +70,7 @@ def library_calls(kernel: StreamKernel[Any]) -> set[Any]:
 def _reported(reporting: SharedReporting) -> set[Any]:
     """What puts matches in order and writes them."""
     calls: set[Any] = {buffer.split, ordering.spell, ordering.pack_keys, ordering.merge_keys}
-    calls |= {ordering.write_rows, ordering.write_words}
+    calls |= {ordering.write_rows, ordering.write_words, ordering.write_ordered_rows, ordering.write_ordered_lists}
     if reporting.fixed:
         calls |= {packed.measure_rows, packed.pack_rows, packed.sort_packed, packed.write_packed}
     if reporting.query.output is OutputMode.LATEST:

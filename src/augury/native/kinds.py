@@ -10,11 +10,12 @@ from typing import Annotated, Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from augury.runtime.arrays import FLOAT64, INT64, UINT8, ArrayType
+from augury.runtime.arrays import FLOAT64, INT32, INT64, UINT8, ArrayType
 
 Ints: TypeAlias = Annotated[NDArray[Any], ArrayType(INT64)]
 Ints2: TypeAlias = Annotated[NDArray[Any], ArrayType(INT64, 2)]
 Ints3: TypeAlias = Annotated[NDArray[Any], ArrayType(INT64, 3)]
+Offsets2: TypeAlias = Annotated[NDArray[Any], ArrayType(INT32, 2)]
 Floats: TypeAlias = Annotated[NDArray[Any], ArrayType(FLOAT64)]
 Floats2: TypeAlias = Annotated[NDArray[Any], ArrayType(FLOAT64, 2)]
 Floats3: TypeAlias = Annotated[NDArray[Any], ArrayType(FLOAT64, 3)]

@@ -2,14 +2,15 @@
 
 Matches that share their end are sorted by keys of 64 bits: their start and their words, each as many bits wide as they
 differ in, and last their places. What does not fit is read from the words. Chains find most matches in order or in runs
-that only have to be merged. Only what Numba compiles belongs here, as in `augury.native.buffer`.
+that only have to be merged; what is in order already is written at once. Only what Numba compiles belongs here, as in
+`augury.native.buffer`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from augury.native.kinds import Ints, Ints2
+from augury.native.kinds import Ints, Ints2, Offsets2
 from augury.native.prelude import INT_MAX, natural
 
 
@@ -282,3 +283,107 @@ def write_rows(
             out[v, k] = rows[natural(event)]
         start[k] = time[natural(first)]
         end[k] = time[natural(last)]
+
+
+def write_ordered_rows(
+    columns: Ints,
+    events: Ints2,
+    rank: Ints,
+    time: Ints,
+    rows: Ints,
+    out: Ints2,
+    start: Ints,
+    end: Ints,
+) -> bool:
+    """Write matches as `write_rows` does, as long as they are in order; whether all of them are."""
+    size, begun, ended = events.shape[1], -1, -1
+    for m in range(events.shape[0]):
+        first = last = events[m, 0]
+        for v in range(1, size):
+            first, last = min(first, events[m, v]), max(last, events[m, v])
+        begins, ends = rank[natural(first)], rank[natural(last)]
+        if ends <= ended:
+            if ends < ended or begins < begun:
+                return False
+            if begins == begun:
+                for v in range(size):
+                    here, before = events[m, columns[v]], events[m - 1, columns[v]]
+                    if here < before:
+                        return False
+                    if here > before:
+                        break
+        begun, ended = begins, ends
+        for v in range(size):
+            out[v, m] = rows[natural(events[m, columns[v]])]
+        start[m] = time[natural(first)]
+        end[m] = time[natural(last)]
+    return True
+
+
+def write_ordered_lists(
+    offsets: Ints,
+    events: Ints,
+    codes: Ints,
+    variable_of: Ints,
+    rank: Ints,
+    time: Ints,
+    rows: Ints,
+    begins: Ints,
+    out_offsets: Offsets2,
+    out_rows: Ints,
+    start: Ints,
+    end: Ints,
+) -> bool:
+    """Write matches of lists variable by variable, as long as they are in order; whether all of them are.
+
+    The events of each match are in the order of time, and of the variables. Rows of variable v begin at `begins[v]`,
+    from where its `out_offsets` count.
+    """
+    variables = begins.shape[0]
+    for v in range(variables):
+        begins[v] = 0
+    for e in range(offsets[-1]):
+        begins[natural(variable_of[natural(codes[e])])] += 1
+    total = 0
+    for v in range(variables):
+        total, begins[v] = total + begins[v], total
+        out_offsets[v, 0] = 0
+    at = begins.copy()
+    began, ended = -1, -1
+    for m in range(offsets.shape[0] - 1):
+        lo, hi = natural(offsets[m]), natural(offsets[m + 1])
+        first, last = natural(events[lo]), natural(events[hi - 1])
+        if rank[last] <= ended:
+            if rank[last] < ended or rank[first] < began:
+                return False
+            if rank[first] == began and not follows(m, offsets, events, codes, variable_of):
+                return False
+        began, ended = rank[first], rank[last]
+        before = 0
+        for e in range(lo, hi):
+            v = natural(variable_of[natural(codes[e])])
+            if v < before:
+                return False
+            before = v
+            out_rows[natural(at[v])] = rows[natural(events[e])]
+            at[v] += 1
+        for v in range(variables):
+            out_offsets[v, m + 1] = at[v] - begins[v]
+        start[m] = time[first]
+        end[m] = time[last]
+    return True
+
+
+def follows(m: int, offsets: Ints, events: Ints, codes: Ints, variable_of: Ints) -> bool:
+    """Whether match m does not come before match m - 1, by the events of the variables."""
+    i, j, last = offsets[m], offsets[m - 1], offsets[m]
+    while i < offsets[m + 1] and j < last:
+        v, u = variable_of[codes[i]], variable_of[codes[j]]
+        if v != u:
+            # The list that is over first is the lesser one.
+            return bool(v < u)
+        if events[i] != events[j]:
+            return bool(events[i] > events[j])
+        i += 1
+        j += 1
+    return bool(j == last)

@@ -43,6 +43,13 @@ Of random walks of 5 to 50 steps it is 0.75 for correlations above 0.5, and 0.5 
 ascend by less than so much it is 0.5.
 """
 
+SORTING = 2.0
+"""How much dearer an order may be that finds matches as they are reported, where no condition thins them out.
+
+Other orders leave them to be sorted, which takes longer than to find them. Where events come in bursts there are many
+more matches than expected.
+"""
+
 CLOSE = 1e-9
 """Costs that differ relatively by less are equal, and pattern order decides."""
 
@@ -326,13 +333,31 @@ def branch_models(plan: LazyChainPlan, events: Mapping[str, float]) -> list[Chai
     return models
 
 
-def evaluation_order(model: ChainModel) -> tuple[str, ...]:
-    """The cheapest order in which to bind the components, lists last; of equally cheap ones that of the pattern."""
+def evaluation_order(model: ChainModel, *, in_order: bool = False) -> tuple[str, ...]:
+    """The cheapest order in which to bind the components, lists last; of equally cheap ones that of the pattern.
+
+    With `in_order` one is preferred that finds matches in the order in which they are reported.
+    """
     single = sum(1 for c in model.components if not c.iterated)
     order: tuple[int, ...] = ()
     for part in (range(single), range(single, len(model.components))):
         order = (_best if len(part) <= EXHAUSTIVE else _greedy)(model, order, part)
+    reported = _order_of_reports(model) if in_order and not model.conditions else None
+    if reported is not None and model.cost(reported) < SORTING * model.cost(order):
+        order = reported
     return tuple(model.components[i].variable for i in order)
+
+
+def _order_of_reports(model: ChainModel) -> tuple[int, ...] | None:
+    """The evaluation order that finds matches by their end, start and events: the last one first, then as in time.
+
+    None where components are not in sequence, or lists would have to be bound before single events.
+    """
+    in_time = sorted(range(len(model.components)), key=lambda i: model.earlier[i].bit_count())
+    total = all(model.earlier[i].bit_count() == k for k, i in enumerate(in_time))
+    order = (in_time[-1], *in_time[:-1])
+    lists = [model.components[i].iterated for i in order]
+    return order if total and lists == sorted(lists) else None
 
 
 def _best(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int, ...]:
@@ -385,8 +410,11 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
     """
     events = events_in_window(plan, [c.variable for b in plan.branches for c in b.components], counts)
     best = []
+    # Matches of several branches are sorted in any case, and a NOT decides about matches as a condition does.
+    in_order = len(plan.branches) == 1 and not plan.branches[0].absent and plan.query.reports_all
+    in_order = in_order and bool(plan.statistics.rates)
     for model, branch in zip(branch_models(plan, events), plan.branches, strict=True):
-        order = evaluation_order(model)
+        order = evaluation_order(model, in_order=in_order)
         worth = model.cost_of(branch.evaluation) > margin * model.cost_of(order)
         best.append(order if worth or margin <= 1 else branch.evaluation)
     return tuple(best)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.errors import HostError
+from augury.runtime.arrow_numbers import to_numpy
 from augury.schema import MAX_TICKS, UNITS, Kind
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Inte
         column = column.chunk(0)
     if pa.types.is_int64(column.type) and not column.null_count:
         # Ticks already, as most often: none is missing.
-        return _in_range(column.to_numpy(zero_copy_only=False), schema, first_row)
+        ticks = to_numpy(column) if isinstance(column, pa.Array) else column.to_numpy(zero_copy_only=False)
+        return _in_range(ticks, schema, first_row)
     kind = schema[schema.time].kind
     if kind is Kind.FLOAT:
         values = (column if pa.types.is_float64(column.type) else pc.cast(column, pa.float64())).to_numpy(

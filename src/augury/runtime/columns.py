@@ -15,6 +15,7 @@ from augury.errors import FunctionFailed
 from augury.ir.evaluate import NONE, Functions
 from augury.ir.predicate import Expr, Ref, variables, walk
 from augury.runtime.arrays import FLOAT64, INT32, UINT8, ArraySpec
+from augury.runtime.arrow_numbers import to_numpy
 from augury.runtime.batch import EventBatch, Integers
 from augury.runtime.checks import MAX_COUNT, inconsistent, require
 from augury.runtime.computed import StandardiseRows, compute_column, list_parts, standardise_rows, with_gaps
@@ -334,12 +335,14 @@ def _integers(array: pa.Array) -> Integers:
             array = array.cast(pa.int64())
     if array.null_count:
         array = array.fill_null(0)
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(to_numpy(array), dtype=np.int64)
 
 
 def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
     if not pa.types.is_float64(array.type):
         array = array.cast(pa.float64(), safe=False)
+    if not array.null_count:
+        return to_numpy(array)
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 

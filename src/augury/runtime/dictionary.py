@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.runtime.arrow_numbers import to_arrow, to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.checks import inconsistent, require
 
@@ -228,7 +229,7 @@ def distinct(array: pa.Array) -> Distinct[Any]:
     indices = encoded.indices
     if indices.null_count:
         indices = indices.fill_null(-1)
-    return Distinct(indices.to_numpy(), encoded.dictionary.to_pylist())
+    return Distinct(to_numpy(indices), encoded.dictionary.to_pylist())
 
 
 def _numbered(values: list[Any]) -> Distinct[Any]:
@@ -241,19 +242,17 @@ def _numbered(values: list[Any]) -> Distinct[Any]:
 def codes_of(array: pa.DictionaryArray) -> Codes:
     """The codes of a column that is encoded, -1 for null."""
     indices = array.indices if pa.types.is_int32(array.indices.type) else array.indices.cast(pa.int32())
-    codes: Codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
+    codes: Codes = to_numpy(indices.fill_null(-1) if indices.null_count else indices)
     return codes
 
 
 def _in_use(array: pa.DictionaryArray) -> Distinct[Any]:
     """The values of a dictionary that an event has; it may hold others, and one of them twice."""
     codes = codes_of(array)
-    # Code -1 is the last place of the tables, which stands for null.
-    used = np.zeros(len(array.dictionary) + 1, dtype=bool)
-    used[codes] = True
-    present = np.flatnonzero(used[:-1])
-    found = distinct(array.dictionary.take(pa.array(present)))
-    places = np.full(len(used), -1, dtype=np.int32)
+    # Code -1, which stands for null, is counted by the first place and looked up in the last one.
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:])
+    found = distinct(array.dictionary.take(to_arrow(present)))
+    places = np.full(len(array.dictionary) + 1, -1, dtype=np.int32)
     places[present] = found.positions
     return Distinct(places.take(codes, mode="wrap"), found.keys)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from augury.errors import BudgetExceeded, HostError
 from augury.ir.predicate import Value
+from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import Integers
 from augury.schema import INT_MAX, INT_MIN
 
@@ -63,10 +64,7 @@ class MatchSet:
     def of(cls, variables: tuple[str, ...], matches: Iterable[FoundMatch]) -> MatchSet:
         """Columns from single matches."""
         found = list(matches)
-        rows = tuple(
-            pa.array([m.rows[i] if m.rows else () for m in found], type=pa.list_(pa.int64()))
-            for i in range(len(variables))
-        )
+        rows = tuple(_row_lists([m.rows[i] if m.rows else () for m in found]) for i in range(len(variables)))
         scored = any(m.probability is not None for m in found)
         return cls(
             variables,
@@ -107,7 +105,7 @@ class MatchSet:
         """The matches at `positions`, in that order."""
         return MatchSet(
             self.variables,
-            tuple(column.take(pa.array(positions, pa.int64())) for column in self.rows),
+            tuple(column.take(to_arrow(positions)) for column in self.rows),
             self.start[positions],
             self.end[positions],
             None if self.probability is None else self.probability[positions],
@@ -161,6 +159,15 @@ class MatchSet:
             _joined([p.completed_by for p in sets]),
             tuple(row for p in sets for row in p.totals),
         )
+
+
+def _row_lists(lists: Sequence[Sequence[int]]) -> pa.ListArray:
+    """A column of lists of rows."""
+    rows = np.array([row for some in lists for row in some], dtype=np.int64)
+    offsets = np.cumsum([0, *map(len, lists)]).astype(np.int32)
+    return pa.Array.from_buffers(
+        pa.list_(pa.int64()), len(lists), [None, pa.py_buffer(offsets)], children=[to_arrow(rows)]
+    )
 
 
 def _joined(columns: Sequence[Integers]) -> Integers:

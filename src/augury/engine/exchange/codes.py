@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.runtime.arrow_numbers import to_numpy
+
 CODED = pa.dictionary(pa.int32(), pa.string())
+
+MAX_NAMES = 1_000  # that Python compares one by one: Arrow would import pandas with the first array that it makes
+
+MAX_COMPARED_TYPES = 8
+"""Types up to which it takes less time to compare all codes with each of them than to look every code up."""
 
 
 def coded_schema(arrow: pa.Schema, coded: Collection[str]) -> pa.Schema:
@@ -47,12 +55,30 @@ def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray
     """
     found = []
     for chunk in column.chunks:
-        wanted = pa.array(sorted(types), chunk.dictionary.type)
         # One place more, for a dictionary without entries: all of its events are null, which is of no type.
-        by_code = np.append(pc.is_in(chunk.dictionary, wanted).to_numpy(zero_copy_only=False), False)
-        if not chunk.indices.null_count:
-            found.append(by_code[chunk.indices.to_numpy()])
-        else:
-            known = chunk.indices.is_valid().to_numpy(zero_copy_only=False)
-            found.append(by_code[chunk.indices.fill_null(0).to_numpy()] & known)
-    return np.concatenate(found) if found else np.empty(0, dtype=bool)
+        by_code = np.append(_are_among(chunk.dictionary, types), False)
+        indices = chunk.indices
+        mask = _among(by_code, to_numpy(indices.fill_null(0) if indices.null_count else indices))
+        if indices.null_count:
+            mask &= to_numpy(indices.is_valid())
+        found.append(mask)
+    return found[0] if len(found) == 1 else np.concatenate([np.empty(0, dtype=bool), *found])
+
+
+def _are_among(names: pa.Array, types: Collection[str]) -> npt.NDArray[np.bool_]:
+    """Which of the names are those of types."""
+    if len(names) <= MAX_NAMES:
+        return np.array([name in types for name in names.to_pylist()], dtype=bool)
+    found: npt.NDArray[np.bool_] = pc.is_in(names, pa.array(sorted(types), names.type)).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _among(by_code: npt.NDArray[np.bool_], codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+    """Whether `by_code` says so of each code."""
+    wanted = np.flatnonzero(by_code)
+    if not 0 < len(wanted) <= MAX_COMPARED_TYPES:
+        return by_code.take(codes)
+    mask = codes == wanted[0]
+    for code in wanted[1:]:
+        mask |= codes == code
+    return mask

@@ -16,6 +16,7 @@ from augury.ir.predicate import Aggregate, Element, Expr, Nth, Ref, inner_variab
 from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
 from augury.ir.rounds import written
 from augury.ir.terms import OutputMode
+from augury.runtime.arrow_numbers import to_arrow, to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.values import arrow_type, from_values, to_values
@@ -86,7 +87,7 @@ def times(ticks: Integers, log: EventLog, query: BoundQuery) -> pa.Array:
         return pa.nulls(len(ticks))
     if pa.types.is_date(arrow):
         return pa.array(ticks.astype(np.int32)).cast(pa.date32()).cast(arrow)
-    return pa.array(ticks).cast(arrow)
+    return to_arrow(ticks).cast(arrow)
 
 
 def variable_column(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> pa.Array:
@@ -309,17 +310,17 @@ def _shaped(values: pa.Array, offsets: Integers, iterated: bool) -> pa.Array:
     """Cut `values` at `offsets` into one value a match, or a list if it is iterated; null where a match has none."""
     unbound = np.diff(offsets) == 0
     if not iterated:
-        return values.take(pa.array(offsets[:-1], mask=unbound))
+        return values.take(pa.array(offsets[:-1], mask=unbound) if unbound.any() else to_arrow(offsets[:-1]))
     return pa.ListArray.from_arrays(
-        pa.array(offsets.astype(np.int32)), values, mask=pa.array(unbound) if unbound.any() else None
+        to_arrow(offsets.astype(np.int32), pa.int32()), values, mask=pa.array(unbound) if unbound.any() else None
     )
 
 
 def _rows(found: MatchSet, variable: str) -> tuple[Integers, Integers]:
     """The rows bound to a variable in all matches, and the offset where those of each match begin."""
     column = found.rows[found.variables.index(variable)]
-    flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
-    lengths = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    flat = to_numpy(column.flatten()).astype(np.int64)
+    lengths = to_numpy(column.value_lengths()).astype(np.int64)
     return flat, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
@@ -337,7 +338,7 @@ def _fetch(log: EventLog, rows: Integers, name: str) -> pa.Array:
 
 
 def _take(column: pa.ChunkedArray, positions: Integers) -> pa.Array:
-    return _one(column.take(pa.array(positions)))
+    return _one(column.take(to_arrow(positions)))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

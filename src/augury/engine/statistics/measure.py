@@ -23,6 +23,7 @@ from augury.ir.predicate import Call, Conjunct, Expr, Ref, Value, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.plan import StreamStatistics
 from augury.planner.expected import conjunct_text, partition_text
+from augury.runtime.arrow_numbers import to_arrow, to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.values import to_values
 from augury.schema import Kind
@@ -74,7 +75,7 @@ class _Sample:
 
     def rows(self, names: Sequence[str], places: Integers) -> pa.Table:
         """Columns of the events at `places` of the sample, as the engine reads them."""
-        return engine_table(self.events.table.select(list(names)).take(pa.array(self.looked[places])), None)
+        return engine_table(self.events.table.select(list(names)).take(to_arrow(self.looked[places])), None)
 
     def partners(self, anchors: Integers, of: str, variable: str) -> Integers:
         """For each anchor, an event of `of`, one event of `variable` that may stand beside it; -1 if there is none."""
@@ -161,11 +162,11 @@ def _fitting(events: Arrivals, looked: Integers, query: BoundQuery) -> dict[str,
     if name is None:
         return dict.fromkeys((v.name for v in query.variables), everything)
     column = events.table[name]
-    taken = column if len(looked) == len(column) else column.take(pa.array(looked))
+    taken = column if len(looked) == len(column) else column.take(to_arrow(looked))
     types = taken.cast(pa.string()).combine_chunks().dictionary_encode()
     names = types.dictionary.to_pylist()
     # A null is of no type: its code is the last of all.
-    codes = types.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    codes = to_numpy(types.indices.fill_null(len(names)) if types.null_count else types.indices)
     return {
         v.name: np.flatnonzero(np.array([*(n in v.types for n in names), False])[codes]) if v.types else everything
         for v in query.variables

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from augury.ir.comparisons import large_product
 from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, Literal, Ref
+from augury.runtime.arrow_numbers import to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.computed import list_parts, standardise_rows, standardised
 from augury.runtime.cosines import LEADING, SHORTEST, Floats, lead
@@ -82,8 +83,11 @@ def compare(e: Expr, read: Read) -> npt.NDArray[np.bool_]:
     sides = [_computed(side, read) for side in (e.left, e.right)]
     if e.left.type.kind is not e.right.type.kind:
         sides = [_floats(side) for side in sides]
-    found = COMPARISONS[e.operator](*sides).fill_null(False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    found = COMPARISONS[e.operator](*sides)
+    if found.null_count:
+        found = found.fill_null(False)
+    true: npt.NDArray[np.bool_] = to_numpy(one_array(found) if isinstance(found, pa.ChunkedArray) else found)
+    return true
 
 
 def _floats(values: Any) -> Any:

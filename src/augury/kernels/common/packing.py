@@ -37,17 +37,16 @@ class PackedMatches:
     widths: Integers
     sequential: bool
 
-    def write(self, support: Tier, time: Integers, rows: Integers) -> tuple[Rows, Integers, Integers]:
-        """The matches in order: rows by variable, starts and ends."""
-        m, size = len(self.keys), len(self.widths) - 1
+    def write(
+        self, support: Tier, time: Integers, rows: Integers, events: Rows, start: Integers, end: Integers
+    ) -> None:
+        """Write the matches in order: rows by variable to `events`, and their starts and ends."""
         keys, other = self.keys, np.empty_like(self.keys)
         counts = np.zeros((-(-self.bits // DIGIT_BITS), 1 << DIGIT_BITS), np.int64)
         if support("sort_packed", keys, DIGIT_BITS, counts, other):
             keys = other
-        events, start, end = np.empty((size, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
         parts = self.longest, self.shifts, self.widths, self.sequential, self.firsts
         support("write_packed", keys, *parts, time[self.low :], rows[self.low :], events, start, end)
-        return events, start, end
 
 
 def packed(

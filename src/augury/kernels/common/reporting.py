@@ -398,6 +398,9 @@ class Reporting:
         if self.support.plain or m <= self.few:
             order = self._order(found, rank)
             offsets, by_variable = self._by_variable(found, order, rows)
+        elif (written := self._lists_in_order(found, rank, time, rows)) is not None:
+            columns, start, end = written
+            return MatchSet(self.positive, columns, start, end, None, one, none)
         else:
             words = self._words(found)
             order = self._order(found, rank, words)
@@ -414,14 +417,30 @@ class Reporting:
     def _rows(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> tuple[Rows, Integers, Integers]:
         """Matches of one event a variable in their order: rows by variable, starts and ends."""
         m, matches = len(found), found.events.reshape(-1, self.fixed)
+        written = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+        if self.support("write_ordered_rows", self.columns, matches, rank, time, rows, *written):
+            return written
         if m > self.few:
             numbers = packed(self.support, matches, self.columns, rank, sequential=self.in_sequence)
             if numbers is not None:
-                return numbers.write(self.support, time, rows)
-        events, start, end = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-        order = self._order(found, rank)
-        self.support("write_rows", order, self.columns, matches, time, rows, events, start, end)
-        return events, start, end
+                numbers.write(self.support, time, rows, *written)
+                return written
+        self.support("write_rows", self._order(found, rank), self.columns, matches, time, rows, *written)
+        return written
+
+    def _lists_in_order(
+        self, found: Expanded, rank: Integers, time: Integers, rows: Integers
+    ) -> tuple[tuple[pa.ListArray, ...], Integers, Integers] | None:
+        """Columns of rows, starts and ends of matches that were found in their order; None if they were not."""
+        m, variables = len(found), len(self.positive)
+        begins, offsets = np.empty(variables, dtype=np.int64), np.empty((variables, m + 1), dtype=np.int32)
+        by_variable, start, end = np.empty(len(found.events), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+        matches = found.offsets, found.events, found.codes, self.variable_of
+        out = begins, offsets, by_variable, start, end
+        if not self.support("write_ordered_lists", *matches, rank, time, rows, *out):
+            return None
+        parts = np.split(by_variable, begins[1:])
+        return tuple(_lists(pa.py_buffer(o), m, part) for o, part in zip(offsets, parts, strict=True)), start, end
 
 
 _ONE, _NONE = np.array([1], dtype=np.int64), np.array([-1], dtype=np.int64)
