@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import augury
+from augury.jit.store import default_cache_dir
 from augury.plan import FamilyName
 from benchmarks.measure import WrongAnswer
 
@@ -106,13 +107,8 @@ def batches(table: pa.Table, size: int, form: Form) -> Iterator[Any]:
         yield batch if form == "arrow" else batch.to_pylist()
 
 
-def latency(table: pa.Table, size: int, form: Form, *, plan: FamilyName | None = None) -> Latency:
+def latency(table: pa.Table, size: int, form: Form, cache: Path, *, plan: FamilyName | None = None) -> Latency:
     """Feed the stream in batches of `size`, the first events at once and without taking the time."""
-    with TemporaryDirectory() as empty:
-        return _latency(table, size, form, plan, Path(empty))
-
-
-def _latency(table: pa.Table, size: int, form: Form, plan: FamilyName | None, cache: Path) -> Latency:
     matcher = augury.Matcher(QUERY, table.schema, time_unit="ms", jit=True, plan=plan, cache_dir=cache)
     found = len(matcher.feed(table.slice(0, WARM_UP_EVENTS)))
     rest, times, cpu = table.slice(WARM_UP_EVENTS), [], []
@@ -146,7 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for form in ("arrow", "dicts"):
             table = whole if form == "arrow" or options.quick else whole.slice(0, max(len(whole) // DICTS, 100_000))
             try:
-                taken = latency(table, size, form)
+                with TemporaryDirectory() as empty:
+                    # A smoke run compiles once, and not for each row.
+                    cache = default_cache_dir() if options.quick else None
+                    taken = latency(table, size, form, Path(empty) if cache is None else cache)
             except WrongAnswer as wrong:
                 print(wrong, file=sys.stderr)
                 return 1

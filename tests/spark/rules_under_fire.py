@@ -135,6 +135,7 @@ def under_fire(folder: Path, edits: int, kills: int, seed: int, *, keyed: bool =
         (folder / "end").touch()
         wait_until((folder / "result.json").exists, "the end", program=child, log=log, seconds=900)
         child.wait()
+    removed += len(augury.spark.prune_rules(folder / "versions", folder / "checkpoint", margin=MARGIN))
     said = json.loads((folder / "result.json").read_text())
     wanted, late = history_asks_for(folder, without=EXPLODES["id"], versions=folder / "all versions")
     spent = +Counter(said["spent"])

@@ -194,7 +194,8 @@ class LiveRules:
             try:
                 self._resume(rule, since, remembered.get(rule.id), groups)
             except AuguryError as error:
-                self._switch_off(rule, error, everywhere=True)
+                # One that runs already has failed at the events that are kept here.
+                self._switch_off(rule, error, everywhere=rule.id not in self._running)
         self._catch_up(groups)
 
     def _place(self, places: dict[str, int]) -> None:
@@ -225,7 +226,8 @@ class LiveRules:
             try:
                 self._begin(rule, before.get(rule.id), groups)
             except AuguryError as error:
-                self._switch_off(rule, error, everywhere=True)
+                # One that runs already has failed at the events that are kept here.
+                self._switch_off(rule, error, everywhere=rule.id not in self._running)
         self._catch_up(groups)
 
     def _begin(self, rule: Rule, before: Running | None, groups: dict[StreamGroup, list[LiveRule]]) -> None:
