@@ -90,7 +90,7 @@ def check_eager(options: Options, text: str, events: pa.Table, data: st.DataObje
 OUTPUTS = (OutputMode.ALL, OutputMode.ALL, OutputMode.COUNT, *CHOSEN[3:])
 
 
-@settings(EXAMPLES, max_examples=rounds(150, 5000))
+@settings(EXAMPLES, max_examples=rounds(100, 5000))
 @given(group_queries(outputs=OUTPUTS), dense_streams(max_size=9), st.data())
 def test_the_loops_of_the_eager_automaton_agree(text: str, events: pa.Table, data: st.DataObject) -> None:
     check_eager(Options(jit=False), text, events, data)

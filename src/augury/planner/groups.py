@@ -71,12 +71,11 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """A group in one branch, with what stands `behind` it."""
+    """A group in one branch: the components of its rounds, and what must be `absent` in them."""
 
     group: Group
     copies: tuple[_Copy, ...]
     absent: Mapping[Body, _Absent]
-    followed: bool
     takes_all: bool
 
     @property
@@ -120,6 +119,8 @@ def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Com
         if not branch.sequential or (branch.sets and not query.declarative):
             raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
         built = _Builder(query, branch, tuple(_places(query, branch, by_name, conjuncts)), conjuncts)
+        if len(set(built.all_names)) < len(built.all_names):
+            raise Cannot("a variable that is called like a round of a group", query.pattern.span)
         plan, columns = built.branch()
         found.append(plan)
         computed |= {c.name: c for c in columns}
@@ -188,7 +189,7 @@ def _rounds(
         for how in wanted
         for k, body in enumerate(bodies, start=1)
     )
-    return _Rounds(group, copies, absent, followed, takes_all)
+    return _Rounds(group, copies, absent, takes_all)
 
 
 def _label(group: str, way: int, initial: bool, further: bool, goes_on: bool, ends: bool, probes: bool) -> str:
@@ -260,7 +261,19 @@ class _Builder:
         """The variables of the query by the names that they have in rounds."""
         return {name: v for r in self.rounds.values() for copy in r.copies for v, name in copy.names.items()}
 
+    @property
+    def all_names(self) -> list[str]:
+        """The names of the query, which may be anything, and those that its variables have in rounds."""
+        rounds = self.rounds.values()
+        latest = [r.latest(v) for r in rounds for v in r.inside]
+        return [
+            *self.query.pattern_order,
+            *latest,
+            *(n for r in rounds for c in r.copies for n in c.all_names.values()),
+        ]
+
     def branch(self) -> tuple[NfaBranch, tuple[Computed, ...]]:
+        """The automaton, and the columns that the host computes for its conditions."""
         placed, computed = compiled_conjuncts(self._plain([*self._written()]))
         components: list[Component] = []
         gaps: list[Gap] = []
@@ -393,7 +406,7 @@ class _Builder:
             each = [self.rounds[v] for v in c.variables if v in self.rounds and v in c.each]
             if not each:
                 if self._completed(c) is None:
-                    yield self._named(c, None, None)
+                    yield self._named(c)
                 continue
             self._check_each(c, each)
             (rounds,) = each
@@ -401,12 +414,12 @@ class _Builder:
                 if copy.initial and rounds.variable in c.from_second:
                     continue
                 if self._current(c, rounds) <= copy.all_names.keys():
-                    yield self._named(c, rounds, copy)
+                    yield self._named(c, copy)
 
     def _whole(self, rounds: _Rounds) -> list[Conjunct]:
         """The conditions that are tested when the last round of a group is complete."""
         found = [c for c in self.conjuncts if self._applies(c) and self._completed(c) is rounds]
-        return [self._named(c, None, None) for c in found if not c.each & self.rounds.keys()]
+        return [self._named(c) for c in found if not c.each & self.rounds.keys()]
 
     def _applies(self, c: Conjunct) -> bool:
         """Whether all that a condition reads is bound in this branch, or negated."""
@@ -439,7 +452,7 @@ class _Builder:
             for v in variables(e.operand)
         }
 
-    def _named(self, c: Conjunct, rounds: _Rounds | None, copy: _Copy | None) -> Conjunct:
+    def _named(self, c: Conjunct, copy: _Copy | None = None) -> Conjunct:
         """A condition as one on the names that variables have, in the rounds `copy` of a group if it is on each."""
         missing: dict[str, None] = {}
         expr = self._rename(c.expr, copy, missing)

@@ -41,7 +41,7 @@ def run_arrays(integers: int = 1, floats: int = 1, walks: int = 0) -> tuple[Arra
         ),
         ArraySpec(
             "node_component", low=-1, refers_to="components", owner=NODES, saved=True,
-            holds="the component its event is bound to, -1 if it only joins histories",
+            holds="the component its event is bound to, -1 if it only joins histories, a second code if outdone",
         ),
         ArraySpec("node_start", owner=NODES, saved=True, holds="the latest start of the ways back from it"),
         ArraySpec("node_edge", low=-1, refers_to=EDGES, owner=NODES, saved=True, holds="its first further edge, or -1"),

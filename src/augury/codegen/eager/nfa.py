@@ -669,7 +669,7 @@ class _Emitter:
             return
         loop, round = ending
         emit_round(out, self.site, branch, loop, round, name)
-        emit_mark(out, self.vector, branch, loop, round, name)
+        emit_mark(out, self.vector, loop, round, name)
         if round.probes:
             self._give_up(name, run)
             return

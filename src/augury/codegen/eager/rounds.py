@@ -115,7 +115,7 @@ def emit_round(out: Lines, at: ReadSite, branch: NfaBranch, loop: Loop, round: R
             out.add(line)
 
 
-def emit_mark(out: Lines, vector: ValueVector, branch: NfaBranch, loop: Loop, round: Round, run: str) -> None:
+def emit_mark(out: Lines, vector: ValueVector, loop: Loop, round: Round, run: str) -> None:
     """Note the node that the round before ended with, if run `run` has just completed a further one."""
     if not round.probes and not (loop.takes_all and round.further and round.goes_on and round.ends):
         return
@@ -123,8 +123,10 @@ def emit_mark(out: Lines, vector: ValueVector, branch: NfaBranch, loop: Loop, ro
         out.add(f"back = run_node[{run}]", "the end of the round before")
         events = Slot(loop.variable, "events")
         steps = cell(vector, events, run) if events in vector.integers else str(round.last - round.first + 1)
-        with out.block(f"for _ in range({steps}):"):
-            out.add("back = node_before[back] if back >= 0 else back")
+        out.add(f"left = {steps}", "events of this round")
+        with out.block("while left > 0 and back >= 0:"):
+            out.add("back = node_before[back]")
+            out.add("left -= 1")
         with out.block("if back >= 0 and node_edge[back] == -1:"):
             out.add("node_edge[back] = marked")
             out.add("marked = back")
