@@ -48,6 +48,7 @@ def bound(events: list[int]) -> Match:
 events = st.integers(0, 7) | st.sampled_from([MANY // 2, MANY // 2 + 1, MANY - 2, MANY - 1])
 alike = st.lists(events, min_size=SIZE, max_size=SIZE, unique=True).map(lambda some: bound(sorted(some)))
 lists = st.dictionaries(events, st.integers(0, SIZE - 1), min_size=1).map(lambda some: tuple(sorted(some.items())))
+in_sequence = lists.map(lambda m: tuple(zip((event for event, _ in m), sorted(code for _, code in m), strict=True)))
 
 
 def reporting(tier: Tier, codes: str, fixed: int, *, in_time: bool = True) -> Reporting:
@@ -64,24 +65,27 @@ def reported(of: Reporting, matches: list[Match], *, in_time: bool = True) -> li
     return [(m.rows, m.start, m.end) for m in of.match_set(found, RANK, TIME, ROWS)]
 
 
+def by_variable(match: Match, codes: str) -> list[list[int]]:
+    return [[event for event, code in match if codes[code] == v] for v in VARIABLES]
+
+
+def span(match: Match) -> tuple[int, int]:
+    return min(event for event, _ in match), max(event for event, _ in match)
+
+
+def report_key(match: Match, codes: str) -> Any:
+    first, last = span(match)
+    return RANK[last], RANK[first], by_variable(match, codes)
+
+
 def expected(matches: list[Match], codes: str) -> list[Any]:
-    def by_variable(match: Match) -> list[list[int]]:
-        return [[event for event, code in match if codes[code] == v] for v in VARIABLES]
-
-    def span(match: Match) -> tuple[int, int]:
-        return min(event for event, _ in match), max(event for event, _ in match)
-
-    def key(match: Match) -> Any:
-        first, last = span(match)
-        return RANK[last], RANK[first], by_variable(match)
-
     return [
         (
-            tuple(tuple(ROWS[events].tolist()) for events in by_variable(match)),
+            tuple(tuple(ROWS[events].tolist()) for events in by_variable(match, codes)),
             TIME[span(match)[0]],
             TIME[span(match)[1]],
         )
-        for match in sorted(matches, key=key)
+        for match in sorted(matches, key=lambda m: report_key(m, codes))
     ]
 
 
@@ -111,6 +115,13 @@ def test_lists_of_different_lengths(tier: Tier, matches: list[Match], by_end: bo
     if by_end:
         matches = sorted(matches, key=lambda m: int(RANK[m[-1][0]]))
     assert reported(reporting(tier, VARIABLES, 0), matches) == expected(matches, VARIABLES)
+
+
+@given(st.lists(in_sequence, min_size=1, unique=True))
+def test_lists_that_are_found_in_order(tier: Tier, matches: list[Match]) -> None:
+    """As a chain finds them that begins with the last event."""
+    found = sorted(matches, key=lambda m: report_key(m, VARIABLES))
+    assert reported(reporting(tier, VARIABLES, 0), found) == expected(matches, VARIABLES)
 
 
 @pytest.mark.parametrize("stride", [1, MANY // 64], ids=["near", "far"])

@@ -78,7 +78,7 @@ def _among(by_code: npt.NDArray[np.bool_], codes: npt.NDArray[np.integer[Any]]) 
     wanted = np.flatnonzero(by_code)
     if not 0 < len(wanted) <= MAX_COMPARED_TYPES:
         return by_code.take(codes)
-    mask = codes == wanted[0]
+    mask: npt.NDArray[np.bool_] = codes == wanted[0]
     for code in wanted[1:]:
         mask |= codes == code
     return mask

@@ -42,6 +42,9 @@ STAGE_ROWS = 1 << 12
 MAX_EVENTS_IN_PLACE = 1 << 19
 """Events of matches up to which the arrays that these are written to grow; more are copied out of them."""
 
+FEW_MATCHES = 1 << 14
+"""Matches up to which there is room for sixteen times as many when there are more; then for four times as many."""
+
 STORE_CHUNK_EVENTS = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
 
@@ -323,8 +326,10 @@ class MatchesOfStep:
             self.parts.append(self._written().copy())
             live.nums[ChainCell.MATCHES] = live.nums[ChainCell.EVENTS] = 0
         else:
+            # A step that finds more than a few matches mostly finds many: each time the arrays grow takes a while.
+            times = 16 if live.arrays.room(MATCHES) < FEW_MATCHES else 4
             for owner in (MATCHES, MATCH_EVENTS):
-                live.arrays.resize(owner, 4 * live.arrays.room(owner))
+                live.arrays.resize(owner, times * live.arrays.room(owner))
 
     def all(self, *, in_place: bool) -> Expanded:
         """All of them; if there is one part alone it may be left `in_place`, in the arrays that it was written to."""
