@@ -2,6 +2,7 @@
 
 python -m benchmarks.published                                        write the tables of README and docs anew
 python -m benchmarks.published --call build/bench/call.json           take the figures of a run over first
+python -m benchmarks.published --streamed build/bench/streamed.json
 python -m benchmarks.published --sql build/bench/sql.json --flink build/bench/flink.json
 """
 
@@ -16,8 +17,8 @@ from typing import Any, TypeAlias
 
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "docs" / "measured"
-SMALL, LARGE = "1", "20"
-"""The days of ticks of the two streams that are shown, as the benchmark of the whole call names them."""
+SMALL, LARGE, STREAMED = "1", "20", "400"
+"""The days of ticks of the streams that are shown, as the benchmark of the whole call names them."""
 
 QUESTIONS = {
     "W1": "three types in order",
@@ -29,6 +30,15 @@ QUESTIONS = {
     "W7": "rising trades, none left out",
 }
 """The workloads of the whole call in a few words."""
+
+MORE_QUESTIONS = {
+    "key": "two types with the same of 100,000 keys",
+    "trailing": "two types, and one that does not follow",
+    "count": "W1, counted",
+    "program": "a query over the matches of another",
+    "columns": "W3, with all columns of the events",
+}
+"""Those that the README does not show."""
 
 SQL_QUESTIONS = {
     "W7": QUESTIONS["W7"],
@@ -48,7 +58,7 @@ def read(name: str) -> Figures:
 def call_figures(run: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, dict[str, Any]]:
     """What is published of a run of `benchmarks.call`: days, workloads, engines, and what each needed."""
     figures = {}
-    for name in QUESTIONS:
+    for name in (*QUESTIONS, *MORE_QUESTIONS):
         large, small = run[LARGE][name], run[SMALL][name]
         own, polars = large["augury"], large["polars"]
         figures[name] = {
@@ -60,6 +70,18 @@ def call_figures(run: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
             "small_ms": {e: round(1000 * small[e]["again"]) for e in ("augury", "polars", "duckdb") if e in small},
         }
     return figures
+
+
+def streamed_figures(run: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, dict[str, Any]]:
+    """What is published of streams that are matched while they are read, and of Polars unless it ran out of time."""
+    return {
+        name: {
+            "matches": engines["augury-sink"]["matches"],
+            "seconds": {engine: round(needed["again"], 1) for engine, needed in engines.items()},
+            "peak_mb": {engine: round(needed["peak"] / 1e6) for engine, needed in engines.items()},
+        }
+        for name, engines in run[STREAMED].items()
+    }
 
 
 def front_table(call: Figures) -> Iterator[str]:
@@ -82,13 +104,25 @@ def call_table(call: Figures) -> Iterator[str]:
         "| peak MB: Augury / Polars | 224,473 events, ms: Augury / Polars / DuckDB |"
     )
     yield "|---|---:|---:|---:|---:|---:|---:|"
-    for name in QUESTIONS:
-        figures = call[name]
+    for name, figures in call.items():
         many, peak, few = figures["seconds"], figures["peak_mb"], figures["small_ms"]
+        shown = name if name in QUESTIONS else MORE_QUESTIONS[name]
         yield (
-            f"| {name} | {figures['matches']:,} | {many['augury']:.2f} / {many['polars']:.2f} "
+            f"| {shown} | {figures['matches']:,} | {many['augury']:.2f} / {many['polars']:.2f} "
             f"| {figures['polars_to_augury']:.2f} | {figures['one_thread_to_two']} "
             f"| {peak['augury']} / {peak['polars']} | {few['augury']} / {few['polars']} / {few.get('duckdb', '-')} |"
+        )
+
+
+def streamed_table(streamed: Figures) -> Iterator[str]:
+    """Streams that are matched while they are read."""
+    yield "| | matches | seconds: Augury / Polars | peak MB: Augury / Polars |"
+    yield "|---|---:|---:|---:|"
+    for name, figures in streamed.items():
+        seconds, peak = figures["seconds"], figures["peak_mb"]
+        yield (
+            f"| {name} | {figures['matches']:,} | {seconds['augury-sink']} / {seconds.get('polars', 'over 120')} "
+            f"| {peak['augury-sink']} / {peak.get('polars', '-')} |"
         )
 
 
@@ -125,11 +159,17 @@ def front_flink(flink: Figures) -> Iterator[str]:
 
 def pages() -> dict[Path, str]:
     """The pages that show figures, as they should read."""
-    call, sql, flink = read("call"), read("sql"), read("flink")
+    call, streamed, sql, flink = read("call"), read("streamed"), read("sql"), read("flink")
     front, page = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
+    on_page = {
+        "call": call_table(call),
+        "streamed": streamed_table(streamed),
+        "sql": sql_table(sql),
+        "flink": flink_table(flink),
+    }
     return {
         front: _with_tables(front, {"call": front_table(call), "flink": front_flink(flink)}),
-        page: _with_tables(page, {"call": call_table(call), "sql": sql_table(sql), "flink": flink_table(flink)}),
+        page: _with_tables(page, on_page),
     }
 
 
@@ -151,14 +191,19 @@ def _with_table(text: str, name: str, lines: Iterator[str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--call", type=Path, help="what `make bench-call` has written")
+    parser.add_argument("--streamed", type=Path, help="what `make bench-call` with --days 400 has written")
     parser.add_argument("--sql", type=Path, help="what `make bench-sql` has written")
     parser.add_argument(
         "--flink", type=Path, help="what `python -m benchmarks.sql --flink PYTHON --json FILE` has written"
     )
     given = parser.parse_args()
-    if given.call is not None:
-        kept = json.dumps(call_figures(json.loads(given.call.read_text(encoding="utf-8"))), indent=1)
-        (MEASURED / "call.json").write_text(kept + "\n", encoding="utf-8")
+    for name, run, figures in (
+        ("call", given.call, call_figures),
+        ("streamed", given.streamed, streamed_figures),
+    ):
+        if run is not None:
+            kept = json.dumps(figures(json.loads(run.read_text(encoding="utf-8"))), indent=1)
+            (MEASURED / f"{name}.json").write_text(kept + "\n", encoding="utf-8")
     for name, run in {"sql": given.sql, "flink": given.flink}.items():
         if run is not None:
             (MEASURED / f"{name}.json").write_text(run.read_text(encoding="utf-8").rstrip() + "\n", encoding="utf-8")

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from benchmarks.call.__main__ import USUAL_ENGINES
-from benchmarks.published import QUESTIONS, call_figures, call_table, flink_table, front_flink, front_table, read
+from benchmarks.published import (
+    MORE_QUESTIONS,
+    QUESTIONS,
+    call_figures,
+    call_table,
+    flink_table,
+    front_flink,
+    front_table,
+    read,
+    streamed_figures,
+    streamed_table,
+)
 
 
 def run() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
@@ -16,7 +27,7 @@ def run() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
                 for engine in USUAL_ENGINES
                 if days == "1" or engine != "duckdb"
             }
-            for name in QUESTIONS
+            for name in (*QUESTIONS, *MORE_QUESTIONS)
         }
         for days, slower in (("1", 10), ("20", 1))
     }
@@ -37,7 +48,18 @@ def test_tables_have_a_line_for_each_workload() -> None:
     figures = call_figures(run())
     assert list(call_table(figures))[2] == "| W1 | 7 | 0.12 / 0.50 | 4.00 | 2.0 | 500 / 500 | 12 / 50 / 300 |"
     assert list(front_table(figures))[2] == "| three types in order | 12 ms | 50 ms | 300 ms | 0.12 s | 0.50 s |"
-    assert len(list(call_table(read("call")))) == 2 + len(QUESTIONS)
+    assert len(list(call_table(read("call")))) == 2 + len(QUESTIONS) + len(MORE_QUESTIONS)
+
+
+def test_streams_are_shown_without_peers_that_ran_out_of_time() -> None:
+    needed = {"first": 9.0, "again": 7.04, "peak": 5e8, "matches": 1_000}
+    figures = streamed_figures(
+        {"400": {"W3": {"augury-sink": needed}, "W6": {"augury-sink": needed, "polars": needed}}}
+    )
+    assert list(streamed_table(figures))[2:] == [
+        "| W3 | 1,000 | 7.0 / over 120 | 500 / - |",
+        "| W6 | 1,000 | 7.0 / 7.0 | 500 / 500 |",
+    ]
 
 
 def test_tables_beside_flink() -> None:

@@ -35,7 +35,7 @@ def match_columns(
     if query.returns:
         columns |= return_columns(found, log, query, functions)
     else:
-        columns |= {column_name(v): variable_column(found, log, query, v) for v in shown_variables(query)}
+        columns |= variable_columns(found, log, query)
     if query.output.has_timeouts:
         columns["reached"] = reached_column(found)
     if query.output in (OutputMode.ALL_WITH_TIMEOUTS, OutputMode.FIRST_WITH_TIMEOUTS):
@@ -90,18 +90,26 @@ def times(ticks: Integers, log: EventLog, query: BoundQuery) -> pa.Array:
     return to_arrow(ticks).cast(arrow)
 
 
-def variable_column(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> pa.Array:
-    """The events of one variable: structs, or lists of structs when it is iterated; null where it is not bound.
+def variable_columns(found: MatchSet, log: EventLog, query: BoundQuery) -> dict[str, pa.Array]:
+    """The events of each variable: structs, or lists of structs when it is iterated; null where it is not bound.
 
     A group is a list of structs too, with the variables inside it as their fields.
     """
-    if variable in query.group_names:
-        return group_column(found, log, query, variable)
-    flat, offsets = _rows(found, variable)
-    events = log.fetch(flat)
-    fields = list(events.schema)
-    structs = pa.StructArray.from_arrays([_one(c) for c in events.columns], fields=fields)
-    return _shaped(structs, offsets, query[variable].iterated)
+    shown = shown_variables(query)
+    bound = {v: _rows(found, v) for v in shown if v not in query.group_names}
+    # One fetch for all of them: events that are still in files are read for each.
+    rows = np.concatenate([np.empty(0, np.int64), *(flat for flat, _ in bound.values())])
+    events = log.fetch(rows)
+    structs = pa.StructArray.from_arrays([_one(c) for c in events.columns], fields=list(events.schema))
+    columns, at = {}, 0
+    for v in shown:
+        if v in query.group_names:
+            columns[column_name(v)] = group_column(found, log, query, v)
+            continue
+        flat, offsets = bound[v]
+        columns[column_name(v)] = _shaped(structs.slice(at, len(flat)), offsets, query[v].iterated)
+        at += len(flat)
+    return columns
 
 
 def shown_variables(query: BoundQuery) -> tuple[str, ...]:

@@ -21,11 +21,12 @@ from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.results.columns import (
     bound_rows,
+    column_name,
     match_columns,
     return_columns,
     shown_variables,
     times,
-    variable_column,
+    variable_columns,
 )
 from augury.engine.results.files import write_parquet
 from augury.engine.results.flat import flattened
@@ -370,7 +371,8 @@ def _objects(matches: Matches, found: MatchSet) -> list[Match]:
             for k in range(len(found))
         ]
     shown = shown_variables(query)
-    events = {v: to_python(variable_column(found, log, query, v)) for v in shown}
+    columns = variable_columns(found, log, query)
+    events = {v: to_python(columns[column_name(v)]) for v in shown}
     rows = [bound_rows(found, log, query, v) for v in shown]
     return [
         Match(

@@ -265,7 +265,7 @@ class ParquetScan:
     @property
     def log(self) -> ParquetLog:
         """The events for matches to show."""
-        return ParquetLog(self.files, self.schema)
+        return ParquetLog(self.files, self.schema, self.threads)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,6 +274,7 @@ class ParquetLog:
 
     files: ParquetFiles
     schema: EventSchema
+    threads: int
 
     @property
     def arrow(self) -> pa.Schema:
@@ -287,7 +288,7 @@ class ParquetLog:
         for group in self.files.row_groups:
             low, high = np.searchsorted(wanted, [group.first_row, group.first_row + group.rows])
             if low < high:
-                table = self.files.read(group, columns)
+                table = self.files.read(group, columns, side_by_side=self.threads > 1)
                 tables.append(table.take(to_arrow(wanted[low:high] - group.first_row)))
         if not tables:
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
@@ -295,4 +296,4 @@ class ParquetLog:
 
     def everything(self) -> Arrivals:
         """Every event, with every column."""
-        return Arrivals.of(ParquetScan(self.files, self.schema, 1).table, self.schema)
+        return Arrivals.of(ParquetScan(self.files, self.schema, self.threads).table, self.schema)
