@@ -33,9 +33,15 @@ def test_a_kernel_that_was_compiled_before_is_used_at_once(tmp_path: Path, monke
     assert not pays(query, MIN_EVENTS_TO_LOAD, options)
 
 
-def test_many_events_are_not_matched_as_plain_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+PROGRAM = f"{QUERY} RETURN a.x AS x INTO Pair; PATTERN SEQ(Pair p) WHERE p.x > 5"
+
+
+@pytest.mark.parametrize("query", [QUERY, pytest.param(PROGRAM, marks=pytest.mark.slow)])
+def test_many_events_are_not_matched_as_plain_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
     monkeypatch.setattr(finite, "MIN_EVENTS_TO_COMPILE", 2)
     monkeypatch.setattr(finite, "MIN_EVENTS_TO_LOAD", 1)
-    assert len(augury.match(EVENTS, QUERY, cache_dir=tmp_path)) == 1
+    assert len(augury.match(EVENTS, query, cache_dir=tmp_path)) == 1
     assert list(tmp_path.glob("*/kernel_*.bin"))
-    assert len(augury.match(EVENTS, QUERY, plan="reference")) == 1
+    assert len(augury.match(EVENTS, query, plan="reference")) == 1

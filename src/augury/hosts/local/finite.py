@@ -305,10 +305,12 @@ def _of_stages(
     program: CompiledProgram, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> list[Matches]:
     """What the queries of a program find of which some see the events that others derive."""
-    staged = stages(program, scan.arrow, options)
     with options.clock.stage(CallStage.READING):
         events = scan.ordered
     options.clock.count(CallStage.READING, len(events))
+    if options.jit is None and any(pays(query, len(events), options) for query in program.queries):
+        options = replace(options, jit=True)
+    staged = stages(program, scan.arrow, options)
     notes = (
         *tie_warnings(program, events, scan.schema),
         *missing_types(program, events, scan.types, scan.schema),
