@@ -51,7 +51,7 @@ def test_tables_have_a_line_for_each_workload() -> None:
     assert len(list(call_table(read("call")))) == 2 + len(QUESTIONS) + len(MORE_QUESTIONS)
 
 
-def test_streams_are_shown_without_peers_that_ran_out_of_time() -> None:
+def test_engines_that_ran_out_of_time_have_no_figures() -> None:
     needed = {"first": 9.0, "again": 7.04, "peak": 5e8, "matches": 1_000}
     figures = streamed_figures(
         {"400": {"W3": {"augury-sink": needed}, "W6": {"augury-sink": needed, "polars": needed}}}
