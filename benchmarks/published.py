@@ -73,7 +73,7 @@ def call_figures(run: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
 
 
 def streamed_figures(run: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> dict[str, dict[str, Any]]:
-    """What is published of streams that are matched while they are read, by the engines that did not run out of time."""
+    """What is published of streams that are matched while they are read: of the engines that did so in time."""
     return {
         name: {
             "matches": next(iter(engines.values()))["matches"],
