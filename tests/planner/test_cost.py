@@ -462,6 +462,7 @@ def test_when_negated_parts_are_looked_for(text: str, expected: Negation) -> Non
         # Matches cannot be found in their order: none is the last, or the first is bound by a list.
         ("AND(A a, B b, C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "b a c"),
         ("SEQ(A+ a[], B b, C c)", {"a": 3.0, "b": 2.0, "c": 3.0}, "b c a"),
+        ("SEQ(A+ a[], B+ b[], C+ c[])", {"a": 3.0, "b": 2.0, "c": 3.0}, "b a c"),
     ],
 )
 def test_an_order_that_finds_matches_as_they_are_reported_may_be_dearer(

@@ -351,13 +351,14 @@ def evaluation_order(model: ChainModel, *, in_order: bool = False) -> tuple[str,
 def _order_of_reports(model: ChainModel) -> tuple[int, ...] | None:
     """The evaluation order that finds matches by their end, start and events: the last one first, then as in time.
 
-    None where components are not in sequence, or lists would have to be bound before single events.
+    None where components are not in sequence, or a list would have to be bound before anything else: what it can take
+    is not bounded by then, and there are two to the power of that many.
     """
     in_time = sorted(range(len(model.components)), key=lambda i: model.earlier[i].bit_count())
     total = all(model.earlier[i].bit_count() == k for k, i in enumerate(in_time))
     order = (in_time[-1], *in_time[:-1])
     lists = [model.components[i].iterated for i in order]
-    return order if total and lists == sorted(lists) else None
+    return order if total and not any(lists[:-1]) else None
 
 
 def _best(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int, ...]:

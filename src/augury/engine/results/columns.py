@@ -100,14 +100,16 @@ def variable_columns(found: MatchSet, log: EventLog, query: BoundQuery) -> dict[
     # One fetch for all of them: events that are still in files are read for each.
     rows = np.concatenate([np.empty(0, np.int64), *(flat for flat, _ in bound.values())])
     events = log.fetch(rows)
-    structs = pa.StructArray.from_arrays([_one(c) for c in events.columns], fields=list(events.schema))
+    fields, attributes = list(events.schema), [_one(c) for c in events.columns]
     columns, at = {}, 0
     for v in shown:
         if v in query.group_names:
             columns[column_name(v)] = group_column(found, log, query, v)
             continue
         flat, offsets = bound[v]
-        columns[column_name(v)] = _shaped(structs.slice(at, len(flat)), offsets, query[v].iterated)
+        # Attributes are sliced, not structs: DuckDB takes no list of structs that begin at an offset.
+        structs = pa.StructArray.from_arrays([a.slice(at, len(flat)) for a in attributes], fields=fields)
+        columns[column_name(v)] = _shaped(structs, offsets, query[v].iterated)
         at += len(flat)
     return columns
 
