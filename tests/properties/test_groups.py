@@ -24,6 +24,7 @@ from augury.source import Source
 from augury.testing.evaluate import compiled, family_plan, kernel_of, reference_matches, run
 from augury.testing.queries import group_queries
 from augury.testing.streams import cuts, dense_streams
+from augury.testing.tables import parse_stream
 from tests.properties.agreement import CHOSEN, MUCH_COMPILED, agrees
 from tests.thorough import rounds
 
@@ -112,3 +113,11 @@ def _rows(bound: object) -> tuple[int, ...]:
             return tuple(bound)
         case _:
             return ()
+
+
+def test_a_condition_on_each_element_of_a_list_and_on_all_rounds_is_left_to_the_reference() -> None:
+    text = "PATTERN SEQ(A+ a[], SEQ(B b, C c)+ g[]) WHERE a[i].x > g.len"
+    events = parse_stream("a1(x=1) a2(x=2) b3(x=0) c4(x=0) b5(x=0) c6(x=0)")
+    with pytest.raises(augury.UnsupportedPlan, match="each element of a list and on all rounds of a group"):
+        augury.match(events, text, plan="eager-nfa")
+    assert [match.rows["a"] for match in augury.match(events, text)] == [[1]] * 3

@@ -419,6 +419,9 @@ class _Builder:
     def _whole(self, rounds: _Rounds) -> list[Conjunct]:
         """The conditions that are tested when the last round of a group is complete."""
         found = [c for c in self.conjuncts if self._applies(c) and self._completed(c) is rounds]
+        for c in found:
+            if c.each - self.rounds.keys():
+                raise Cannot("a condition on each element of a list and on all rounds of a group behind it", c.span)
         return [self._named(c) for c in found if not c.each & self.rounds.keys()]
 
     def _applies(self, c: Conjunct) -> bool:
