@@ -51,6 +51,8 @@ def read_path(path: Path) -> pa.Table:
 
 def validated(table: pa.Table) -> pa.Table:
     """Validate a table and return it: Arrow reads strings that are not UTF-8, and dictionary codes out of range."""
+    # The table itself: that its columns are of one length. What is in them is checked below.
+    table.validate()
     for column in table.columns:
         for array in column.chunks:
             _validate(array)
