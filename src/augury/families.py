@@ -30,7 +30,7 @@ from augury.runtime.kernel_source import Emitted
 from augury.runtime.state import Kernel
 
 if TYPE_CHECKING:
-    from augury.codegen.eager.nfa import EagerNfaSource
+    from augury.codegen.eager.source import EagerNfaSource
     from augury.codegen.lazy.source import LazyChainSource
     from augury.codegen.linked.chains import LinkedSource
     from augury.codegen.lossy.queues import LossySource

@@ -20,14 +20,15 @@ from augury.codegen.common.naming import heading, remark
 from augury.codegen.common.pools import Pools
 from augury.codegen.common.runs import ReadSite, Slot, ValueVector, updates
 from augury.codegen.eager.arrays import run_arrays
-from augury.codegen.eager.nfa import (
+from augury.codegen.eager.source import (
     PEAK_RUNS,
-    REGISTERS,
     ROOM,
     EagerNfaSource,
     automaton_source,
-    emit_registers,
+    emit_load_registers,
+    emit_partition,
     emit_room,
+    emit_store_registers,
 )
 from augury.ir.predicate import Conjunct
 from augury.ir.query import CountWindow, TimeWindow
@@ -160,22 +161,16 @@ class _Emitter:
         out.add("@kernel")
         with out.block(self.advance.head):
             # Counters live in registers while the events pass.
-            for name, cell in REGISTERS.items():
-                out.add(f"{name} = nums[{cell}]")
+            emit_load_registers(out)
             out.add(f"room = {ROOM}")
             with out.block("for i in range(i0, n):"):
                 self._event()
-            emit_registers(out)
+            emit_store_registers(out)
             out.add("return n")
 
     def _event(self) -> None:
         out = self.out
-        if self.strict:
-            out.add("g = 0", "the events of any partition end an instance")
-        else:
-            out.add("g = part[i]")
-            with out.block("if g < 0:"):
-                out.add("continue")
+        emit_partition(out, in_one_list=self.strict, run="an instance")
         fits = []
         for b, branch in enumerate(self.plan.branches):
             for j, c in enumerate(branch.components):
@@ -413,8 +408,7 @@ class _Emitter:
         out.add()
         out.add("@kernel")
         with out.block(self.flush.head):
-            for name, cell in REGISTERS.items():
-                out.add(f"{name} = nums[{cell}]")
+            emit_load_registers(out)
             with out.block("for g in range(first_run.shape[0]):"):
                 out.add("live = 0")
                 out.add("r = first_run[g]")
@@ -432,7 +426,7 @@ class _Emitter:
                         self._keep("r")
                     out.add("r = after")
                 out.add("live_runs[g] = live")
-            emit_registers(out)
+            emit_store_registers(out)
 
     def _over(self) -> str:
         match self.query.window:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from augury.budget import too_many_partial_matches
 from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, PARTITIONS, RUNS
-from augury.codegen.eager.nfa import COUNTERS, EagerNfaSource, emit_eager_nfa
+from augury.codegen.eager.nfa import emit_eager_nfa
+from augury.codegen.eager.source import COUNTERS, EagerNfaSource
 from augury.ir.query import TimeWindow, span_of
 from augury.ir.terms import Strategy
 from augury.jit.tier import Tier

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.budget import too_many_matches
-from augury.codegen.eager.nfa import EagerNfaSource
+from augury.codegen.eager.source import EagerNfaSource
 from augury.ir.query import CountWindow, span_of
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier

@@ -13,7 +13,7 @@ import pyarrow as pa
 from augury.budget import Account
 from augury.codegen.common.inventory import stream_arrays
 from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, PARTITIONS, RUNS, TABLE, run_arrays
-from augury.codegen.eager.nfa import EagerNfaSource
+from augury.codegen.eager.source import EagerNfaSource
 from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import KeyNumbers
 from augury.kernels.common.pool import ArrayPool

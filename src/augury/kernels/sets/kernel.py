@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury.codegen.eager.arrays import EDGES, MATCHES, NODES, PARTITIONS
-from augury.codegen.eager.nfa import EagerNfaSource
+from augury.codegen.eager.source import EagerNfaSource
 from augury.codegen.sets.event_sets import emit_event_sets, width
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
