@@ -16,34 +16,13 @@ from augury.planner.components import Cannot, compiled_conjuncts, component, pla
 from augury.planner.estimates import estimate_eager
 from augury.planner.groups import looped_branches
 from augury.planner.hints import Hints
-from augury.planner.supports import LOSSY_ONLY, RESULTS, Supports
+from augury.planner.supports import LOSSY_ONLY, RESULTS, SELECTED_OUTPUTS, STRATEGIES, Supports
 
 FAMILY = EagerNfaPlan.family
 
 SUPPORTS = Supports(
-    strategies=frozenset(
-        {
-            Strategy.STRICT_CONTIGUITY,
-            Strategy.PARTITION_CONTIGUITY,
-            Strategy.SKIP_TILL_NEXT_MATCH,
-            Strategy.SKIP_TILL_ANY_MATCH,
-        }
-    ),
-    outputs=frozenset(
-        {
-            OutputMode.ALL,
-            OutputMode.NONOVERLAP,
-            OutputMode.LATEST,
-            OutputMode.COUNT,
-            OutputMode.FIRST,
-            OutputMode.LONGEST,
-            OutputMode.LONGEST_NONOVERLAP,
-            OutputMode.NONOVERLAP_FROM,
-            OutputMode.TIMEOUTS,
-            OutputMode.ALL_WITH_TIMEOUTS,
-            OutputMode.FIRST_WITH_TIMEOUTS,
-        }
-    ),
+    strategies=STRATEGIES,
+    outputs=SELECTED_OUTPUTS,
     # An AND of one component and a NOT has one order only.
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),

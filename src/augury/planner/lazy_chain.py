@@ -19,28 +19,14 @@ from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
 from augury.planner.spacing import spacing
-from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, Supports, each
+from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, SELECTED_OUTPUTS, Supports, each
 from augury.source import Span
 
 FAMILY = LazyChainPlan.family
 
 SUPPORTS = Supports(
     strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
-    outputs=frozenset(
-        {
-            OutputMode.ALL,
-            OutputMode.NONOVERLAP,
-            OutputMode.LATEST,
-            OutputMode.COUNT,
-            OutputMode.FIRST,
-            OutputMode.LONGEST,
-            OutputMode.LONGEST_NONOVERLAP,
-            OutputMode.NONOVERLAP_FROM,
-            OutputMode.TIMEOUTS,
-            OutputMode.ALL_WITH_TIMEOUTS,
-            OutputMode.FIRST_WITH_TIMEOUTS,
-        }
-    ),
+    outputs=SELECTED_OUTPUTS,
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until", "nth"},

@@ -4,37 +4,15 @@ from __future__ import annotations
 
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import OutputMode
 from augury.plan import ReferencePlan
 from augury.planner.bids import Bid, Rank
 from augury.planner.hints import Hints
-from augury.planner.supports import RESULTS, Supports
+from augury.planner.supports import RESULTS, SELECTED_OUTPUTS, STRATEGIES, Supports
 
 SUPPORTS = Supports(
-    strategies=frozenset(
-        {
-            Strategy.STRICT_CONTIGUITY,
-            Strategy.PARTITION_CONTIGUITY,
-            Strategy.SKIP_TILL_NEXT_MATCH,
-            Strategy.SKIP_TILL_ANY_MATCH,
-        }
-    ),
-    outputs=frozenset(
-        {
-            OutputMode.ALL,
-            OutputMode.NONOVERLAP,
-            OutputMode.COVER,
-            OutputMode.LATEST,
-            OutputMode.COUNT,
-            OutputMode.FIRST,
-            OutputMode.LONGEST,
-            OutputMode.LONGEST_NONOVERLAP,
-            OutputMode.NONOVERLAP_FROM,
-            OutputMode.TIMEOUTS,
-            OutputMode.ALL_WITH_TIMEOUTS,
-            OutputMode.FIRST_WITH_TIMEOUTS,
-        },
-    ),
+    strategies=STRATEGIES,
+    outputs=SELECTED_OUTPUTS | {OutputMode.COVER},
     operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS

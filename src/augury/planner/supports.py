@@ -103,6 +103,33 @@ def _nodes(p: Pattern) -> Iterator[Pattern]:
 RESULTS = frozenset({"returns", "into", "key"})
 """Clauses about what becomes of a match once it is found, which concern no family."""
 
+STRATEGIES = frozenset(
+    {
+        Strategy.STRICT_CONTIGUITY,
+        Strategy.PARTITION_CONTIGUITY,
+        Strategy.SKIP_TILL_NEXT_MATCH,
+        Strategy.SKIP_TILL_ANY_MATCH,
+    }
+)
+"""The strategies of the families that evaluate each of them; a new one joins when all of these families do."""
+
+SELECTED_OUTPUTS = frozenset(
+    {
+        OutputMode.ALL,
+        OutputMode.NONOVERLAP,
+        OutputMode.LATEST,
+        OutputMode.COUNT,
+        OutputMode.FIRST,
+        OutputMode.LONGEST,
+        OutputMode.LONGEST_NONOVERLAP,
+        OutputMode.NONOVERLAP_FROM,
+        OutputMode.TIMEOUTS,
+        OutputMode.ALL_WITH_TIMEOUTS,
+        OutputMode.FIRST_WITH_TIMEOUTS,
+    }
+)
+"""Outputs that are selected from all matches, complete and partial: for families that find every one of them."""
+
 LOSSY_ONLY = "a lossy stream needs the scores of the lossy plan"
 
 ROUNDS = "a repeated part: only automata of sequences have loops"

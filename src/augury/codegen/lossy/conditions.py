@@ -125,7 +125,17 @@ class LossyConditions:
         return min((self.slot[v] for v in _read(c.expr) if self.slot[v] < self.n), default=self.n)
 
     def _about(self, w: str) -> list[int]:
+        """The numbers of the conjuncts that read `w`."""
         return [k for k, c in enumerate(self.plan.conjuncts) if w in _read(c.expr)]
+
+    def _test_on_path(self, w: str, event: str) -> None:
+        """Set `ok` to whether the conditions on `w` hold with `event` in its slot of the path; empty the slot."""
+        slot = self.slot[w]
+        self.out.add(f"path_event[{slot}] = {event}")
+        self.out.add("ok = True")
+        for k in self._about(w):
+            self._test(k, {w: True})
+        self.out.add(f"path_event[{slot}] = -1")
 
     def _known_from(self, w: str) -> int:
         """The earliest component that must be known to say whether an observed `w` refutes a match."""
@@ -152,7 +162,7 @@ class LossyConditions:
 
     def _seen(self, w: str) -> None:
         """The search for an event of `w` that satisfies the conditions on it."""
-        out, slot, k = self.out, self.slot[w], self.watch.index(w)
+        out, k = self.out, self.watch.index(w)
         self._function(f"def {self._was_seen(w)}:", remark(f"was {w} observed where the path has none?"))
         after, n = str(self._after(w)), str(self.n)
         out.add(f"q = {call(latest, str(k), after, n)}")
@@ -163,11 +173,7 @@ class LossyConditions:
             with out.block(f"if e >= event or rank[e] <= above or time[e] < time[i] - {self.within}:"):
                 out.add("return False", "before the gap, or an entry that has expired and been used again")
             with out.block("if rank[e] < rank[event]:"):
-                out.add(f"path_event[{slot}] = e")
-                out.add("ok = True")
-                for c in self._about(w):
-                    self._test(c, {w: True})
-                out.add(f"path_event[{slot}] = -1")
+                self._test_on_path(w, "e")
                 with out.block("if ok:"):
                     out.add("return True")
             out.add("q = entry_older[q]")

@@ -348,7 +348,6 @@ class _Emitter(LossyConditions):
                 out.add(f"path_event[{k}] = -1")
             out.add("keep[m] = 1")
             for k, w in enumerate(awaited):
-                slot = self.slot[w]
                 with out.block(f"if keep[m] == 1 and end < {self._before(w)}:", remark(f"{w} after the last event")):
                     out.add(
                         f"j = lower_bound(candidate_part, candidate_start[{k}], candidate_start[{k + 1}], part[first])"
@@ -357,11 +356,7 @@ class _Emitter(LossyConditions):
                     out.add("j = lower_bound(candidate_event, j, z, last)")
                     with out.block(f"while j < z and time[candidate_event[j]] <= time[first] + {self.within}:"):
                         with out.block("if rank[candidate_event[j]] > rank[last]:"):
-                            out.add(f"path_event[{slot}] = candidate_event[j]")
-                            out.add("ok = True")
-                            for c in self._about(w):
-                                self._test(c, {w: True})
-                            out.add(f"path_event[{slot}] = -1")
+                            self._test_on_path(w, "candidate_event[j]")
                             with out.block("if ok:"):
                                 out.add("keep[m] = 0")
                                 out.add("break")

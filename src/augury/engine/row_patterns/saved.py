@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from augury.engine.row_patterns.bucket import KeyStates, RowBucket, new_bucket
-from augury.engine.state.checkpoint import refuse_another
-from augury.engine.state.compression import compress, decompress
+from augury.engine.state.compression import compress
 from augury.engine.state.facts import Facts
+from augury.engine.state.head import packed_header, unpacked
 from augury.errors import HostError
 from augury.ir.row_pattern import BoundRowPattern
 from augury.runtime.checks import MAX_COUNT, ArraySpec, flags, inconsistent, read_arrays, require
@@ -29,19 +29,14 @@ PROGRESS = (
 
 def header_bytes(meaning: Mapping[str, str]) -> bytes:
     """Which query writes the checkpoint, without any rows."""
-    return compress(RunState(FAMILY, VERSION, {}, {"meaning": dict(meaning)}).to_bytes())
+    return packed_header(FAMILY, VERSION, meaning)
 
 
 def check_meaning(data: bytes, meaning: Mapping[str, str]) -> RunState:
     """What was saved, if it was by the same query; another one is refused."""
-    state = RunState.from_bytes(decompress(data))
-    if state.family != FAMILY:
-        help = "give the query a checkpoint of its own"
-        raise HostError("A570", "the checkpoint was written by a query of the pattern language", help)
-    if state.version != VERSION:
-        raise HostError("A574", f"a checkpoint of version {state.version} cannot be continued by this release")
-    refuse_another(Facts(state.facts, "the head").part("meaning").stated, meaning)
-    return state
+    help = "give the query a checkpoint of its own"
+    other = HostError("A570", "the checkpoint was written by a query of the pattern language", help)
+    return unpacked(data, FAMILY, VERSION, meaning, other)
 
 
 def bucket_bytes(bucket: RowBucket, meaning: Mapping[str, str]) -> bytes:

@@ -21,10 +21,11 @@ from augury.engine.rules.live import LiveRules, Resume
 from augury.engine.rules.table import Rule
 from augury.engine.rules.versions import rule_facts, rule_of
 from augury.engine.stages import FIRST_DERIVED, LAST_DERIVED
-from augury.engine.state.checkpoint import SavedBucket, read_segment_facts, refuse_another
+from augury.engine.state.checkpoint import SavedBucket
 from augury.engine.state.compression import compress, decompress
 from augury.engine.state.event_segments import Segment, next_segments, read_segments, segment_bytes
 from augury.engine.state.facts import Facts
+from augury.engine.state.head import Head, packed_header, unpacked
 from augury.engine.state.tables import exactly, get_stages, put_stages
 from augury.errors import HostError
 from augury.runtime.checks import MAX_COUNT, inconsistent, require
@@ -64,45 +65,17 @@ class RuleBucket:
         return len(self.live.events.held) + len(self.live.events.log)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RuleHead:
-    """The head of a bucket as it was read, checked to be of the stream that reads it."""
-
-    tables: Mapping[str, pa.Table]
-    facts: Facts
-
-    @property
-    def mark(self) -> str:
-        return self.facts.one("mark", str)
-
-    @property
-    def name(self) -> str:
-        """The same for all that was ever saved of one bucket."""
-        return self.facts.one("name", str)
-
-    def counter(self, name: str) -> int:
-        """One of the `COUNTERS`."""
-        number, (low, high) = self.facts.one(name, int), COUNTERS[name]
-        require(low <= number <= high, f"`{name}` cannot be {number}")
-        return number
-
-
 def header_bytes(meaning: Mapping[str, str]) -> bytes:
     """Which stream writes the checkpoint, without any events."""
-    return compress(RunState(FAMILY, VERSION, {}, {"meaning": dict(meaning)}).to_bytes())
+    return packed_header(FAMILY, VERSION, meaning)
 
 
-def read_head(data: bytes, meaning: Mapping[str, str]) -> RuleHead:
+def read_head(data: bytes, meaning: Mapping[str, str]) -> Head:
     """The head of a bucket; one that another stream wrote is refused."""
-    state = RunState.from_bytes(decompress(data))
-    if state.family != FAMILY:
-        help = "give the rules a checkpoint of their own"
-        raise HostError("A570", "the checkpoint was written by a query, not by rules", help)
-    if state.version != VERSION:
-        raise HostError("A574", f"a checkpoint of version {state.version} cannot be continued by this release")
-    facts = Facts(state.facts, "the head")
-    refuse_another(facts.part("meaning").stated, meaning)
-    return RuleHead(state.tables, facts)
+    help = "give the rules a checkpoint of their own"
+    other = HostError("A570", "the checkpoint was written by a query, not by rules", help)
+    state = unpacked(data, FAMILY, VERSION, meaning, other)
+    return Head(state.tables, Facts(state.facts, "the head"), COUNTERS)
 
 
 def save_bucket(bucket: RuleBucket, meaning: Mapping[str, str]) -> SavedBucket:
@@ -142,10 +115,10 @@ def save_bucket(bucket: RuleBucket, meaning: Mapping[str, str]) -> SavedBucket:
     return SavedBucket(head, segments, tuple(sorted(gone)), mark)
 
 
-def load_bucket(head: RuleHead, segment: Callable[[int], bytes], live: LiveRules) -> RuleBucket:
+def load_bucket(head: Head, segment: Callable[[int], bytes], live: LiveRules) -> RuleBucket:
     """Read what `save_bucket` wrote into rules that have not begun."""
     events, columns = live.events, live.events.columns
-    segments = read_segment_facts(head.facts)
+    segments = head.segments
     kept = read_segments((segment(s.first) for s in segments), columns.arrow, columns.schema)
     events.next_row, events.watermark = head.counter("next_row"), head.counter("watermark")
     events.kept_from = head.counter("kept_from")
@@ -178,7 +151,7 @@ def _rules(data: bytes) -> tuple[list[tuple[Rule, Since]], tuple[Rule, ...]]:
     return running, tuple(map(rule_of, facts.one("broken", list)))
 
 
-def _remembered(head: RuleHead, watermark: int) -> dict[str, Resume]:
+def _remembered(head: Head, watermark: int) -> dict[str, Resume]:
     """What gives each rule that has a state of its own what it remembered."""
     found = dict[str, Resume]()
     for k, stated in enumerate(head.facts.one("alone", list)):

@@ -157,7 +157,7 @@ class ParquetScan:
     """Events in Parquet files; the part of them that a query reads is read once, however often it is asked for."""
 
     def __init__(self, files: ParquetFiles, schema: EventSchema, threads: int) -> None:
-        self.files, self._schema, self.threads = files, schema, threads
+        self.files, self.schema, self.threads = files, schema, threads
         self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
         self.row_groups_read, self.columns_read = 0, set[str]()
         """How many row groups queries have read, and which columns of them."""
@@ -165,10 +165,6 @@ class ParquetScan:
     @property
     def arrow(self) -> pa.Schema:
         return self.files.arrow
-
-    @property
-    def schema(self) -> EventSchema:
-        return self._schema
 
     @property
     def rows(self) -> int:

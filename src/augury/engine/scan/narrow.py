@@ -54,16 +54,12 @@ class TableScan(ReadAsAWhole):
     """A table of events; the part of it that a query reads is looked for once, however often it is asked for."""
 
     def __init__(self, table: pa.Table, schema: EventSchema) -> None:
-        self.table, self._schema = table, schema
+        self.table, self.schema = table, schema
         self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
 
     @property
     def arrow(self) -> pa.Schema:
         return self.table.schema
-
-    @property
-    def schema(self) -> EventSchema:
-        return self._schema
 
     @property
     def rows(self) -> int:

@@ -65,17 +65,9 @@ class ProjectedScan(ReadAsAWhole):
 
     def __init__(self, source: ColumnSource, arrow: pa.Schema, schema: EventSchema) -> None:
         self.reader = ColumnReader(source)
-        self._arrow, self._schema = arrow, schema
+        self.arrow, self.schema = arrow, schema
         self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
         self._last = Arrivals.none(arrow)
-
-    @property
-    def arrow(self) -> pa.Schema:
-        return self._arrow
-
-    @property
-    def schema(self) -> EventSchema:
-        return self._schema
 
     @property
     def rows(self) -> int:

@@ -26,20 +26,12 @@ class StreamScan(ReadAsAWhole):
     """
 
     def __init__(self, reader: pa.RecordBatchReader, name: str, arrow: pa.Schema, schema: EventSchema) -> None:
-        self._reader, self._name, self._arrow, self._schema = reader, name, arrow, schema
+        self._reader, self._name, self.arrow, self.schema = reader, name, arrow, schema
         self._found: tuple[BoundQuery, Arrivals] | None = None
         self._types: frozenset[str] = frozenset()
         self._rows = 0
         self.log = Arrivals.none(arrow)
         """The events for matches to show: those that were kept, as they came."""
-
-    @property
-    def arrow(self) -> pa.Schema:
-        return self._arrow
-
-    @property
-    def schema(self) -> EventSchema:
-        return self._schema
 
     @property
     def rows(self) -> int:

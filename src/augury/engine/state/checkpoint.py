@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -21,11 +20,12 @@ from augury.engine.stages import LAST_DERIVED, Stage
 from augury.engine.state.bucket import Bucket, replayable, replayed
 from augury.engine.state.compatibility import evaluators, state_identity
 from augury.engine.state.compression import compress, decompress
-from augury.engine.state.event_segments import Segment, fit, next_segments, read_segments, segment_bytes
+from augury.engine.state.event_segments import fit, next_segments, read_segments, segment_bytes
 from augury.engine.state.facts import Facts
+from augury.engine.state.head import Head, packed_header, refuse_another
 from augury.engine.state.tables import get_arrivals, get_stages, put_arrivals, put_stages
 from augury.errors import HostError
-from augury.runtime.checks import MAX_COUNT, inconsistent, require
+from augury.runtime.checks import MAX_COUNT
 from augury.runtime.state import FOREVER, LONG_AGO, OLD_MARK, RunState
 
 FAMILY, VERSION = "spark-bucket", 3
@@ -47,52 +47,9 @@ class SavedBucket:
     mark: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Head:
-    """The head of a bucket as it was read, checked to be of the query that reads it."""
-
-    tables: Mapping[str, pa.Table]
-    facts: Facts
-
-    @property
-    def mark(self) -> str:
-        return self.facts.one("mark", str)
-
-    @property
-    def name(self) -> str:
-        """The same for all that was ever saved of one bucket."""
-        return self.facts.one("name", str)
-
-    @property
-    def counters(self) -> tuple[int, int, int]:
-        """`next_row`, `next_derived` and `watermark`."""
-        numbers = [self.facts.one(name, int) for name in COUNTERS]
-        for number, (name, (low, high)) in zip(numbers, COUNTERS.items(), strict=True):
-            require(low <= number <= high, f"`{name}` cannot be {number}")
-        next_row, next_derived, watermark = numbers
-        return next_row, next_derived, watermark
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """The segments that hold the events."""
-        return read_segment_facts(self.facts)
-
-
-def read_segment_facts(facts: Facts) -> tuple[Segment, ...]:
-    """The segments that a head names."""
-    found = []
-    for stated in facts.one("segments", list):
-        match stated:
-            case [int(first), int(stop), int(events)] if 0 <= first <= stop < MAX_COUNT and events >= 0:
-                found.append(Segment(first, stop, events))
-            case _:
-                raise inconsistent("a segment is of no events")
-    return tuple(found)
-
-
 def header(job: Job, buckets: int) -> bytes:
     """What a checkpoint was written by, without any events."""
-    return _packed(RunState(FAMILY, VERSION, {}, {"meaning": state_identity(job, buckets)}))
+    return packed_header(FAMILY, VERSION, state_identity(job, buckets))
 
 
 def check_header(data: bytes, job: Job, buckets: int) -> None:
@@ -135,12 +92,12 @@ def read_head(data: bytes, job: Job, buckets: int) -> Head:
     saved = _unpacked(data)
     facts = Facts(saved.facts, "the head")
     refuse_another(facts.part("meaning").stated, state_identity(job, buckets))
-    return Head(saved.tables, facts)
+    return Head(saved.tables, facts, COUNTERS)
 
 
 def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket:
     """Read what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
-    next_row, next_derived, watermark = head.counters
+    next_row, next_derived, watermark = map(head.counter, COUNTERS)
 
     def bucket(stages: tuple[Stage, ...], held: Arrivals) -> Bucket:
         return Bucket(
@@ -174,22 +131,6 @@ def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
             "force the plan the checkpoint was written by with plan=..., or start with a new checkpoint",
         )
     return get_stages(head.tables, job.stages(), lambda arrow: partial(fit, arrow=arrow))
-
-
-def refuse_another(saved: Mapping[str, Any], now: Mapping[str, str]) -> None:
-    """A checkpoint is continued only by what wrote it: by the same query over the same columns."""
-    for what, value in now.items():
-        if saved.get(what) != value:
-            raise HostError(
-                "A570",
-                f"the checkpoint was written by another query: its {what} is\n{_indented(saved.get(what))}\n"
-                f"and now is\n{_indented(value)}",
-                "give the query a checkpoint of its own, or go back to the one that wrote this checkpoint",
-            )
-
-
-def _indented(text: str | None) -> str:
-    return "\n".join(f"    {line}" for line in (str(text) if text else "not recorded").splitlines())
 
 
 def _packed(state: RunState) -> bytes:

@@ -21,21 +21,14 @@ from augury.explain.why_not.sample import MAX_EVENTS, sampled
 from augury.explain.why_not.steps import Findings, findings
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
-from augury.ir.terms import OutputMode, Strategy
+from augury.ir.terms import OutputMode
 from augury.options import Options
 from augury.planner.describe.words import place
-from augury.planner.supports import RESULTS, Supports, each
+from augury.planner.supports import RESULTS, STRATEGIES, Supports, each
 from augury.reference.stream import stream
 
 SUPPORTS = Supports(
-    strategies=frozenset(
-        {
-            Strategy.STRICT_CONTIGUITY,
-            Strategy.PARTITION_CONTIGUITY,
-            Strategy.SKIP_TILL_NEXT_MATCH,
-            Strategy.SKIP_TILL_ANY_MATCH,
-        }
-    ),
+    strategies=STRATEGIES,
     outputs=frozenset(
         {
             OutputMode.ALL,
