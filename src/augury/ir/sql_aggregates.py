@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from augury.ir.sql_functions import WIDE, BadValue, Types, ranged, rounded
+from augury.ir.sql_numbers import WIDE, ranged, rounded
+from augury.ir.sql_scalar import BadValue, Types
 from augury.ir.sql_types import (
     BIGINT,
     BOOLEAN,

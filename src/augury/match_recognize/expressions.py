@@ -10,7 +10,9 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import TokenType, exp
 
-from augury.ir.sql_functions import FIELDS, BadValue, convert
+from augury.ir.sql_cast import convert
+from augury.ir.sql_scalar import BadValue
+from augury.ir.sql_times import FIELDS
 from augury.ir.sql_types import BIGINT, BOOLEAN, DAY_SECONDS, DOUBLE, INTEGER, INTERVAL, MONTHS, NULL, VARCHAR
 from augury.match_recognize.cursor import Cursor
 from augury.match_recognize.syntax import (

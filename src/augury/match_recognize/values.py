@@ -19,7 +19,8 @@ from augury.ir.row_expression import (
     RowExpression,
 )
 from augury.ir.sql_aggregates import AGGREGATES
-from augury.ir.sql_functions import FUNCTIONS, castable
+from augury.ir.sql_cast import castable
+from augury.ir.sql_functions import FUNCTIONS
 from augury.ir.sql_types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, Family, common, family, plain, sql_name
 from augury.match_recognize.scope import Scope
 from augury.match_recognize.syntax import (

@@ -26,7 +26,9 @@ from augury.ir.row_expression import (
     Operation,
     RowExpression,
 )
-from augury.ir.sql_functions import FUNCTIONS, BadValue, convert
+from augury.ir.sql_cast import convert
+from augury.ir.sql_functions import FUNCTIONS
+from augury.ir.sql_scalar import BadValue
 from augury.ir.sql_types import BOOLEAN, DAY_SECONDS, TICKS, Family, common, family, integer_range
 from augury.kernels.row_pattern.vectors import (
     FAILED,

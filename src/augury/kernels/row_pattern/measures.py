@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from augury.ir.row_expression import Aggregate, Classifier, ColumnValue, MatchNumber, Navigation, RowExpression
 from augury.ir.sql_aggregates import AGGREGATES
-from augury.ir.sql_functions import BadValue
+from augury.ir.sql_scalar import BadValue
 from augury.ir.sql_types import BIGINT, VARCHAR, Family, family, integer_range
 from augury.kernels.row_pattern.expressions import Leaf, evaluate
 from augury.kernels.row_pattern.kernel import FoundMatches
@@ -21,7 +21,7 @@ from augury.kernels.row_pattern.vectors import FAILED, KNOWN, NULL, Codes, Integ
 from augury.plan.row_pattern import FIRST_POSITION, RowPatternPlan
 
 EXACT = 2**53
-"""Integers below this are doubles without rounding."""
+"""Integers below this limit convert to doubles without rounding."""
 
 Call = Callable[..., Any]
 """Calls a function of `augury.native.row_pattern` by its name."""
@@ -46,7 +46,7 @@ class MappedRows:
 
     @cached_property
     def ahead(self) -> Integers:
-        """For each match, how much greater a row is than the number it has among the mapped ones."""
+        """For each match, the difference between the number of a row and its number among the mapped rows."""
         return self.found.start - self.offset[:-1]
 
     @cached_property
@@ -233,7 +233,7 @@ class MeasureEvaluator:
         return evaluate(expression, read).sized(len(places))
 
     def _computed(self, aggregate: Aggregate, arguments: list[Vector], begin: Integers, end: Integers) -> Vector | None:
-        """An aggregate that has a compiled form."""
+        """The values of an aggregate that has a compiled form."""
         (argument,) = arguments
         type, limit = aggregate.type, aggregate.limit
         seen = _counted(argument.known, begin, end)

@@ -19,7 +19,9 @@ from augury.ir.row_expression import (
     RowExpression,
 )
 from augury.ir.sql_aggregates import AGGREGATES
-from augury.ir.sql_functions import FUNCTIONS, BadValue, convert
+from augury.ir.sql_cast import convert
+from augury.ir.sql_functions import FUNCTIONS
+from augury.ir.sql_scalar import BadValue
 from augury.ir.sql_types import Family, family, plain
 from augury.reference.row_pattern.mapping import Mapping
 from augury.source import Source
