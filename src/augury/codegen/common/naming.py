@@ -12,7 +12,7 @@ from augury.printable import one_line
 from augury.source import Source
 
 LONGEST_REMARK = 200
-"""Characters of a comment."""
+"""Characters of a comment in generated code, after which it is cut off."""
 
 MOST_LINES = 60
 """Lines of a query that the head of its kernel repeats."""

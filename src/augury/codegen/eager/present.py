@@ -32,7 +32,7 @@ def _tested(c: Component, elements: tuple[Element, ...]) -> frozenset[str]:
 
 
 def _at_every(conjunct: Conjunct, variable: str) -> bool:
-    """Whether it is tested whatever the lists hold: over the pairs of a list with one event it is not."""
+    """Whether a conjunct is tested for every match: one over pairs of elements is not, for a list of one event."""
     return conjunct.each <= {variable} and variable not in conjunct.decided_at
 
 

@@ -19,7 +19,7 @@ from augury.ir.predicate import Element, Ref, walk
 from augury.plan import EagerNfaPlan, Loop, NfaBranch, Round
 
 ACCUMULATED = ("count", "sum", "sum_f", "overflow", "mean_f", "squares_f")
-"""Cells that elements are added to, in each round from the beginning."""
+"""Operations whose cells are set to zero at the beginning of each round, and then added to."""
 
 
 def declare_rounds(plan: EagerNfaPlan, at: ReadSite) -> None:
@@ -44,7 +44,7 @@ def declare_rounds(plan: EagerNfaPlan, at: ReadSite) -> None:
 
 
 def _one_for_all(loop: Loop) -> bool:
-    """Whether only their number tells whether a round is the first."""
+    """Whether first and further rounds share components, so that only the count of rounds tells them apart."""
     return loop.takes_all and any(r.initial and r.further for r in loop.rounds)
 
 

@@ -26,7 +26,7 @@ REGISTERS = {
 PEAK_RUNS = RunCell.PEAK_RUNS
 
 ROOM = "min(free, node_event.shape[0] - nodes, edge_node.shape[0] - edges, final_node.shape[0] - found)"
-"""How many more runs, nodes, edges and matches there is place for; an event counts on the most it may need."""
+"""Free places in the fullest pool (runs, nodes, edges, matches); an event starts only with the most it may need."""
 
 COUNTERS = ("predicates", "runs", "peak_runs", "buffer_writes", "merged")
 """The measures of the papers, in cells 8 and following of `nums`."""
@@ -76,7 +76,7 @@ def emit_partition(out: Lines, *, in_one_list: bool, run: str = "a run") -> None
 
 
 def emit_room(out: Lines) -> None:
-    """Go back to the caller if there is no room for the `need` runs that event i may make; its time and rank."""
+    """Return to the caller if the pools have no room for the `need` runs of event i; else load its time and rank."""
     out.add("room -= need")
     with out.block("if room < 0:"):
         out.add(f"room = {ROOM} - need")

@@ -15,10 +15,10 @@ from augury.runtime.arrays import FLOAT64, INT64, UINT8, ArraySpec
 from augury.runtime.cosines import LEADING
 
 SPARE_ELEMENTS = 64
-"""Elements behind the last one, which vectors may reach into."""
+"""Unused elements at the end of an array, so that vector loads past the last one stay inside it."""
 
 LONGEST, MATCHES, MATCH_EVENTS, PARTITIONS = "longest buffer", "matches", "events of matches", "partitions"
-"""Owners that every kernel has."""
+"""Owners of arrays that exist in every kernel."""
 
 
 def buffer_owner(number: int) -> str:
@@ -96,7 +96,7 @@ def leading_cosines(number: int, buffer: int) -> ArraySpec:
 
 
 def counted(name: str, cells: int, width: int = 0) -> ArraySpec:
-    """So many numbers, or rows of them, that every function takes."""
+    """An array of a fixed length, or of rows of that length, that every function takes."""
     return ArraySpec(name, more=max(1, cells), width=width)
 
 

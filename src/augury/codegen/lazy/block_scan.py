@@ -58,7 +58,7 @@ def scan_blocks(ctx: Context, out: Body, node: Node, near: Near, *, noted: bool)
 
 
 def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
-    """Set the bits of those that are near."""
+    """Set the bits of the candidates whose lists are near the list of the bound event."""
     v, n, b = ctx.names[node.variable], node.number, ctx.buffer(node.variable)
     base, top = out.cursor(f"base{n}_{v}"), out.cursor(f"top{n}_{v}")
     _set_limit(ctx, out, node, near)

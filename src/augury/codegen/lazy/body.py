@@ -1,4 +1,4 @@
-"""The statements of a generated function, together with what they read: nobody has to look that up in the text."""
+"""The statements of a generated function, each with the local variables that it reads and defines."""
 
 from __future__ import annotations
 

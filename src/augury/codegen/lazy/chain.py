@@ -454,7 +454,7 @@ def _write_function(ctx: Context, out: Lines, function: _Function, signature: Si
 
 
 def _write_body(out: Lines, body: Body, give_up: list[str]) -> None:
-    """Write statements as they are indented in a body; `give_up` ends those that do."""
+    """Append the statements of a body to `out`, indented as there; `give_up` ends the loops that are left early."""
     depth = out.depth
     for line in body.items:
         out.depth = line.depth

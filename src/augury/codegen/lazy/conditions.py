@@ -17,7 +17,7 @@ from augury.ir.predicate import Call, Compare, Conjunct, Expr, Ref, walk
 
 
 def nearest(node: Node, variables: Iterable[str], *, last: bool) -> list[str]:
-    """The variables that no other one stands between: the latest of them, or the earliest."""
+    """The variables among these that can be the latest event, or the earliest: none of the others lies beyond them."""
     vs = list(variables)
     return [v for v in vs if not any(((v, u) if last else (u, v)) in node.order for u in vs)]
 
@@ -71,7 +71,7 @@ def partition_of(ctx: Context, out: Body, node: Node) -> str:
 
 
 def same_partition(ctx: Context, out: Body, node: Node) -> None:
-    """Pass over an event of another partition, unless candidates are found by that."""
+    """Skip an event of another partition, unless candidates are searched by partition already."""
     if ctx.query.partition_by and node.bound and ctx.key(node) is None:
         p = out.local(f"p_{ctx.names[node.variable]}")
         with out.block(f"if {p} != {partition_of(ctx, out, node)}:", "another partition"):
@@ -106,7 +106,7 @@ def test_all(ctx: Context, out: Body, conjuncts: Sequence[Conjunct]) -> None:
 
 
 def _cheap_first(conjuncts: Sequence[Conjunct]) -> list[Conjunct]:
-    """Comparisons of scalars before anything that loops over the elements of lists."""
+    """Sort key of conjuncts: comparisons of scalars come before loops over the elements of lists."""
     return sorted(conjuncts, key=lambda j: not isinstance(j.expr, Compare) or any(map(_is_product, walk(j.expr))))
 
 

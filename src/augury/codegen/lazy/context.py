@@ -50,7 +50,7 @@ class Scope:
     reporting: bool = False
     """Whether the code is reached only when matches are wanted."""
     row: Row | None = None
-    """Where the positions of the first events that are bound stand together."""
+    """The row that holds the positions of the first events that are bound."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class Context:
     components: Mapping[str, Component]
     tested: tuple[Conjunct, ...]
     constants: Constants
-    """Of conditions; functions load their values into local variables, so that loops need not."""
+    """The constants of conditions; functions load their values into local variables before their loops."""
     specs: tuple[ColumnSpec, ...]
     columns: Columns
     layout: Layout

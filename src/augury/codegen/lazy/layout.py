@@ -55,9 +55,9 @@ class Buffer:
     number: int
     variables: list[str]
     component: Component
-    """One of those whose events it holds: an event that fits it fits all of them."""
+    """One of the components whose events the buffer holds; an event that fits one of them fits all."""
     alike: str
-    """What an event has to be for that, as a text for comparing."""
+    """The test that an event must pass to be buffered, as text, so that equal tests share a buffer."""
     by_type: bool
     """Whether its type alone decides if an event fits."""
     columns: dict[str, None] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Layout:
     sorted: dict[tuple[int, str], int] = field(default_factory=dict)
     """Columns of buffers that are sorted block by block."""
     turned: dict[tuple[int, str, bool], int] = field(default_factory=dict)
-    """Columns of lists that buffers hold in blocks, turned on their side, or only what leads them."""
+    """List columns that buffers hold in transposed blocks: whole lists, or only their leading elements."""
 
     def buffer(self, c: Component) -> Buffer:
         """The buffer of a component."""
@@ -179,7 +179,7 @@ class Layout:
         return [f"key{n}" for n, key in enumerate(self.key_columns) if key != PARTITION]
 
     def _fits(self, b: Buffer) -> str:
-        """The test that an event passes."""
+        """The text of the test that events of a buffer pass."""
         return fits(b.component, self.query, self.constants, self.columns.of("i"))
 
     # -- the function that fills the buffers ------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class Layout:
                     self._append(out, b)
 
     def _store_piece(self, out: Lines, b: Buffer) -> None:
-        """Buffer by buffer, as a selector does it: without a jump for each event that nobody can foretell."""
+        """Store events buffer by buffer with a branch-free selector: branches on random types are mispredicted."""
         n, at = f"n{b.number}", f"{b.name}_e"
         self._for_each_fitting(out, b, "mask[k] = {}")
         out.add(f"{n}_0, {n} = {n}, {n} + marked(mask, size, i1, {at}[{n}:])")

@@ -106,7 +106,7 @@ def _report(ctx: Context, out: Body, node: Node, branch: int, scope: Scope, *, f
 
 
 def _stop_extending(ctx: Context, out: Body, c: Component) -> None:
-    """Do not extend a list that has gone too far, since more elements cannot bring it back."""
+    """Stop extending a list whose aggregate has passed its bound: further elements only add to it."""
     v = ctx.names[c.variable]
     for j in c.whole:
         if c.variable in j.decided_at and c.variable not in j.whole and not j.each:
@@ -123,7 +123,7 @@ def _stop_extending(ctx: Context, out: Body, c: Component) -> None:
 
 
 def _test_element(ctx: Context, out: Body, node: Node, key: Key | None, group: str | None) -> None:
-    """Pass over an event that cannot be the next element."""
+    """Skip an event that cannot be the next element of the list."""
     c, step, bound = node.step.component, node.step, node.bound
     v, b = ctx.names[c.variable], ctx.buffer(c.variable)
     clock = f"{b.name}_t[j_{v}]"

@@ -20,7 +20,7 @@ from augury.ir.comparisons import vectorises
 from augury.ir.predicate import Conjunct
 
 MASK_STRIDE = 32
-"""Candidates tested side by side: a range is filled up to a multiple of it, by others that do not count."""
+"""Candidates tested at once; a range is padded to a multiple of this number, and the padding is masked out."""
 
 
 def masked_conjuncts(ctx: Context, node: Node) -> tuple[Conjunct, ...]:

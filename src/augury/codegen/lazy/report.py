@@ -16,7 +16,7 @@ NO_ROOM_COMMENT = "no room: the caller makes some and comes back"
 
 
 def report(ctx: Context, out: Body, branch_number: int, scope: Scope) -> None:
-    """Write down the match that is bound."""
+    """Emit the statements that append the bound events to the matches."""
     branch = ctx.plan.branches[branch_number]
     first_code = sum(len(x.components) for x in ctx.plan.branches[:branch_number])
     with out.block("if quiet == 0:") if not scope.reporting else nullcontext():

@@ -63,7 +63,7 @@ class BlockScan:
 Search: TypeAlias = "RangeScan | KeyWalk | SortedSearch | MaskScan | BlockScan"
 
 Then: TypeAlias = "Callable[[Body, Scope], None]"
-"""Emits what is done with an event that is taken."""
+"""Emits the statements for an event that the state has taken."""
 
 
 def search_of(ctx: Context, node: Node, scope: Scope) -> Search:
@@ -127,7 +127,7 @@ def _later_states(ctx: Context, node: Node) -> list[Node]:
 
 
 def _test_candidate(ctx: Context, out: Body, node: Node, search: Search) -> None:
-    """The tests of a candidate that are left when it has been found."""
+    """The conjuncts still to test on a candidate that the search has found."""
     low, high = not node.step.after, not node.step.before
     if ctx.counts_by_partition and (low or high):
         within(ctx, out, node, out.local(f"t_{ctx.names[node.variable]}"), low=low, high=high)
@@ -170,7 +170,7 @@ def _lists_places(search: Search) -> bool:
 
 
 def _narrow(ctx: Context, out: Body, later: Sequence[Node], inside: Body) -> None:
-    """What the first event decides about later states, once for all that is `inside`."""
+    """Emit the ranges of later states that the first event decides, then `inside`, which uses them."""
     for n in later:
         narrow_range(ctx, out, n)
         noted = f"noted{n.number}_{ctx.names[n.variable]}"

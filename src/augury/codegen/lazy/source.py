@@ -19,7 +19,7 @@ STOPPED = -2
 
 NO_ROOM_FOR_MATCHES = 1
 NO_ROOM_IN_POOL = 2
-"""And higher numbers: 2 + n for the pool of node n."""
+"""Return codes of a function that ran out of room: for matches, and 2 + n for the pool of node n."""
 NO_ROOM_IN_STAGE = 1 << 20
 """And higher numbers: 2^20 + n for the stage of node n."""
 
@@ -54,7 +54,7 @@ class Pool:
         return pool_owner(self.node)
 
     def arrays(self, head_keys: Mapping[int, str]) -> tuple[ArraySpec, ...]:
-        """Its arrays; `head_keys` are the columns by which the children find theirs."""
+        """The arrays of the pool; `head_keys` are the columns by which child states find its partial matches."""
         at, *others = self.rows
         return (
             waiting(at, self.owner, len(self.buffers)),
@@ -103,9 +103,9 @@ class Entry:
     lists: tuple[int, ...] = ()
     """For `MORE`, the buffers of its lists."""
     arrays: tuple[str, ...] = ()
-    """The arrays that it takes after those of the stream."""
+    """The arrays that the function takes after the arrays of the stream."""
     stages: tuple[int, ...] = ()
-    """The states whose partial matches it hands over, which are to be taken up when it has returned."""
+    """The states whose partial matches the function stages; the caller resumes them once it has returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class LazyChainSource:
     arrays: tuple[ArraySpec, ...]
     """The arrays of the kernel's own."""
     store_arrays: tuple[str, ...]
-    """Those that `store` takes."""
+    """The arrays that `store` takes."""
     pools: tuple[Pool, ...]
     stages: tuple[Stage, ...]
     entries: tuple[Entry, ...]

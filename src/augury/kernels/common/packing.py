@@ -13,9 +13,9 @@ from augury.runtime.batch import Integers
 Rows = npt.NDArray[np.int64]
 """A row of events for each match, or of rows of the stream for each variable."""
 
-DIGIT_BITS = 11  # that a pass of the sort looks at: its counts fit in the first cache of a processor
+DIGIT_BITS = 11  # bits sorted by one pass of the radix sort; its 2,048 counts fit in the L1 cache
 
-KEY_BITS = 63  # of a number that is not negative
+KEY_BITS = 63  # bits of a non-negative 64-bit integer
 
 MAX_EVENTS_PER_MATCH = 16  # all events that matches span are ranked anew, which is not worth it for a few matches
 

@@ -36,7 +36,7 @@ from augury.runtime.matches import MOST_ROWS, MatchSet, exact, too_wide
 from augury.runtime.state import FOREVER
 
 WARM_UP_EVENTS = 64
-"""How many events, or matches, a kernel takes at a time while it may still be compiled."""
+"""Events, or matches, of one call while the kernel may still be compiling in the background."""
 
 
 class Remembered(Protocol):

@@ -44,7 +44,7 @@ STRETCH_EVENTS = 1 << 16
 """How many events of a long batch are taken together: what is remembered of them fits in the caches."""
 
 LOOKS_A_WINDOW = 8
-"""How often the rates are looked at while as many events come as a window holds of the most frequent variable."""
+"""Checks of the rates per window, counted in events of the most frequent variable."""
 
 MAX_VARIANTS = 8
 """Kernels of one plan that a live stream compiles; beyond that it stays with those it has."""

@@ -47,7 +47,7 @@ ACCOUNT = "buffers"
 """What their memory is charged to, but for partial matches and matches."""
 
 INITIAL_ROOM = 256
-"""Events of a buffer, partial matches and matches that there is room for at first."""
+"""Events of a buffer, partial matches and matches that arrays are allocated for at first; they grow."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

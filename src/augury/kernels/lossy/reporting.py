@@ -18,7 +18,7 @@ from augury.runtime.matches import MatchSet
 from augury.runtime.state import FOREVER
 
 WARM_UP_EVENTS = 64
-"""How many events, or matches, a kernel takes at a time while it may still be compiled."""
+"""Events, or matches, of one call while the kernel may still be compiling in the background."""
 
 
 class LossyReporting:
@@ -37,7 +37,7 @@ class LossyReporting:
         )
 
     def report(self, live: LossyState, found: Scored, watermark: int) -> MatchSet:
-        """The matches that are certain now; the others wait."""
+        """The matches that no later event can refute; the others are kept for the next step."""
         if not len(found):
             return self.nothing
         live.pending = Scored.none(found.events.shape[1])

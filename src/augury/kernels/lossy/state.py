@@ -29,12 +29,12 @@ from augury.runtime.events import EventStore
 Arrays: TypeAlias = "tuple[npt.NDArray[Any], ...]"
 
 PARTITIONS = 64
-"""Partitions, of several queues each, that there is room for at first."""
+"""Partitions that the queues are allocated for at first; there are several queues a partition."""
 
 SCORES = frozenset(spec.name for spec in table_arrays())
 
 USED_UP = 2**62
-"""The event of an entry that is free: later than any."""
+"""The event number in a free entry of the pool, greater than any event."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class Scored:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class LossyState(StreamState):
-    """Everything that outlives a step, as arrays that are changed in place."""
+    """The state of a lossy kernel between steps: arrays that are changed in place."""
 
     pool: ArrayPool
     queues: int

@@ -25,7 +25,7 @@ WARM_UP_ROWS = 2_000
 """Candidates of one call while the search is plain Python."""
 
 FIRST_ROOM = 1024
-"""Rows of a path, and matches, that there is room for at first."""
+"""Rows of a path, and matches, that arrays are allocated for at first; they grow."""
 
 MOST_STEPS = 50_000
 """Steps at one candidate, beside those for rows, after which the reference evaluator takes over: it remembers more."""

@@ -77,7 +77,7 @@ class SortedRows:
 
     @property
     def progress(self) -> Progress:
-        """How far the search has come before it is begun."""
+        """The progress of a search that has not begun."""
         return Progress.none(self.starts) if self.resumed is None else self.resumed
 
     def __len__(self) -> int:
@@ -117,7 +117,7 @@ class SortedRows:
         return replace(column, values=values, codes=codes)
 
     def _outside(self, shift: int) -> Integers:
-        """Rows whose partition has no row that far on."""
+        """Mask of the rows whose partition has no row at that offset."""
         firsts, ends, far = self.starts[:-1], self.starts[1:], abs(shift)
         short = np.minimum(far, ends - firsts)
         begin = firsts if shift < 0 else ends - short
@@ -129,7 +129,7 @@ class SortedRows:
         return evaluate(expression, self._reader(self.column)).sized(len(self))
 
     def value_of_nulls(self, expression: RowExpression) -> Vector:
-        """The same for a row that there is none of: every column is null."""
+        """The columns of a row that does not exist: every value is null."""
         return evaluate(expression, self._reader(lambda column, shift: nulls(self.columns[column].type)))
 
     @staticmethod
