@@ -9,6 +9,8 @@ import pytest
 from augury.engine.row_patterns import evaluate
 from augury.engine.row_patterns.evaluate import PORTION_ROWS
 from augury.engine.row_patterns.sorting import MIN_ROWS_TO_SHARE, key_numbers
+from augury.jit.tier import Tier
+from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
 from augury.testing.row_patterns import bound_clause
 
@@ -39,11 +41,28 @@ def test_portions_write_what_their_keys_write_alone(threads: int) -> None:
     assert found["number"].to_pylist()[0] == 1
 
 
+@pytest.mark.parametrize("define", ["B AS x < PREV(x)", "B AS x < avg(A.x)", "B AS x < A.x AND count(*) < 5"])
+@pytest.mark.parametrize("pattern", ["A B", "A{3} B", "A B+"])
+def test_any_number_of_threads_writes_the_same_rows_in_the_same_order(pattern: str, define: str) -> None:
+    whole = table(MIN_ROWS_TO_SHARE + 1, 300)
+    # Neither by key nor by time.
+    whole = whole.take(np.random.default_rng(2).permutation(len(whole)))
+    clause = (
+        f"PARTITION BY k ORDER BY n MEASURES FIRST(n) AS since, sum(x) AS total PATTERN ({pattern}) DEFINE {define}"
+    )
+    bound = bound_clause(clause, whole.schema)
+    one, *others = (evaluate(bound, whole, options=Options(jit=True, threads=n)).combine_chunks() for n in (1, 2, 5))
+    assert one.num_rows
+    assert all(other.equals(one) for other in others)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.float64()])
-def test_keys_are_numbered_alike_on_several_threads(kind: pa.DataType) -> None:
+def test_keys_are_numbered_alike_on_several_threads(kind: pa.DataType, compiled: bool) -> None:
+    support = Tier(row_pattern_support(), Options(jit=True)) if compiled else None
     values = np.random.default_rng(1).integers(0, 1000, MIN_ROWS_TO_SHARE)
     column = pa.chunked_array([pa.array(values[:7]), pa.array(values[7:])]).cast(kind)
-    one, three = (key_numbers([column], len(column), threads) for threads in (1, 3))
+    one, three = (key_numbers([column], len(column), threads, support) for threads in (1, 3))
     assert one is not None
     assert three is not None
     assert (one == three).all()

@@ -70,7 +70,8 @@ class MatchNumber:
 class Aggregate:
     """An aggregate over the rows mapped to `variables` (None: all rows), up to the current one if `running`.
 
-    Arguments read the row that is aggregated. `limit` is the `n` of `max(x, n)` and `max_by(x, y, n)`.
+    Arguments read the row that is aggregated. `limit` is the `n` of `max(x, n)` and `max_by(x, y, n)`. A planner that
+    knows how far from the current row those rows are gives their distances in `shifts`.
     """
 
     function: str
@@ -80,6 +81,7 @@ class Aggregate:
     type: pa.DataType
     limit: int | None = None
     span: Span = span_field()
+    shifts: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from augury.native.prelude import mix
 
 
-def place_by_key(keys: NDArray[Any], ends: NDArray[Any], order: NDArray[Any], place: NDArray[Any]) -> None:
-    """Row numbers by key, those of one key in their order, and the place of each row among them.
+def place_by_key(keys: NDArray[Any], first: int, ends: NDArray[Any], order: NDArray[Any], place: NDArray[Any]) -> None:
+    """Row numbers by key from row `first` on, those of one key in their order, and the place of each among all rows.
 
-    `ends[k]` is where the rows of key k begin, and is moved.
+    `ends[k]` is where these rows of key k begin, and is moved.
     """
     for row in range(keys.shape[0]):
         key = keys[row]
-        order[ends[key]] = row
+        order[ends[key]] = row + first
         place[row] = ends[key]
         ends[key] += 1
 
@@ -102,6 +102,82 @@ def mark_rows(true: NDArray[Any], mask: int, words: int, word: int, bits: NDArra
     for row in range(true.shape[0]):
         if true[row]:
             bits[row * words + word] |= mask
+
+
+def window_sums(
+    values: NDArray[Any],
+    codes: NDArray[Any],
+    shifts: NDArray[Any],
+    most: float,
+    totals: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    """For each row the sum of the known values that lie `shifts` rows from it, in this order.
+
+    `out` has how many they are, and -1 where one has failed or their absolute values add up to more than `most`.
+    """
+    size = values.shape[0]
+    for row in range(size):
+        count = 0
+        total = values[row]
+        distance = 0.0
+        failed = False
+        for k in range(shifts.shape[0]):
+            at = row + shifts[k]
+            if at >= 0 and at < size:
+                if codes[at] == 0:
+                    value = values[at]
+                    total = total + value if count > 0 else value
+                    distance += abs(float(value))
+                    count += 1
+                elif codes[at] == 2:
+                    failed = True
+        totals[row] = total
+        out[row] = -1 if failed or distance > most else count
+
+
+def window_extremes(
+    values: NDArray[Any],
+    codes: NDArray[Any],
+    shifts: NDArray[Any],
+    greatest: bool,
+    found: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    """For each row the least or greatest of the known values that lie `shifts` rows from it; `out` as for sums."""
+    size = values.shape[0]
+    for row in range(size):
+        count = 0
+        best = values[row]
+        failed = False
+        for k in range(shifts.shape[0]):
+            at = row + shifts[k]
+            if at >= 0 and at < size:
+                if codes[at] == 0:
+                    value = values[at]
+                    if count == 0 or (value > best if greatest else value < best):
+                        best = value
+                    count += 1
+                elif codes[at] == 2:
+                    failed = True
+        found[row] = best
+        out[row] = -1 if failed else count
+
+
+def window_counts(codes: NDArray[Any], shifts: NDArray[Any], out: NDArray[Any]) -> None:
+    """For each row how many of the values that lie `shifts` rows from it are known; -1 where one has failed."""
+    size = codes.shape[0]
+    for row in range(size):
+        count = 0
+        failed = False
+        for k in range(shifts.shape[0]):
+            at = row + shifts[k]
+            if at >= 0 and at < size:
+                if codes[at] == 0:
+                    count += 1
+                elif codes[at] == 2:
+                    failed = True
+        out[row] = -1 if failed else count
 
 
 def reach_of(

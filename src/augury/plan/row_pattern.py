@@ -46,6 +46,23 @@ class Program:
     follow: tuple[tuple[int, ...], ...]
     ends: tuple[bool, ...]
 
+    @property
+    def opening(self) -> tuple[int, ...]:
+        """The positions that every match maps first, one row each.
+
+        >>> once = (Position(0, False), Position(1, False))
+        >>> Program(("A", "B"), once, ((2,), (2,), (3,), (3, ACCEPT)), (False, False, False, True)).opening
+        (0, 1)
+        """
+        out: list[int] = []
+        if self.follow[AT_FIRST_ROW] != self.follow[ELSEWHERE]:
+            return ()
+        following = self.follow[ELSEWHERE]
+        while len(following) == 1 and following[0] != ACCEPT and following[0] - FIRST_POSITION not in out:
+            out.append(following[0] - FIRST_POSITION)
+            following = self.follow[following[0]]
+        return tuple(out)
+
 
 Kind: TypeAlias = Literal["integer", "float", "boolean", "string"]
 """How a value is held while the search runs: 64 bits, a double, a byte, or the rank among all strings of the query."""

@@ -45,9 +45,13 @@ class Cell(IntEnum):
     """Whether rows may still come after the last one of a partition."""
     AHEAD = 22
     """How many rows ahead conditions read that may not be known yet."""
+    PROBE = 23
+    """How far from its first row a match has a row that must have a bit of PROBE_MASK."""
+    PROBE_MASK = 24
+    """0 if no such row is known."""
 
 
-CELLS = 23
+CELLS = 25
 STEPS_A_ROW = 100
 """Steps at one candidate that a long match may take for each row of its partition."""
 

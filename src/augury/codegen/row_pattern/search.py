@@ -58,6 +58,8 @@ SETTINGS = {
     "fallible": Cell.FALLIBLE,
     "opened": Cell.OPEN,
     "ahead": Cell.AHEAD,
+    "probe": Cell.PROBE,
+    "probe_mask": Cell.PROBE_MASK,
 }
 """Cells that stay the same during a call: the compiler cannot know that they are not written, and would read them."""
 
@@ -168,6 +170,12 @@ def _emit_first_bits(out: Lines) -> None:
 def _emit_candidate(out: Lines, carry: Carry | None) -> None:
     """One candidate: find its match, write it, and go on with the next one."""
     with out.block("if promising != 0 and row != first and bits[row] & promising == 0 and logged == 0:"):
+        out.add("row += 1")
+        out.add("continue")
+    with out.block(
+        "if probe_mask != 0 and row + probe < high and bits[row + probe] & probe_mask == 0 and logged == 0:",
+        why="the rarest of the rows that every match begins with is not there",
+    ):
         out.add("row += 1")
         out.add("continue")
     with out.block("if row >= until or stopped(nums):"):

@@ -89,34 +89,73 @@ def sort_table(bound: BoundRowPattern, table: pa.Table, support: Tier, threads: 
     if found is None:
         starts = np.array([0, table.num_rows] if table.num_rows else [0], np.int64)
         return SortedTable(table, _sorted(table, bound.order_by), starts)
-    return sort_by_key(bound, table, found, int(found.max()) + 1 if len(found) else 0, support)
+    return sort_by_key(bound, table, found, int(found.max()) + 1 if len(found) else 0, support, threads)
 
 
-def sort_by_key(bound: BoundRowPattern, table: pa.Table, keys: Integers, count: int, support: Tier) -> SortedTable:
+def sort_by_key(
+    bound: BoundRowPattern, table: pa.Table, keys: Integers, count: int, support: Tier, threads: int = 1
+) -> SortedTable:
     """The order in which rows are searched; `keys` are the numbers of their keys, of which there are `count`."""
+    shares = _shares(len(keys), threads if count * threads <= len(keys) else 1)
+    counts = list(side_by_side(lambda share: np.bincount(keys[share], minlength=count), shares, threads))
     starts = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(keys, minlength=count), out=starts[1:])
-    order, place = (None, None) if _ascends(keys) else _grouped(keys, starts, support)
+    np.cumsum(sum(counts, np.zeros(count, np.int64)), out=starts[1:])
+
+    def grouped(keys: Integers, counts: Sequence[Integers]) -> tuple[Integers, Integers | None]:
+        return _grouped(keys, starts, shares, counts, support)
+
+    order, place = (None, None) if _ascends(keys) else grouped(keys, counts)
     if not _is_sorted(table, bound.order_by, order, starts):
         rows = _sorted(table, bound.order_by)
         if rows is None:
-            order, place = _grouped(keys, starts, support)
+            order, place = grouped(keys, counts)
         else:
-            order, place = rows[_grouped(keys[rows], starts, support)[0]], None
+            keys = keys[rows]
+            counts = [np.bincount(keys[share], minlength=count) for share in shares]
+            order, place = rows[grouped(keys, counts)[0]], None
     return SortedTable(table, order, starts, place=place)
 
 
-def _grouped(keys: Integers, starts: Integers, support: Tier) -> tuple[Integers, Integers | None]:
-    """Row numbers by key, those of one key as they come; and the place of each row, if that is cheap to tell."""
+def _shares(rows: int, threads: int) -> list[slice]:
+    """Runs of rows, one for each thread if there are many."""
+    size = rows if rows < MIN_ROWS_TO_SHARE else -(-rows // threads)
+    return [slice(first, min(first + size, rows)) for first in range(0, rows, max(size, 1))]
+
+
+def _grouped(
+    keys: Integers, starts: Integers, shares: Sequence[slice], counts: Sequence[Integers], support: Tier
+) -> tuple[Integers, Integers | None]:
+    """Row numbers by key, those of one key as they come; and the place of each row, if that is cheap to tell.
+
+    Each share of the rows is placed on a thread of its own; `counts` are how many rows of each key it has.
+    """
     if support.plain:
         return np.argsort(keys, kind="stable"), None
     order, place = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    support("place_by_key", keys, starts[:-1].copy(), order, place)
+    ends, begin = [], starts[:-1]
+    for counted in counts:
+        ends.append(begin.copy())
+        begin = begin + counted
+
+    def one(number: int) -> None:
+        share = shares[number]
+        support("place_by_key", keys[share], share.start, ends[number], order, place[share])
+
+    for _ in side_by_side(one, range(len(shares)), max(len(shares), 1)):
+        pass
     return order, place
 
 
+ASCENT_ROWS = 1 << 16
+"""Rows that are compared at a time: most columns that do not ascend tell so early."""
+
+
 def _ascends(values: npt.NDArray[Any]) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
+    for first in range(0, len(values) - 1, ASCENT_ROWS):
+        part = values[first : first + ASCENT_ROWS + 1]
+        if not (part[1:] >= part[:-1]).all():
+            return False
+    return True
 
 
 def key_numbers(
@@ -138,7 +177,7 @@ def _numbers(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Int
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if support is not None and not support.plain and len(column) and not column.null_count:
-        found = _looked_up(column, support)
+        found = _looked_up(column, support, threads)
         if found is not None:
             return found
     if threads > 1 and len(column) >= MIN_ROWS_TO_SHARE and not column.null_count:
@@ -157,19 +196,45 @@ def _numbers(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Int
     return np.ascontiguousarray(encoded.indices.cast(pa.int64()).to_numpy(zero_copy_only=False))
 
 
-def _looked_up(column: pa.ChunkedArray, support: Tier) -> Integers | None:
+def _looked_up(column: pa.ChunkedArray, support: Tier, threads: int) -> Integers | None:
     """The numbers of integers that lie close together, or of short strings; None for others."""
-    numbers = np.empty(len(column), np.int64)
     if pa.types.is_integer(column.type) and column.type != pa.uint64():
         bounds = pc.min_max(column)
         least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
         if greatest - least >= RANGE_A_ROW * len(column):
             return None
         values = column.cast(pa.int64()).to_numpy()
+        numbers = np.empty(len(column), np.int64)
         support("number_integers", values, least, np.full(greatest - least + 1, -1, np.int64), numbers)
         return numbers
-    if not pa.types.is_string(column.type):
-        return None
+    return _of_strings(column, support, threads) if pa.types.is_string(column.type) else None
+
+
+def _of_strings(column: pa.ChunkedArray, support: Tier, threads: int) -> Integers | None:
+    """The numbers of short strings: each share of the rows is numbered for itself, then as the first share has it."""
+    numbers = np.empty(len(column), np.int64)
+    shares = _shares(len(column), threads)
+    spelled = list(
+        side_by_side(lambda s: _spelled(column[s.start : s.stop], support, numbers[s]), shares, max(len(shares), 1))
+    )
+    known: dict[tuple[int, ...], int] = {}
+    renumbered: list[Integers] = []
+    for words in spelled:
+        if words is None:
+            return None
+        renumbered.append(np.array([known.setdefault(tuple(w), len(known)) for w in words.tolist()], np.int64))
+
+    def renumber(k: int) -> None:
+        if (renumbered[k] != np.arange(len(renumbered[k]))).any():
+            numbers[shares[k]] = renumbered[k].take(numbers[shares[k]])
+
+    for _ in side_by_side(renumber, range(len(shares)), max(len(shares), 1)):
+        pass
+    return numbers
+
+
+def _spelled(column: pa.ChunkedArray, support: Tier, numbers: Integers) -> Integers | None:
+    """Number strings as they first come; what each number stands for, None if strings are long or many."""
     table, spelled = np.full(2 * MOST_SHORT_KEYS, -1, np.int64), np.empty((MOST_SHORT_KEYS, 3), np.int64)
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
@@ -181,9 +246,8 @@ def _looked_up(column: pa.ChunkedArray, support: Tier) -> Integers | None:
     words = np.zeros((high - low) // 8 + 2, np.int64)
     if data is not None:
         words.view(np.uint8)[: high - low] = np.frombuffer(data, np.uint8, high - low, low)
-    if support("number_words", begins - low, words, table, spelled, numbers) < 0:
-        return None
-    return numbers
+    count = support("number_words", begins - low, words, table, spelled, numbers)
+    return None if count < 0 else spelled[:count]
 
 
 def _plain_values(column: pa.ChunkedArray) -> npt.NDArray[Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,7 @@ class RowPatternKernel:
         plan, tables = self.plan, self._tables
         size, words = len(rows), tables.words
         self.code.claim("bits of rows", 8 * size * words)
-        bits, failures = _bits(plan, rows, tables, self.support)
+        bits, failures, marked = _bits(plan, rows, tables, self.support)
         reach = self._reach(rows)
         carried = self._carried(rows)
         progress = rows.progress.copied()
@@ -84,6 +85,8 @@ class RowPatternKernel:
         nums[Cell.WORDS] = words
         nums[Cell.WITHIN] = plan.bound.within is not None
         nums[Cell.FALLIBLE] = failures is not None
+        if failures is None and words == 1 and nums[Cell.UNMATCHED] == 0:
+            nums[Cell.PROBE], nums[Cell.PROBE_MASK] = _probe(plan, tables, marked)
         if self.options.budget is not None:
             self.options.budget.watch(nums)
         out = _Output(size, nums[Cell.UNMATCHED] != 0)
@@ -137,7 +140,7 @@ class RowPatternKernel:
         return reach
 
     def _carried(self, rows: SortedRows) -> _Columns | None:
-        return _columns(self.plan, rows, self.source) if self.plan.looks_back else None
+        return _columns(self.plan, rows, self.source, self.support) if self.plan.looks_back else None
 
 
 def _enter(nums: Integers, progress: Progress, partition: int) -> None:
@@ -186,8 +189,13 @@ def _tables(plan: RowPatternPlan) -> _Tables:
     return _Tables(words, arrays, word_of, mask_of, label_of)
 
 
-def _bits(plan: RowPatternPlan, rows: SortedRows, tables: _Tables, support: Tier) -> tuple[Integers, Integers | None]:
-    """For each row the positions it may be mapped to, and those whose condition fails there, if any does."""
+def _bits(
+    plan: RowPatternPlan, rows: SortedRows, tables: _Tables, support: Tier
+) -> tuple[Integers, Integers | None, dict[int, int]]:
+    """For each row the positions it may be mapped to, and those whose condition fails there, if any does.
+
+    Beside them, how many rows the condition of a variable is true for.
+    """
     size, words = len(rows), tables.words
     masks = np.zeros((len(plan.program.labels), words), np.int64)
     for k, position in enumerate(plan.program.positions):
@@ -201,10 +209,11 @@ def _bits(plan: RowPatternPlan, rows: SortedRows, tables: _Tables, support: Tier
     bits[:] = always
     flat = bits.reshape(-1)
     failures: Integers | None = None
+    marked: dict[int, int] = {}
     for label, condition in enumerate(plan.conditions):
         if condition.bit is None:
             continue
-        vector = rows.value(condition.bit)
+        vector = rows.value(condition.bit, support)
         true = vector.values.astype(np.bool_) if vector.kind == "boolean" else np.zeros(size, np.bool_)
         if vector.codes is not None:
             true = true & (vector.codes == KNOWN)
@@ -213,6 +222,7 @@ def _bits(plan: RowPatternPlan, rows: SortedRows, tables: _Tables, support: Tier
                 failures = np.zeros((size, words), np.int64) if failures is None else failures
                 failures[failed] |= masks[label]
                 true = true | failed
+        marked[label] = int(np.count_nonzero(true))
         for word in range(words):
             if not masks[label, word]:
                 continue
@@ -220,7 +230,22 @@ def _bits(plan: RowPatternPlan, rows: SortedRows, tables: _Tables, support: Tier
                 bits[true, word] |= masks[label, word]
             else:
                 support("mark_rows", true, int(masks[label, word]), words, word, flat)
-    return flat, None if failures is None else failures.reshape(-1)
+    return flat, None if failures is None else failures.reshape(-1), marked
+
+
+def _probe(plan: RowPatternPlan, tables: _Tables, marked: Mapping[int, int]) -> tuple[int, int]:
+    """Which row of a match, counted from its first, has a condition that the fewest rows meet; and its bit, 0 if none.
+
+    Positions before it must not be able to fail, or a candidate that is an error would be passed over.
+    """
+    fewest, out = 0, (0, 0)
+    for distance, position in enumerate(plan.program.opening):
+        label = plan.program.positions[position].label
+        if plan.conditions[label].value is not None:
+            break
+        if label in marked and (out[1] == 0 or marked[label] < fewest):
+            fewest, out = marked[label], (distance, int(tables.mask_of[FIRST_POSITION + position]))
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +257,8 @@ class _Columns:
     reals: npt.NDArray[np.float64]
 
 
-def _columns(plan: RowPatternPlan, rows: SortedRows, source: RowPatternSource) -> _Columns:
-    vectors = [(rows.value(t.value), rows.value_of_nulls(t.value)) for t in plan.terms]
+def _columns(plan: RowPatternPlan, rows: SortedRows, source: RowPatternSource, support: Tier) -> _Columns:
+    vectors = [(rows.value(t.value, support), rows.value_of_nulls(t.value)) for t in plan.terms]
     texts = [v for term, pair in zip(plan.terms, vectors, strict=True) if term.kind == "string" for v in pair]
     strings = tuple(v for v in source.integers if isinstance(v, str))
     held = Vector(texts[0].type, "string", np.zeros(0, np.int64), None, strings) if texts else None

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from augury.ir.row_expression import ColumnValue, RowExpression
+from augury.ir.row_expression import Aggregate, ColumnValue, RowExpression
+from augury.jit.tier import Tier
 from augury.kernels.row_pattern.expressions import Leaf, evaluate
 from augury.kernels.row_pattern.vectors import FAILED, NULL, Integers, Vector, nulls
+from augury.kernels.row_pattern.windows import window_aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +126,17 @@ class SortedRows:
         offsets = np.cumsum(short) - short
         return np.repeat(begin - offsets, short) + np.arange(int(short.sum()))
 
-    def value(self, expression: RowExpression) -> Vector:
+    def value(self, expression: RowExpression, support: Tier) -> Vector:
         """An expression of one row and its neighbours, for every row."""
-        return evaluate(expression, self._reader(self.column)).sized(len(self))
+
+        def read(leaf: Leaf) -> Vector:
+            if isinstance(leaf, Aggregate):
+                (argument,) = leaf.arguments
+                return window_aggregate(leaf, self.value(argument, support), support)
+            return plain(leaf)
+
+        plain = self._reader(self.column)
+        return evaluate(expression, read).sized(len(self))
 
     def value_of_nulls(self, expression: RowExpression) -> Vector:
         """The columns of a row that does not exist: every value is null."""

@@ -41,6 +41,7 @@ from augury.plan.row_pattern import (
     TermAt,
     kind_of,
 )
+from augury.planner.row_pattern.fixed import at_fixed_rows, fixed_paths
 from augury.planner.row_pattern.program import program_of
 from augury.source import Span
 
@@ -70,7 +71,7 @@ def build_row_pattern(bound: BoundRowPattern) -> RowPatternPlan | Unsupported:
         return Unsupported(FAMILY, f"the pattern has more than {MOST_LABELS} variables", too_large=True)
     if bound.within is not None and family(bound.schema.field(bound.order_by[0].column).type) is Family.DECIMAL:
         return Unsupported(FAMILY, "WITHIN bounds a column of decimals", bound.within.span)
-    builder = _Builder(program)
+    builder = _Builder(program, fixed_paths(program))
     try:
         conditions = tuple(builder.condition(k, bound.conditions.get(name)) for k, name in enumerate(program.labels))
     except _Refused as e:
@@ -108,6 +109,8 @@ class _Builder:
     """Collects what conditions refer to, each thing once."""
 
     program: Program
+    paths: dict[int, tuple[str, ...]]
+    """Variables before which the rows of a match are known."""
     terms: list[Term] = field(default_factory=list)
     bases: list[Base] = field(default_factory=list)
     running: list[Running] = field(default_factory=list)
@@ -120,7 +123,8 @@ class _Builder:
             return Condition(bit=self._at_current(written, name))
         if family(written.type) is Family.NULL:
             return Condition(value=Literally(None, "boolean"))
-        return Condition(value=self._value(written, name))
+        fixed = at_fixed_rows(written, self.paths[label]) if label in self.paths else None
+        return Condition(value=self._value(written, name)) if fixed is None else Condition(bit=fixed)
 
     def _is_current(self, node: RowExpression, name: str) -> bool:
         """Whether a node looks at nothing but the current row and its neighbours."""
