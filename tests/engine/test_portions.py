@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import augury
 from augury.budget import Budget
 from augury.compiler import CompiledProgram
-from augury.engine.cut.portions import CutByKey, CutByTime, PortionSize, in_steps, ways_to_cut, why_not_cut
+from augury.engine.cut.portions import CutByKey, CutByTime, PortionSize, in_steps, ways_to_cut, whole_times, why_not_cut
 from augury.engine.sources.schemas import known_events
 from augury.engine.threads import matched, side_by_side
 from augury.errors import BudgetExceeded, TooManyMatches
@@ -111,6 +112,27 @@ def test_steps_keep_concurrent_events_together() -> None:
     assert known is not None
     assert known.scan is not None
     assert [step.time.tolist() for step in in_steps(known.scan.ordered, 2)] == [[1, 1, 1], [2, 3, 3]]
+
+
+@given(times=st.lists(st.integers(0, 5), min_size=1).map(sorted), data=st.data())
+def test_pieces_keep_concurrent_events_together(times: list[int], data: st.DataObject) -> None:
+    known = known_events(pa.table({"ts": times, "type": ["A"] * len(times)}), Roles())
+    assert known is not None
+    assert known.scan is not None
+    events = known.scan.ordered
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(times)))))
+    pieces = [events.slice(a, b) for a, b in pairwise([0, *cuts, len(times)])]
+    found = [step.time.tolist() for step in whole_times(pieces)]
+    assert [time for step in found for time in step] == times
+    assert all(before[-1] < after[0] for before, after in pairwise(found))
+
+
+def test_a_piece_that_shares_no_time_with_the_next_is_handed_on_as_it_is() -> None:
+    known = known_events(pa.table({"ts": [1, 1, 2, 3], "type": ["A"] * 4}), Roles())
+    assert known is not None
+    assert known.scan is not None
+    pieces = [known.scan.ordered.slice(0, 2), known.scan.ordered.slice(2, 4)]
+    assert [*whole_times(pieces)] == pieces
 
 
 def test_a_query_that_depends_on_the_whole_stream_is_not_cut() -> None:

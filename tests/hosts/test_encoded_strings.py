@@ -95,3 +95,15 @@ def test_the_first_event_of_a_key_is_found_however_late_it_comes() -> None:
     values = ["a"] * 20_000 + ["b"] + [None] * 5 + ["a", "c"]
     found = distinct(pa.array(values))
     assert dict(zip(found.keys, found.first_events(), strict=True)) == {"a": 0, "b": 20_000, "c": 20_007}
+
+
+def test_codes_are_the_positions_where_every_string_is_in_use() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([1, None, 0, 1], pa.int32()), ["b", "a"])
+    found = distinct(column)
+    assert (found.keys, found.positions.tolist()) == (["b", "a"], [1, -1, 0, 1])
+
+
+def test_a_string_is_in_use_however_late_it_comes() -> None:
+    codes = pa.array([0] * 20_000 + [2, None], pa.int32())
+    found = distinct(pa.DictionaryArray.from_arrays(codes, ["a", "b", "c"]))
+    assert (found.keys, found.positions[-3:].tolist()) == (["a", "c"], [0, 1, -1])

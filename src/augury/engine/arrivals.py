@@ -73,6 +73,9 @@ class Arrivals:
         """The events of all parts, one after the other; of no parts, none with the columns `arrow`."""
         if not parts:
             return cls.none(arrow)
+        if len(parts) == 1:
+            [part] = parts
+            return cls(part.table, part.rows, part.anchors, part.time, part.texts, part.ascending)
         rows = np.concatenate([part.rows for part in parts])
         own = all(part.rows is part.anchors for part in parts)
         anchors = rows if own else np.concatenate([part.anchors for part in parts])

@@ -97,7 +97,12 @@ def missing_types(
     program: CompiledProgram, relevant: Arrivals, types: Callable[[], frozenset[str]], schema: EventSchema
 ) -> tuple[str, ...]:
     """What to say of type names that no event has; `types` finds all, but `relevant` events often have every one."""
-    return type_warnings_of(program, types_of(relevant.table, schema), types)
+    return type_warnings_of(program, types_of(relevant.table, schema), types) if names_types(program) else ()
+
+
+def names_types(program: CompiledProgram) -> bool:
+    """Whether there may be anything to say of types: where a query names none, those of the events do not matter."""
+    return bool(type_warnings(program, frozenset()))
 
 
 def type_warnings_of(

@@ -342,8 +342,12 @@ def write_ordered_lists(
     variables = begins.shape[0]
     for v in range(variables):
         begins[v] = 0
-    for e in range(offsets[-1]):
-        begins[natural(variable_of[natural(codes[e])])] += 1
+    # Code by code, since comparing many at once takes less time than adding to one of several places.
+    for code in range(variable_of.shape[0]):
+        count = 0
+        for e in range(offsets[-1]):
+            count += codes[natural(e)] == code
+        begins[natural(variable_of[code])] += count
     total = 0
     for v in range(variables):
         total, begins[v] = total + begins[v], total
@@ -359,14 +363,19 @@ def write_ordered_lists(
             if rank[first] == began and not follows(m, offsets, events, codes, variable_of):
                 return False
         began, ended = rank[first], rank[last]
-        before = 0
-        for e in range(lo, hi):
-            v = natural(variable_of[natural(codes[e])])
+        before, e = 0, lo
+        while e < hi:
+            code = codes[natural(e)]
+            v = natural(variable_of[natural(code)])
             if v < before:
                 return False
-            before = v
-            out_rows[natural(at[v])] = rows[natural(events[e])]
-            at[v] += 1
+            # A list is written as a whole, so that where it ends is not read and written for each of its events.
+            before, to = v, natural(at[v])
+            while e < hi and codes[natural(e)] == code:
+                out_rows[natural(to)] = rows[natural(events[natural(e)])]
+                to += 1
+                e += 1
+            at[v] = to
         for v in range(variables):
             out_offsets[v, m + 1] = at[v] - begins[v]
         start[m] = time[first]
@@ -376,14 +385,16 @@ def write_ordered_lists(
 
 def follows(m: int, offsets: Ints, events: Ints, codes: Ints, variable_of: Ints) -> bool:
     """Whether match m does not come before match m - 1, by the events of the variables."""
-    i, j, last = offsets[m], offsets[m - 1], offsets[m]
-    while i < offsets[m + 1] and j < last:
-        v, u = variable_of[codes[i]], variable_of[codes[j]]
-        if v != u:
-            # The list that is over first is the lesser one.
-            return bool(v < u)
-        if events[i] != events[j]:
-            return bool(events[i] > events[j])
+    i, j = natural(offsets[natural(m)]), natural(offsets[natural(m - 1)])
+    last, stop = i, natural(offsets[natural(m + 1)])
+    while i < stop and j < last:
+        if events[i] != events[j] or codes[i] != codes[j]:
+            v, u = variable_of[natural(codes[i])], variable_of[natural(codes[j])]
+            if v != u:
+                # The list that is over first is the lesser one.
+                return bool(v < u)
+            if events[i] != events[j]:
+                return bool(events[i] > events[j])
         i += 1
         j += 1
     return bool(j == last)

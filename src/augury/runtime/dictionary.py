@@ -248,13 +248,30 @@ def codes_of(array: pa.DictionaryArray) -> Codes:
 
 def _in_use(array: pa.DictionaryArray) -> Distinct[Any]:
     """The values of a dictionary that an event has; it may hold others, and one of them twice."""
-    codes = codes_of(array)
-    # Code -1, which stands for null, is counted by the first place and looked up in the last one.
-    present = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:])
-    found = distinct(array.dictionary.take(to_arrow(present)))
-    places = np.full(len(array.dictionary) + 1, -1, dtype=np.int32)
+    codes, size = codes_of(array), len(array.dictionary)
+    present = np.flatnonzero(_occurring(codes, size))
+    if len(present) == size:
+        found = distinct(array.dictionary)
+        if len(found.keys) == size:
+            # No entry is null or there twice, so that the codes are the positions.
+            return Distinct(codes, found.keys)
+    else:
+        found = distinct(array.dictionary.take(to_arrow(present)))
+    places = np.full(size + 1, -1, dtype=np.int32)
     places[present] = found.positions
     return Distinct(places.take(codes, mode="wrap"), found.keys)
+
+
+def _occurring(codes: Codes, size: int) -> npt.NDArray[np.bool_]:
+    """Which of the codes below `size` occur."""
+    found = np.zeros(size, dtype=bool)
+    # Most often the first events have all of them.
+    start, stop = 0, max(FIRST_SCAN_EVENTS, 4 * size)
+    while start < len(codes) and not found.all():
+        # Code -1, which stands for null, is counted by the first place.
+        found |= np.bincount(codes[start:stop] + 1, minlength=size + 1)[1:] > 0
+        start, stop = stop, 4 * stop
+    return found
 
 
 def spread(column: Distinct[int], dtype: type[np.signedinteger[Any]] = np.int64) -> npt.NDArray[Any]:

@@ -88,11 +88,17 @@ def whole_times(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:
     """The events of pieces that are in the order of time, cut so that concurrent ones are together."""
     held: Arrivals | None = None
     for piece in _ascending(pieces):
-        held = piece if held is None else held + piece
-        complete = int(np.searchsorted(held.time, held.time[-1]))
-        if complete:
-            yield held.slice(0, complete)
-            held = held.slice(complete, len(held))
+        if held is None:
+            held = piece
+        elif held.time[-1] < piece.time[0]:
+            # As a rule no event is concurrent with one of the next piece, and the piece is handed on as it is.
+            yield held
+            held = piece
+        else:
+            complete = int(np.searchsorted(held.time, held.time[-1]))
+            if complete:
+                yield held.slice(0, complete)
+            held = held.slice(complete, len(held)) + piece
     if held is not None:
         yield held
 

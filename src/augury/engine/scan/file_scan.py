@@ -26,6 +26,7 @@ from augury.errors import HostError
 from augury.ir.query import BoundQuery
 from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import Integers
+from augury.runtime.columns import distinct_text
 from augury.schema import EventSchema
 
 ROWS_AT_ONCE = 1 << 23
@@ -202,14 +203,19 @@ class ParquetScan:
         nothing = pa.schema([self.arrow.field(name) for name in wanted.columns])
         return in_order(Arrivals.concat(list(self._pieces(wanted, groups)), nothing), self.schema)
 
-    def _pieces(self, wanted: Wanted, groups: Sequence[NumberedRows]) -> Iterator[Arrivals]:
-        """What is wanted of each row group, read side by side."""
+    def _pieces(self, wanted: Wanted, groups: Sequence[NumberedRows], *, encode: bool = False) -> Iterator[Arrivals]:
+        """What is wanted of each row group, read side by side; with `encode` its strings are told apart as well."""
         coded = [name for name in wanted.columns if pa.types.is_string(self.arrow.field(name).type)]
         more_threads = self.threads > len(groups)
 
         def piece(group: NumberedRows) -> Arrivals:
             table = self.files.read(group, wanted.columns, coded, side_by_side=more_threads)
-            return narrowed(table, self.schema, wanted, group.first_row)
+            events = narrowed(table, self.schema, wanted, group.first_row)
+            if encode:
+                batch = events.batch(self.schema)
+                for name in coded:
+                    distinct_text(batch, name)
+            return events
 
         self.row_groups_read += len(groups)
         self.columns_read |= {*wanted.columns}
@@ -233,8 +239,8 @@ class ParquetScan:
     def has_pieces(self) -> bool:
         return True
 
-    def pieces(self, query: BoundQuery) -> Iterator[Arrivals]:
-        return self._pieces(wanted_by(query, self.arrow.names), self._that_can_matter(query))
+    def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals]:
+        return self._pieces(wanted_by(query, self.arrow.names), self._that_can_matter(query), encode=encode)
 
     def memory(self, query: BoundQuery) -> int:
         return self.files.size(wanted_by(query, self.arrow.names).columns)

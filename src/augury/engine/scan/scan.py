@@ -46,8 +46,12 @@ class Scan(Protocol):
     def has_pieces(self) -> bool:
         """Whether the events can be read a piece at a time."""
 
-    def pieces(self, query: BoundQuery) -> Iterator[Arrivals] | None:
-        """These events as they come, a piece at a time; None of a source that has them all at once."""
+    def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals] | None:
+        """These events as they come, a piece at a time; None of a source that has them all at once.
+
+        With `encode` the strings of a piece are told apart by the thread that reads it, for a kernel that takes whole
+        pieces.
+        """
 
     def memory(self, query: BoundQuery) -> int:
         """About how many bytes these events take that are read a piece at a time."""
@@ -78,7 +82,7 @@ class ReadAsAWhole:
     def has_pieces(self) -> bool:
         return False
 
-    def pieces(self, query: BoundQuery) -> None:
+    def pieces(self, query: BoundQuery, *, encode: bool = False) -> None:
         return None
 
     def memory(self, query: BoundQuery) -> int:

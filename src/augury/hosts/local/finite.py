@@ -29,7 +29,7 @@ from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import StageResult, stages, step
 from augury.engine.threads import matched, matched_in_steps, threads_of
-from augury.engine.warnings import TieCount, missing_types, tie_warnings, type_warnings_of, types_of
+from augury.engine.warnings import TieCount, missing_types, names_types, tie_warnings, type_warnings_of, types_of
 from augury.errors import HostError
 from augury.ir.query import TimeWindow
 from augury.jit.compile import compiled_before
@@ -220,8 +220,9 @@ class MatchesWhileRead:
     def __iter__(self) -> Iterator[MatchSet]:
         query, scan, options, cut = self.query, self.scan, self.options, self.cut
         alone = CompiledProgram((query,))
-        pieces = scan.pieces(query.rewritten)
+        pieces = scan.pieces(query.rewritten, encode=cut is None)
         assert pieces is not None
+        types_matter = names_types(alone)
         ties, types, size = TieCount(alone, scan.schema), set[str](), PortionSize()
         read = 0
 
@@ -238,7 +239,8 @@ class MatchesWhileRead:
         def seen() -> Iterator[Arrivals]:
             nonlocal read
             for piece in options.clock.each(CallStage.READING, pieces):
-                types.update(types_of(piece.table, scan.schema))
+                if types_matter:
+                    types.update(types_of(piece.table, scan.schema))
                 yield piece
                 # Rows that no query reads are not counted before others come after them.
                 read = int(piece.rows[-1]) + 1 if len(piece) else read
@@ -255,7 +257,7 @@ class MatchesWhileRead:
         if self.progress is not None:
             self.progress(scan.rows, scan.rows)
         options.clock.count(CallStage.READING, scan.rows)
-        missing = type_warnings_of(alone, frozenset(types), scan.types)
+        missing = type_warnings_of(alone, frozenset(types), scan.types) if types_matter else ()
         self.warnings = (*ties.warnings(), *missing, *idle_parts(query.bound))
 
 
