@@ -215,3 +215,32 @@ def test_text_that_is_no_text(ending: str, place: str, tmp_path: Path) -> None:
             writer.write_table(events)
     with pytest.raises(HostError, match=r"A531.*UTF8"):
         augury.match(path, "SEQ(A a, B b) WHERE a.k != b.k").to_arrow()
+
+
+def test_a_name_in_the_footer_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(ORDERED.rename_columns([*ORDERED.column_names[:-1], "named"]), path, store_schema=False)
+    data = path.read_bytes()
+    places = [k for k in range(len(data)) if data.startswith(b"named", k)]
+    # In the schema, and in the one row group.
+    assert len(places) == 2
+    path.write_bytes(data[: places[0]] + b"nam\xd1d" + data[places[0] + 5 :])
+    with pytest.raises(HostError, match=r"A531.*events\.parquet.*UTF-8"):
+        augury.match(path, "SEQ(A a, B b) WHERE a.x > 3", jit=False)
+    # What a row group calls its columns says nothing.
+    path.write_bytes(data[: places[1]] + b"nam\xd1d" + data[places[1] + 5 :])
+    augury.match(path, "SEQ(A a, B b) WHERE a.x > 3", jit=False).to_arrow()
+
+
+def test_statistics_of_another_type_than_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(pa.table({"ts": [1, 2], "type": ["A", "B"]}), path, store_schema=False)
+    data = bytearray(path.read_bytes())
+    # The physical type, INT64, of the first column: field 1 of its metadata, before the two encodings and its name.
+    place = data.index(b"\x15\x04\x19", data.rindex(b"\x15\x04\x19\x35", 0, data.rindex(b"\x18\x02ts")) - 1)
+    data[place + 1] = 0x0A
+    path.write_bytes(data)
+    assert pq.read_metadata(path).row_group(0).column(0).physical_type == "DOUBLE"
+    # Arrow would end the process if it were asked for the statistics.
+    with pytest.raises(HostError, match=r"A531.*events\.parquet"):
+        augury.match(path, "SEQ(A a, B b)", jit=False)

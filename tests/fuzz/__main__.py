@@ -8,7 +8,7 @@ import time
 
 from tests.fuzz import runner
 
-SHARES = {"queries": 0.6, "tables": 0.2, "arguments": 0.2}
+SHARES = {"queries": 0.6, "tables": 0.2, "arguments": 0.2, "files": 0.2}
 """How many of the runs each part gets."""
 
 

@@ -14,7 +14,7 @@ import augury
 from augury import Exponential, LossModel, Matcher, Matches
 from tests.door.columns import SIZE, columns
 from tests.door.test_arguments import FUNCTIONS, VALUES
-from tests.fuzz import queries
+from tests.fuzz import files, queries
 
 BUDGET = 256 * 2**20
 """Bytes that a case may take, where an option says so."""
@@ -118,7 +118,17 @@ def run_arguments(chance: Random) -> None:
     function(**{**plain, **given, **odd})
 
 
-PARTS: Mapping[str, Callable[[Random], None]] = {"queries": run_query, "tables": run_table, "arguments": run_arguments}
+def run_file(chance: Random) -> None:
+    """A query over a file whose bytes were changed."""
+    files.run_file(chance, limits())
+
+
+PARTS: Mapping[str, Callable[[Random], None]] = {
+    "queries": run_query,
+    "tables": run_table,
+    "arguments": run_arguments,
+    "files": run_file,
+}
 
 
 def run_case(part: str, seed: int, number: int) -> None:

@@ -31,7 +31,7 @@ from augury.engine.results.columns import (
 from augury.engine.results.files import write_parquet
 from augury.engine.results.flat import flattened
 from augury.engine.results.render import cell, html_table, text_table
-from augury.engine.results.values import to_python, to_shown
+from augury.engine.results.values import to_frame, to_python, to_shown
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode
@@ -294,8 +294,7 @@ class Matches:
         flat = arguments.flag("flat", flat)
         with enough_memory():
             table = flattened(self.to_arrow()) if flat else self.to_arrow()
-            frame: pd.DataFrame = table.to_pandas(date_as_object=not flat)
-            return frame
+            return to_frame(table, date_as_object=not flat)
 
     def to_polars(self) -> pl.DataFrame:
         """`to_arrow` as a polars frame."""

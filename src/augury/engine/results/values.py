@@ -7,12 +7,15 @@ import datetime as dt
 import decimal
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.errors import HostError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def map_leaves(f: Callable[[pa.Array], pa.Array], array: pa.Array) -> pa.Array:
@@ -51,15 +54,29 @@ def to_shown(array: pa.Array) -> list[Any]:
     return map_leaves(_showable, array).to_pylist()  # type: ignore[no-any-return]
 
 
+def to_frame(table: pa.Table, *, date_as_object: bool) -> pd.DataFrame:
+    """The table as a pandas frame, whose nested values are Python objects."""
+    try:
+        frame: pd.DataFrame = table.to_pandas(date_as_object=date_as_object)
+    except (pa.ArrowException, ValueError, OverflowError, OSError) as e:
+        raise _beyond_python("a value", e) from e
+    return frame
+
+
 def _as_python(array: pa.Array) -> list[Any]:
     try:
         return array.to_pylist()  # type: ignore[no-any-return]
     except (pa.ArrowException, ValueError, OverflowError, OSError) as e:
-        raise HostError(
-            "A615",
-            f"a value of type {array.type} is none that Python can hold: {e}",
-            "use to_arrow, which holds every value, or leave out events with such times",
-        ) from e
+        raise _beyond_python(f"a value of type {array.type}", e) from e
+
+
+def _beyond_python(value: str, reason: Exception) -> HostError:
+    """The error for a value that Arrow holds and Python does not."""
+    return HostError(
+        "A615",
+        f"{value} is none that Python can hold: {reason}",
+        "use to_arrow, which holds every value, or leave out events with such times",
+    )
 
 
 def _showable(array: pa.Array) -> pa.Array:

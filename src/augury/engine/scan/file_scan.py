@@ -19,6 +19,7 @@ from augury.engine.scan.narrow import Wanted, narrowed, wanted_by
 from augury.engine.scan.needed import relevant_rows
 from augury.engine.scan.row_groups import all_have_times, can_matter, ranges
 from augury.engine.sources.files import unreadable, validated
+from augury.engine.sources.footers import column_places, open_footer
 from augury.engine.sources.readable import readable_schema
 from augury.engine.threads import side_by_side
 from augury.engine.warnings import types_of
@@ -73,11 +74,11 @@ class ParquetFiles:
         """The bytes of these columns, not compressed."""
         names = set(columns)
         return sum(
-            column.total_uncompressed_size
+            footer.row_group(number).column(k).total_uncompressed_size
             for footer in self.footers
+            for places in [[k for path, k in column_places(footer).items() if path.split(".")[0] in names]]
             for number in range(footer.num_row_groups)
-            for column in (footer.row_group(number).column(k) for k in range(footer.num_columns))
-            if column.path_in_schema.split(".")[0] in names
+            for k in places
         )
 
     def read(
@@ -126,7 +127,7 @@ def parquet_files(*given: Path) -> ParquetFiles | None:
     if not paths:
         return None
     seen = tuple(_identity(file) for file in paths)
-    footers = tuple(pq.read_metadata(file) for file in paths)
+    footers = tuple(open_footer(file) for file in paths)
     schemas = [footer.schema.to_arrow_schema().remove_metadata() for footer in footers]
     arrow = schemas[0]
     if any(not schema.equals(arrow) for schema in schemas) or not arrow.names or readable_schema(arrow) != arrow:

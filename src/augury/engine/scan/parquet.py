@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from augury.engine.merging import ticks_of
 from augury.engine.sources.column_types import conform, engine_type
+from augury.engine.sources.footers import column_places, open_footer, statistics
 from augury.schema import EventSchema, Kind
 
 FOOTER_THREADS = 16  # read footers side by side
@@ -133,16 +134,13 @@ def row_groups(footers: Footers, column: pa.Field, schema: EventSchema) -> tuple
 
 def _footer(uri: str) -> pq.FileMetaData:
     system, path = file_system(uri)
-    return pq.read_metadata(path, filesystem=system)
+    return open_footer(path, system)
 
 
 def _statistics(footer: pq.FileMetaData, number: int, name: str, *, nulls: bool = False) -> tuple[Any, Any] | None:
     """The least and greatest value of a column in a row group."""
-    row_group = footer.row_group(number)
-    places = [k for k in range(row_group.num_columns) if row_group.column(k).path_in_schema == name]
-    if len(places) != 1:
-        return None
-    found = row_group.column(places[0]).statistics
+    place = column_places(footer).get(name)
+    found = None if place is None else statistics(footer, number, place)
     if found is None or not found.has_min_max or (not nulls and (not found.has_null_count or found.null_count)):
         return None
     return found.min, found.max

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from augury.engine.scan.needed import Relevant
 from augury.engine.sources.column_types import is_text
+from augury.engine.sources.footers import column_places, statistics
 from augury.ir.predicate import And, Compare, Expr, Literal, Or, Ref
 from augury.schema import EventSchema, Kind
 
@@ -30,14 +31,12 @@ class Range:
 
 def ranges(footer: pq.FileMetaData, number: int, arrow: pa.Schema) -> Mapping[str, Range]:
     """What a row group tells of its columns: of those without statistics nothing."""
-    group = footer.row_group(number)
     found = {}
-    for k in range(group.num_columns):
-        column = group.column(k)
-        name, statistics = column.path_in_schema, column.statistics
-        if name in arrow.names and statistics is not None and statistics.has_min_max:
+    for name, place in column_places(footer).items():
+        told = statistics(footer, number, place) if name in arrow.names else None
+        if told is not None and told.has_min_max:
             try:
-                found[name] = Range(statistics.min, statistics.max)
+                found[name] = Range(told.min, told.max)
             except (ValueError, OverflowError):
                 continue  # No UTF-8, or a time that Python cannot hold: nothing is told by it.
     return found
@@ -52,10 +51,9 @@ def all_have_times(footer: pq.FileMetaData, number: int, arrow: pa.Schema, schem
     exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date(time)
     if len(schema.order_by) > 1 or not exact:
         return False
-    group = footer.row_group(number)
-    places = [k for k in range(group.num_columns) if group.column(k).path_in_schema == schema.time]
-    statistics = group.column(places[0]).statistics if places else None
-    return bool(statistics is not None and statistics.has_null_count and statistics.null_count == 0)
+    place = column_places(footer).get(schema.time)
+    told = None if place is None else statistics(footer, number, place)
+    return bool(told is not None and told.has_null_count and told.null_count == 0)
 
 
 def can_matter(relevant: tuple[Relevant, ...], known: Mapping[str, Range], arrow: pa.Schema, type: str | None) -> bool:

@@ -81,6 +81,7 @@ class DatasetColumns:
 
     def columns(self) -> pa.Schema:
         schema: pa.Schema = self.dataset.schema.remove_metadata()
+        check_names(schema)
         return schema
 
     def count(self) -> int:

@@ -18,6 +18,7 @@ import pyarrow.parquet
 
 from augury.engine.sources.json_lines import native_table
 from augury.engine.sources.paths import near_name
+from augury.engine.sources.readable import check_text
 from augury.engine.sources.rows import not_an_event, rows_to_table, too_large
 from augury.errors import HostError
 from augury.runtime.arrow_numbers import to_numpy
@@ -44,13 +45,14 @@ def read_path(path: Path) -> pa.Table:
             return read_csv(_contents(path), path.name)
         if name.endswith((*JSON_SUFFIXES, *(s + ".gz" for s in JSON_SUFFIXES))):
             return read_json(_contents(path), path.name)
-    except (pa.ArrowException, OSError, EOFError, zlib.error) as e:
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error) as e:
         raise unreadable(f"`{path}`", e) from e
     raise HostError("A539", f"events cannot be read from a file such as `{path}`", f"give one of {', '.join(SUFFIXES)}")
 
 
 def validated(table: pa.Table) -> pa.Table:
     """Validate a table and return it: Arrow reads strings that are not UTF-8, and dictionary codes out of range."""
+    check_text(table.schema)
     # The table itself: that its columns are of one length. What is in them is checked below.
     table.validate()
     for column in table.columns:

@@ -44,8 +44,35 @@ def readable_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, readable_type(f.type, f.name)) for f in schema])
 
 
+def check_text(schema: pa.Schema) -> None:
+    """Raise `ArrowInvalid` unless names and time zones of a schema are UTF-8: Arrow leaves that to who reads them."""
+    try:
+        for field in schema:
+            _decode(field)
+    except UnicodeDecodeError as e:
+        raise pa.ArrowInvalid(f"the name or the type of a column is not UTF-8: {e}") from e
+
+
+def _decode(field: pa.Field) -> None:
+    """Decode all text of a field, of the fields inside it and of its type."""
+    assert isinstance(field.name, str)
+    arrow = field.type
+    if isinstance(arrow, pa.BaseExtensionType):
+        arrow = arrow.storage_type
+    while pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
+        arrow = arrow.value_type
+    if pa.types.is_timestamp(arrow):
+        assert arrow.tz is None or isinstance(arrow.tz, str)
+    for k in range(arrow.num_fields):
+        _decode(arrow.field(k))
+
+
 def check_names(schema: pa.Schema) -> None:
-    """Refuse columns without a name, and columns of the same name."""
+    """Refuse columns of the same name, and names that are not text."""
+    try:
+        check_text(schema)
+    except pa.ArrowInvalid as e:
+        raise HostError("A531", f"the events cannot be read: {e}") from e
     seen = set()
     for name in schema.names:
         if name in seen:
