@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,9 @@ from hypothesis import strategies as st
 import augury
 from augury.engine.scan.file_scan import ParquetLog, ParquetScan, parquet_files
 from augury.engine.scan.narrow import TableScan
+from augury.engine.sources.footers import READ_AT_ONCE, open_footer
 from augury.engine.sources.schemas import event_schema
+from augury.engine.sources.thrift import decode_struct
 from augury.errors import AuguryWarning, HostError
 from augury.options import Roles
 from augury.runtime.shared import enumerated
@@ -244,3 +247,50 @@ def test_statistics_of_another_type_than_the_column(tmp_path: Path) -> None:
     # Arrow would end the process if it were asked for the statistics.
     with pytest.raises(HostError, match=r"A531.*events\.parquet"):
         augury.match(path, "SEQ(A a, B b)", jit=False)
+
+
+def test_statistics_shorter_than_a_value_of_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    numbers = pa.array([1, 2], pa.int32())
+    pq.write_table(pa.table({"ts": [1, 2], "type": ["A", "B"], "vv": numbers}), path, store_schema=False)
+    data = bytearray(path.read_bytes())
+    names = [k for k in range(len(data)) if data.startswith(b"\x18\x02vv", k)]
+    # In the schema, and in the one row group: INT32 becomes INT64, and the statistics stay.
+    assert len(names) == 2
+    for name in names:
+        data[data.rindex(b"\x15\x02", 0, name) + 1] = 0x04
+    path.write_bytes(data)
+    assert pq.read_metadata(path).row_group(0).column(2).physical_type == "INT64"
+    # Arrow would end the process if it were asked for them.
+    with pytest.raises(HostError, match=r"A531.*events\.parquet.*statistics"):
+        augury.match(path, "SEQ(A a, B b) WHERE a.vv > 1", jit=False)
+
+
+def test_a_row_group_with_fewer_rows_than_the_footer_says(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(ORDERED, path)
+    files = parquet_files(path)
+    assert files is not None
+    group = next(iter(files.row_groups))
+    with pytest.raises(HostError, match=rf"A531.*a row group of {group.rows + 1} rows has {group.rows}"):
+        files.read(replace(group, rows=group.rows + 1), ["x"])
+
+
+def test_a_footer_longer_than_what_is_read_first(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(ORDERED, path, row_group_size=1)
+    assert pq.read_metadata(path).serialized_size > READ_AT_ONCE
+    assert open_footer(path).equals(pq.read_metadata(path))
+
+
+def test_a_struct_of_thrift() -> None:
+    # true, -3, "ab", [1, 2], {1: 7}, a double and a map that are passed over, and a field whose number is 21
+    text = b"\x11\x15\x05\x18\x02ab\x19\x25\x02\x04\x1c\x15\x0e\x00\x17" + bytes(8)
+    text += b"\x1b\x01\x55\x02\x04\x05\x2a\x02\x00"
+    assert decode_struct(text) == {1: True, 2: -3, 3: b"ab", 4: [1, 2], 5: {1: 7}, 6: None, 7: None, 21: 1}
+    for size in range(len(text)):
+        with pytest.raises(IndexError):
+            decode_struct(text[:size])
+    for deep in (b"\x1c", b"\x19\x19"):
+        with pytest.raises(IndexError, match="too deep"):
+            decode_struct(deep * 1_000)

@@ -247,3 +247,14 @@ def test_whether_a_run_remembers_that_a_value_is_null(where: str, asked: bool) -
     _, found = once(k, stream)
     assert found == reference_matches(k.plan.query, stream)
     assert matches_in(found)
+
+
+def test_a_condition_on_what_ends_a_list_goes_through_another_list() -> None:
+    """Each list that a condition goes through needs an array of its own, wherever the condition stands."""
+    text = "SEQ(A{2} a[], A|B+ b[] UNTIL(B u)) WHERE skip_till_next_match { u.x = a.x } WITHIN 50 seconds"
+    stream = ticks(200)
+    k = kernel(text, stream)
+    assert k.source.walks == 1
+    _, found = once(k, stream)
+    assert found == reference_matches(k.plan.query, stream)
+    assert matches_in(found)

@@ -134,6 +134,7 @@ def stream_cases(draw: st.DrawFn) -> tuple[str, list[pa.Table]]:
     """A query with rare constructs whose matches a watermark decides, and events in micro-batches."""
     text, events = draw(cases())
     assume(isinstance(group_of(text, events).jobs[0].last.bound.window, TimeWindow))
+    assume(len(events))
     return text, [batch for batch in draw(cuts(events)) if len(batch)]
 
 

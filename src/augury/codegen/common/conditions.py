@@ -98,6 +98,7 @@ class Conditions:
         if not walk:
             out.add(f"{name} = {name} and {self.text(c, at)}", self.origin(c))
             return
+        at.vector.walked = max(at.vector.walked, len(walk))
         with out.block(f"if {name}:", self.origin(c)):
             for depth, v in enumerate(walk):
                 out.add(

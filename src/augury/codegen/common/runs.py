@@ -72,6 +72,8 @@ class ValueVector:
     arguments: dict[tuple[str, str], Expr] = field(default_factory=dict)
     types: dict[str, ColumnType] = field(default_factory=dict)
     readers: dict[Slot, set[int]] = field(default_factory=dict)
+    walked: int = 0
+    """The most lists that one condition goes through, of those that were written."""
 
     def cell(self, run: str, slot: Slot, reader: int) -> str:
         """The text of a cell, which the conditions of component `reader` read."""

@@ -51,6 +51,8 @@ class EagerNfaSource:
     """The value vector of a run: each cell with what it holds."""
     code_cells: tuple[int, ...]
     """The cells of integers that hold codes of strings."""
+    walks: int
+    """The most lists that one condition goes through: each needs an array for its elements."""
 
 
 def emit_load_registers(out: Lines) -> None:
@@ -112,4 +114,5 @@ def automaton_source(
         functions,
         vector.described(),
         vector.holding_codes(),
+        vector.walked,
     )

@@ -95,6 +95,8 @@ class ParquetFiles:
             with pq.ParquetFile(path, metadata=self.footers[group.file], read_dictionary=list(coded)) as file:
                 table = file.read_row_group(group.number, columns=list(columns), use_threads=side_by_side)
                 validated(table)
+                if table.num_rows != group.rows:
+                    raise pa.ArrowInvalid(f"a row group of {group.rows} rows has {table.num_rows}")
         except (OSError, pa.ArrowException) as e:
             raise unreadable(f"`{path}`", e) from e
         return table.select(list(columns)).replace_schema_metadata(None)

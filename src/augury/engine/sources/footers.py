@@ -1,7 +1,7 @@
 """Opens the footers of Parquet files: one that is damaged is refused here, and does no harm later.
 
 Arrow decodes a footer when it is asked for parts of it. A part that is damaged raises an error of Python's, or ends the
-process: exceptions of C++ are not caught where Python asks for a column of a row group.
+process: exceptions of C++ are not caught where Python asks for a column of a row group or for its statistics.
 """
 
 from __future__ import annotations
@@ -14,18 +14,29 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from augury.engine.sources.readable import check_text
+from augury.engine.sources.thrift import Value, decode_struct
+
+MAGIC = b"PAR1"
+ENDING = 8
+"""The bytes after a footer: its length, and `PAR1`."""
+READ_AT_ONCE = 64 * 1024
+
+TYPE_SIZES = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
+"""Bytes of one value of BOOLEAN, INT32, INT64, INT96, FLOAT and DOUBLE; those of other types are of any length."""
 
 
 def open_footer(path: str | Path, system: fs.FileSystem | None = None) -> pq.FileMetaData:
     """The footer of a file; an `OSError` or `ArrowException` if any part of it cannot be decoded."""
+    data = _footer_bytes(str(path), system or fs.LocalFileSystem())
     try:
-        footer = pq.read_metadata(path, filesystem=system)
+        footer = pq.read_metadata(pa.BufferReader(MAGIC + data))
         # The names that the file has, and those of Arrow's schema, which it may hold besides.
         column_places(footer)
         check_text(footer.schema.to_arrow_schema())
     except UnicodeDecodeError as e:
         raise pa.ArrowInvalid(f"the name of a column is not UTF-8: {e}") from e
     _check_columns(footer)
+    _check_statistics(data)
     return footer
 
 
@@ -45,6 +56,18 @@ def column_places(footer: pq.FileMetaData) -> dict[str, int]:
     return {footer.schema.column(k).path: k for k in range(footer.num_columns)}
 
 
+def _footer_bytes(path: str, system: fs.FileSystem) -> bytes:
+    """The end of a file from its footer on."""
+    with system.open_input_file(path) as file:
+        size = file.size()
+        tail: bytes = file.read_at(min(size, READ_AT_ONCE), max(0, size - READ_AT_ONCE))
+        length = int.from_bytes(tail[-ENDING : -len(MAGIC)], "little") + ENDING
+        if not tail.endswith(MAGIC) or len(tail) < ENDING or length + len(MAGIC) > size:
+            # Not a file that Arrow can open: it says why.
+            return tail[-min(len(tail), length) :]
+        return tail[-length:] if length <= len(tail) else file.read_at(length, size - length)
+
+
 def _check_columns(footer: pq.FileMetaData) -> None:
     """Decode the descriptions of all columns in all row groups, where Arrow turns what is wrong into an error.
 
@@ -57,6 +80,32 @@ def _check_columns(footer: pq.FileMetaData) -> None:
             file.read_row_groups(range(footer.num_row_groups), use_threads=False)
         except _FirstRead:
             return
+
+
+def _check_statistics(data: bytes) -> None:
+    """Refuse least and greatest values that are shorter or longer than values of their column's type.
+
+    The numbers are those of fields in the format's definition, `parquet.thrift`.
+    """
+    try:
+        for group in _list(decode_struct(data).get(4)):
+            for chunk in _list(_struct(group).get(1)):
+                column = _struct(_struct(chunk).get(3))
+                kind, told = column.get(1), _struct(column.get(12))
+                size = TYPE_SIZES.get(kind) if isinstance(kind, int) else None
+                ends = [told.get(field) for field in (1, 2, 5, 6)]
+                if size is not None and any(isinstance(end, bytes) and len(end) != size for end in ends):
+                    raise pa.ArrowInvalid("the statistics of a column are not of its type")
+    except IndexError as e:
+        raise pa.ArrowInvalid("the footer ends within a field") from e
+
+
+def _list(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else []
+
+
+def _struct(value: Value) -> dict[int, Value]:
+    return value if isinstance(value, dict) else {}
 
 
 class _FirstRead(Exception):

@@ -254,15 +254,11 @@ class EagerKernel(AutomatonKernel):
         check_states(self.plan, runs, nodes, edges, owner)
 
     def new_state(self, used_up: EagerState | None = None) -> EagerState:
-        walks = max(
-            (len(j.each) for b in self.plan.branches for c in b.components for j in (*c.take, *c.whole)), default=0
-        )
         return EagerState.start(
             self.source,
             keys=len(self.keys),
             with_places=self.counts_events,
             merge=self.plan.merge,
-            walks=walks,
             totals=self.reporting.totals.specs,
             memory=self.memory,
         )

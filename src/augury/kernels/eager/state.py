@@ -55,12 +55,11 @@ class EagerState(StreamState):
         keys: int,
         with_places: bool,
         merge: bool,
-        walks: int,
         totals: tuple[ColumnSpec, ...] = (),
         memory: Account | None = None,
     ) -> EagerState:
         """`totals` are columns that aggregates over matches read."""
-        specs = run_arrays(source.integers, source.floats, walks)
+        specs = run_arrays(source.integers, source.floats, source.walks)
         sizes = {RUNS: 64, PARTITIONS: 64, NODES: 1024, EDGES: 1024, MATCHES: 1024, TABLE: 256 if merge else 1}
         pool = ArrayPool(specs, sizes, "partial matches", memory)
         pool["free_runs"][:] = np.arange(sizes[RUNS])

@@ -55,13 +55,11 @@ class EventSetKernel(AutomatonKernel):
         check_sets(self.plan, runs, nodes, edges)
 
     def new_state(self, used_up: EagerState | None = None) -> EagerState:
-        walks = max((len(j.each) for b in self.plan.branches for j in b.conjuncts), default=0)
         return EagerState.start(
             self.source,
             keys=len(self.keys),
             with_places=self.counts_events,
             merge=False,
-            walks=walks,
             totals=self.reporting.totals.specs,
             memory=self.memory,
         )
