@@ -48,11 +48,13 @@ def _objects(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
     except (pa.ArrowException, ValueError, OverflowError) as e:
-        raise HostError(
-            "A615",
-            f"a value of type {column.type} is none that Python can hold: {e}",
-            "leave out events with such times, or do not use the column in the query",
-        ) from e
+        help = "leave out events with such times, or do not use the column in the query"
+        raise beyond_python(f"a value of type {column.type}", e, help) from e
+
+
+def beyond_python(value: str, reason: Exception, help: str) -> HostError:
+    """The error for a value that Arrow holds and Python does not."""
+    return HostError("A615", f"{value} is none that Python can hold: {reason}", help)
 
 
 def _number(value: Value) -> Value:

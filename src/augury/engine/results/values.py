@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.errors import HostError
+from augury.runtime.values import beyond_python
 
 if TYPE_CHECKING:
     import pandas as pd
+
+USE_ARROW = "use to_arrow, which holds every value, or leave out events with such times"
 
 
 def map_leaves(f: Callable[[pa.Array], pa.Array], array: pa.Array) -> pa.Array:
@@ -59,7 +61,7 @@ def to_frame(table: pa.Table, *, date_as_object: bool) -> pd.DataFrame:
     try:
         frame: pd.DataFrame = table.to_pandas(date_as_object=date_as_object)
     except (pa.ArrowException, ValueError, OverflowError, OSError) as e:
-        raise _beyond_python("a value", e) from e
+        raise beyond_python("a value", e, USE_ARROW) from e
     return frame
 
 
@@ -67,16 +69,7 @@ def _as_python(array: pa.Array) -> list[Any]:
     try:
         return array.to_pylist()  # type: ignore[no-any-return]
     except (pa.ArrowException, ValueError, OverflowError, OSError) as e:
-        raise _beyond_python(f"a value of type {array.type}", e) from e
-
-
-def _beyond_python(value: str, reason: Exception) -> HostError:
-    """The error for a value that Arrow holds and Python does not."""
-    return HostError(
-        "A615",
-        f"{value} is none that Python can hold: {reason}",
-        "use to_arrow, which holds every value, or leave out events with such times",
-    )
+        raise beyond_python(f"a value of type {array.type}", e, USE_ARROW) from e
 
 
 def _showable(array: pa.Array) -> pa.Array:

@@ -18,9 +18,9 @@ from augury.engine.host import Totals
 from augury.engine.scan.narrow import Wanted, narrowed, wanted_by
 from augury.engine.scan.needed import relevant_rows
 from augury.engine.scan.row_groups import all_have_times, can_matter, ranges
-from augury.engine.sources.files import unreadable, validated
+from augury.engine.sources.files import validated
 from augury.engine.sources.footers import column_places, open_footer
-from augury.engine.sources.readable import readable_schema
+from augury.engine.sources.readable import readable_schema, unreadable
 from augury.engine.threads import side_by_side
 from augury.engine.warnings import types_of
 from augury.errors import HostError

@@ -10,8 +10,7 @@ import pyarrow as pa
 from augury.engine.arrivals import Arrivals, in_order
 from augury.engine.scan.narrow import narrowed, wanted_by
 from augury.engine.scan.scan import ReadAsAWhole
-from augury.engine.sources.files import unreadable
-from augury.engine.sources.readable import readable_table
+from augury.engine.sources.readable import readable_table, unreadable
 from augury.engine.warnings import types_of
 from augury.ir.query import BoundQuery
 from augury.schema import EventSchema

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from augury.engine.sources.files import unreadable, validated
-from augury.engine.sources.readable import check_names, unreadable_column
+from augury.engine.sources.files import validated
+from augury.engine.sources.readable import check_names, unreadable, unreadable_column
 from augury.runtime.batch import Integers
 
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 from augury.arguments import shown, text
 from augury.engine.sources.column_types import is_text
 from augury.engine.sources.columnar import column_source
-from augury.engine.sources.files import read_path, unreadable
+from augury.engine.sources.files import read_path
 from augury.engine.sources.frames import pandas_table
 from augury.engine.sources.iso_times import parse_times
 from augury.engine.sources.paths import named_paths
-from augury.engine.sources.readable import readable_table
+from augury.engine.sources.readable import readable_table, unreadable
 from augury.engine.sources.rows import rows_to_table
 from augury.errors import HostError
 

@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 from augury.engine.sources.json_lines import native_table
 from augury.engine.sources.paths import near_name
-from augury.engine.sources.readable import check_text
+from augury.engine.sources.readable import check_text, unreadable
 from augury.engine.sources.rows import not_an_event, rows_to_table, too_large
 from augury.errors import HostError
 from augury.runtime.arrow_numbers import to_numpy
@@ -71,11 +71,6 @@ def _validate(array: pa.Array) -> None:
     codes = to_numpy(array.indices)
     if codes.min() < 0 or codes.max() >= len(array.dictionary):
         raise pa.ArrowInvalid(f"a dictionary code is not below {len(array.dictionary)}")
-
-
-def unreadable(what: str, reason: object) -> HostError:
-    """The error for events that cannot be decoded."""
-    return HostError("A531", f"{what} cannot be read: {reason}")
 
 
 def _contents(path: Path) -> bytes:

@@ -72,7 +72,7 @@ def check_names(schema: pa.Schema) -> None:
     try:
         check_text(schema)
     except pa.ArrowInvalid as e:
-        raise HostError("A531", f"the events cannot be read: {e}") from e
+        raise unreadable("the events", e) from e
     seen = set()
     for name in schema.names:
         if name in seen:
@@ -83,6 +83,11 @@ def check_names(schema: pa.Schema) -> None:
 def two_columns(name: object) -> HostError:
     """The error for two columns of the same name."""
     return HostError("A501", f"the events have two columns named `{name}`", "rename one of them")
+
+
+def unreadable(what: str, reason: object) -> HostError:
+    """The error for events that cannot be decoded."""
+    return HostError("A531", f"{what} cannot be read: {reason}")
 
 
 def unreadable_column(column: str, type: object, reason: object, help: str = "") -> HostError:

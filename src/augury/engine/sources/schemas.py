@@ -18,9 +18,9 @@ from augury.engine.scan.stream_scan import StreamScan
 from augury.engine.sources.column_types import engine_schema, is_text
 from augury.engine.sources.columnar import column_source, is_a
 from augury.engine.sources.events import Events, is_stream, read_events, stream_of
-from augury.engine.sources.files import PARQUET_SUFFIXES, unreadable
+from augury.engine.sources.files import PARQUET_SUFFIXES
 from augury.engine.sources.paths import named_paths
-from augury.engine.sources.readable import readable_schema
+from augury.engine.sources.readable import readable_schema, unreadable
 from augury.engine.statistics.measure import measure
 from augury.engine.statistics.sampling import scaled
 from augury.engine.threads import cores
