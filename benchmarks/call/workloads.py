@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ def write_days(folder: Path, days: int) -> Path:
     ticks = pq.read_table(TICKS)
     typ = pc.binary_join_element_wise(ticks["name"], pc.utf8_slice_codeunits(ticks["side"], 0, 1), "_")
     ticks = ticks.append_column("typ", typ)
-    half = path.with_suffix(".half")
+    half = path.with_suffix(f".{os.getpid()}")
     chance = np.random.default_rng(1)
     schema = pa.schema([pa.field(f.name, f.type) for f in ticks.schema] + [pa.field("key", pa.int64())])
     with pq.ParquetWriter(half, schema, compression="zstd") as writer:

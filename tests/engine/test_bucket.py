@@ -173,3 +173,18 @@ def test_what_another_job_kept_is_built_up_again() -> None:
     again = load_bucket(head, saved.segments.__getitem__, after)
     _, found = advance(again, after, events.slice(1), FOREVER)
     assert [table.to_pylist() for table in after.columns(found)] == [[{"start": 1, "end": 2, "k": "p", "later": 2}]]
+
+
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked"])
+def test_the_limit_of_a_step_is_none_of_all_steps_that_are_kept(plan: FamilyName) -> None:
+    events = pa.table({"ts": range(7), "type": ["A", "A", "A", "A", "B", "B", "B"]})
+    options = make_options(plan=plan, jit=False, max_matches=4)
+    job = job_of(Source("PATTERN SEQ(A a, B b) WITHIN 9 seconds"), events.schema, Roles(), options, live=True)
+    shelf, bucket = Shelf(job, kept=False), new_bucket(job)
+    found = 0
+    for k in range(len(events)):
+        bucket, new = advance(bucket, job, events.slice(k, 1), k + 1)
+        found += sum(table.num_rows for table in job.columns(new))
+        shelf.save(bucket)
+        bucket = shelf.load()
+    assert found == 12

@@ -15,7 +15,10 @@ from augury.engine.job import Job
 from augury.engine.progress import Progress
 from augury.engine.stages import Stage, StageResult
 from augury.engine.state.event_segments import Segment
+from augury.errors import TooManyMatches
 from augury.ir.query import TimeWindow
+from augury.runtime.state import Kernel, RunState
+from augury.schema import EventSchema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -68,5 +71,27 @@ def replayed(stage: Stage, job: Job, watermark: int) -> Stage:
     """The stage with a new kernel that has consumed its log; matches in it have been reported before."""
     events = in_order(stage.log.everything(), job.schema)
     with within(stage.budget):
-        state, _ = stage.kernel.step(stage.kernel.start(), events.batch(job.schema), watermark)
-    return replace(stage, state=state)
+        return replace(stage, state=_rebuilt(stage.kernel, events, job.schema, watermark))
+
+
+def _rebuilt(kernel: Kernel, events: Arrivals, schema: EventSchema, watermark: int) -> RunState:
+    """The state of the kernel after the events.
+
+    `max_matches` holds for a step, and the events came in several steps: where all at once have more matches than that,
+    they are taken in smaller batches.
+    """
+    size = max(1, len(events))
+    while True:
+        state = kernel.start()
+        try:
+            for start in range(0, max(1, len(events)), size):
+                stop = start + size
+                # Whatever is still to come is not before the next event.
+                mark = watermark if stop >= len(events) else min(watermark, int(events.time[stop]))
+                state, _ = kernel.step(state, events.slice(start, min(stop, len(events))).batch(schema), mark)
+        except TooManyMatches:
+            if size == 1:
+                raise
+            size = (size + 1) // 2
+        else:
+            return state
