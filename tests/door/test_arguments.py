@@ -94,7 +94,13 @@ def arguments_of(function: Callable[..., Any]) -> list[str]:
 ARGUMENTS = [(name, argument) for name, (function, _) in FUNCTIONS.items() for argument in arguments_of(function)]
 
 
-@pytest.mark.parametrize("name, argument", ARGUMENTS)
+# Each value of `jit` that works starts a compiler beside the stream.
+SLOW = [("Matcher", "jit")]
+
+
+@pytest.mark.parametrize(
+    "name, argument", [pytest.param(*case, marks=[pytest.mark.slow] if case in SLOW else []) for case in ARGUMENTS]
+)
 def test_a_value_of_any_kind_works_or_is_an_error_with_a_code(
     name: str, argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,7 +131,7 @@ def test_state_stops_growing_though_keys_are_new_all_the_time(plan: FamilyName |
 def test_a_batch_writes_what_is_new_and_little_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "MAX_MERGED_EVENTS", 1 << 12)
     query = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x WITHIN 300 seconds"
-    rows = [{"ts": n // 10, "type": "AB"[n % 2], "k": str(n % 5), "x": -n} for n in range(20_000)]
+    rows = [{"ts": n // 10, "type": "AB"[n % 2], "k": str(n % 5), "x": -n} for n in range(10_000)]
     events = pa.Table.from_pylist(rows)
     job = job_of(Source(query), events.schema, Roles(), make_options(jit=False), live=True)
     bucket, written, most = new_bucket(job), 0, 0

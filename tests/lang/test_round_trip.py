@@ -8,6 +8,7 @@ from augury.ir.syntax import Program, Query
 from augury.lang import parse, parse_query
 from augury.source import Source
 from augury.testing.syntax import programs, queries
+from tests.thorough import rounds
 
 
 @given(queries())
@@ -20,6 +21,6 @@ def test_a_printed_query_reads_back_as_itself(query: Query) -> None:
 
 
 @given(programs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=rounds(10, 100), deadline=None)
 def test_a_printed_program_reads_back_as_itself(program: Program) -> None:
     assert parse(Source(str(program))) == program

@@ -154,7 +154,7 @@ def some_stream(chance: random.Random, types: str, size: int) -> pa.Table:
 def test_every_quantifier_strategy_and_place(body: Body) -> None:
     chance = random.Random(str(body))
     conditions = CONDITIONS[1:] if body.parts in ("B b, C c", "A|B b, B|C c") and body.operator == "SEQ" else ()
-    for bounds, strategy, around in chance.sample([*product(BOUNDS, Strategy, AROUND)], rounds(30, 120)):
+    for bounds, strategy, around in chance.sample([*product(BOUNDS, Strategy, AROUND)], rounds(15, 120)):
         for _ in range(rounds(1, 30)):
             chosen = [CONDITIONS[0]] if strategy is PARTITION or chance.random() < 0.5 else []
             chosen += chance.sample(conditions, chance.choice((0, 0, 1, 2)) if conditions else 0)
@@ -165,7 +165,7 @@ def test_and_under_skip_till_any_match() -> None:
     chance = random.Random(1)
     body = Body("AND", "B b, C c", ("b", "c"))
     for bounds, around in product(BOUNDS, AROUND):
-        for _ in range(rounds(3, 30)):
+        for _ in range(rounds(2, 30)):
             check(body, bounds, around, ANY, [], some_stream(chance, "ABBCCD", 7))
 
 
