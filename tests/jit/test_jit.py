@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -428,3 +429,16 @@ def test_kernels_share_what_is_compiled_of_the_prelude(tmp_path: Path) -> None:
     assert compiled
     assert second(5) == 7
     assert natural.signatures == compiled
+
+
+def test_only_entries_are_compiled_to_be_called_from_python(tmp_path: Path) -> None:
+    pairs = load(SOURCE, cache_dir=tmp_path)["pairs"]
+    assert pairs(*ROWS) == ANSWER
+    [code] = pairs.inspect_llvm().values()  # type: ignore[attr-defined]
+    wrappers = [line for line in code.splitlines() if line.startswith("define") and "cpython" in line]
+    assert len(wrappers) == 1
+    attributes = re.search(r"#(\d+)", wrappers[0])
+    assert attributes is not None
+    # Unpacking dozens of arrays is so much code that optimising it takes longer than the kernel itself.
+    assert re.search(rf"attributes #{attributes[1]} = {{[^}}]*optnone", code)
+    assert "cfunc" not in code

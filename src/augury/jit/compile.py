@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from augury.jit.entries import entry_compiler
 from augury.jit.store import checked, clear, default_cache_dir, holds, read, remove, write
 from augury.runtime.arrays import ArrayType, GroupType, ParameterType
 from augury.runtime.kernel_source import KernelSource, prelude
@@ -40,6 +41,10 @@ _LOG = logging.getLogger(__name__)
 # Without fast mathematics, which may assume that there is no NaN: NaN is a value here. The error model of NumPy makes
 # x / 0 an infinity, as it is for the NumPy scalars that the same text works on as plain Python.
 _FLAGS = {"nogil": True, "fastmath": False, "error_model": "numpy"}
+
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For functions that only compiled code calls: what would make them callable from outside is not compiled."""
+
 _loaded: dict[tuple[str, bool, Path | None], Entries] = {}
 _loading = threading.Lock()
 _provided: dict[tuple[str, str], bytes] = {}
@@ -182,20 +187,31 @@ def _plain(source: KernelSource, functions: Functions) -> dict[str, Function]:
 def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> dict[str, Function]:
     from numba import njit
 
+    entries: dict[str, Function] = {}
+
+    def compiled_entry(function: FunctionType) -> Any:
+        dispatcher = njit(**_FLAGS, no_cfunc_wrapper=True, pipeline_class=entry_compiler())(function)
+        # What an entry calls is linked into its code, so entries alone need a place on disk.
+        dispatcher._cache = KernelCache(root, source.fingerprint, function.__name__, kept=not functions)
+        entries[function.__name__] = dispatcher
+        return dispatcher
+
     def kernel(function: FunctionType) -> Any:
         if function.__name__ in _instructions():
             return _instructions()[function.__name__]
-        dispatcher = njit(**_FLAGS)(function)
-        # What an entry calls is linked into its code, so entries alone need a place on disk.
         if function.__name__ in source.entries:
-            dispatcher._cache = KernelCache(root, source.fingerprint, function.__name__, kept=not functions)
-        return dispatcher
+            return compiled_entry(function)
+        return njit(**_FLAGS, **_INNER)(function)
 
     compiled = {name: njit(**_FLAGS)(function) for name, function in functions.items()}
     module = _execute(source, kernel, compiled, jit=True)
     # Code from the disk finds its globals through the name of its module.
     sys.modules[module.__name__] = module
-    return {entry: module.__dict__[entry] for entry in source.entries}
+    for name in source.entries:
+        if name not in entries:
+            # A function of the prelude, where it is compiled only to be called by kernels.
+            compiled_entry(module.__dict__[name].py_func)
+    return entries
 
 
 @functools.cache
@@ -324,7 +340,7 @@ def _shared_prelude(jit: bool) -> Mapping[str, Any]:
 
         for name, value in list(names.items()):
             if isinstance(value, FunctionType) and value.__module__ == module.__name__:
-                names[name] = _instructions().get(name) or njit(**_FLAGS)(value)
+                names[name] = _instructions().get(name) or njit(**_FLAGS, **_INNER)(value)
         # Code from the disk finds its globals through the name of its module.
         sys.modules[module.__name__] = module
     return MappingProxyType({name: value for name, value in names.items() if not name.startswith("__")})
