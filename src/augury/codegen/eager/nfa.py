@@ -102,14 +102,14 @@ def _event(nfa: Automaton) -> None:
     # Each run may take the event, proceed with it, and be merged with one that ignores it. Of many keys most have
     # no run: how many there are is then not read, which would be one more place far away in memory.
     out.add("r = first_run[g]")
-    begun = nfa.plan.begun
+    begun, states = nfa.plan.begun, nfa.plan.states
     out.add(f"need = {begun} if r < 0 else {nfa.plan.spread} * live_runs[g] + {begun}")
     emit_room(out)
     if nfa.plan.merge:
         out.add("stamp += 1", "a new event: what the table of merged runs holds is out of date")
         for b in range(len(nfa.plan.branches)):
             out.add(f"final_{b} = -1")
-        for k in range(len(nfa.plan.states)):
+        for k in range(len(states)):
             out.add(f"lead_{k} = idle_{k} = join_{k} = -1")
     for b, branch in enumerate(nfa.plan.branches):
         for j, c in enumerate(branch.components):
@@ -128,9 +128,9 @@ def _event(nfa: Automaton) -> None:
             with out.block(f"if {expired}:", "WITHIN"):
                 nfa.pools.remove()
             word = "elif"
-        for k, s in enumerate(nfa.plan.states):
+        for k, s in enumerate(states):
             c = nfa.plan.branches[s.branch].components[s.component]
-            others = k + 1 < len(nfa.plan.states) or word == "if"
+            others = k + 1 < len(states) or word == "if"
             with out.block(
                 f"{word} run_state[r] == {k}:" if others else "else:",
                 remark(f"{_DOES[s.phase]} {c.variable}"),
