@@ -6,7 +6,7 @@ from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
-from augury.ir.branches import MOST_BRANCHES, branch_count, branches
+from augury.ir.branches import MAX_BRANCHES, branch_count, branches
 from augury.ir.pattern import Pattern
 
 OVER_MATCHES = ("count", "sum", "avg", "min", "max")
@@ -21,7 +21,7 @@ def completing(pattern: Pattern) -> str | None:
     >>> completing(Seq((AllOf((a, b)), c))), completing(AllOf((a, b)))
     ('c', None)
     """
-    if branch_count(pattern) > MOST_BRANCHES:
+    if branch_count(pattern) > MAX_BRANCHES:
         return None
     last = [
         {v for v in b.variables if all(u == v or (u, v) in b.order for u in b.variables)} for b in branches(pattern)

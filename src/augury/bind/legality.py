@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 from augury.bind.patterns import Declaration, parting
 from augury.bind.scope import Problems
 from augury.errors import names
-from augury.ir.branches import MOST_BRANCHES, branch_count
+from augury.ir.branches import MAX_BRANCHES, branch_count
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, components, variable_of
 from augury.ir.predicate import Conjunct, inner_variables
 from augury.ir.terms import Operator
@@ -35,11 +35,11 @@ def check_branches(pattern: Pattern, problems: Problems) -> bool:
     before = len(problems.found)
     for root in (pattern, *(absent.body for absent in _negations(pattern))):
         count = branch_count(root)
-        if count > MOST_BRANCHES:
+        if count > MAX_BRANCHES:
             problems.report(
                 "A424",
                 f"this pattern stands for {count if count < 10**12 else 'more than 10^12'} patterns without choices, "
-                f"more than {MOST_BRANCHES}",
+                f"more than {MAX_BRANCHES}",
                 root.span,
                 "too many combinations of OR, `?` and `*`",
                 "split it into several queries, or replace alternatives by types, as in `A|B x`",

@@ -8,7 +8,7 @@ from augury.bind.clauses import event_named
 from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import syntax
-from augury.ir.branches import MOST_BRANCHES, branch_count, branches
+from augury.ir.branches import MAX_BRANCHES, branch_count, branches
 from augury.ir.pattern import Pattern
 from augury.ir.terms import Operator
 
@@ -29,7 +29,7 @@ def check_negations(written: syntax.Part, pattern: Pattern, scope: Scope) -> Non
 
 def _check_since(since: syntax.BoundEvent, pattern: Pattern, scope: Scope) -> None:
     named = event_named(since, scope)
-    if named is None or branch_count(pattern) > MOST_BRANCHES:
+    if named is None or branch_count(pattern) > MAX_BRANCHES:
         return
     if scope.is_group(named.variable):
         help = "name the event of a component that stands before this NOT"

@@ -22,7 +22,7 @@ from augury.ir.pattern import (
     variable_of,
 )
 
-MOST_BRANCHES = 4_096
+MAX_BRANCHES = 4_096
 """A pattern with more branches is refused: each is evaluated on its own."""
 
 

@@ -1,8 +1,8 @@
-"""Plans: one dataclass module a family."""
+"""Plans: one module of dataclasses a family."""
 
 from __future__ import annotations
 
-from augury.plan.choice import Choice, Dearer
+from augury.plan.choice import Choice, RejectedPlan
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, Gap, Loop, NfaBranch, NfaState, Phase, Round
 from augury.plan.event_sets import EventSetsPlan, SetBranch
@@ -33,7 +33,6 @@ __all__ = [
     "Choice",
     "Component",
     "Computed",
-    "Dearer",
     "EagerNfaPlan",
     "EventSetsPlan",
     "FamilyName",
@@ -53,6 +52,7 @@ __all__ = [
     "Phase",
     "Plan",
     "ReferencePlan",
+    "RejectedPlan",
     "Round",
     "ScoreTable",
     "SetBranch",

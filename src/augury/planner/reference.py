@@ -1,4 +1,4 @@
-"""The reference evaluator runs every query of the language as it is today."""
+"""The reference evaluator, which runs every query of the language."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SUPPORTS = Supports(
 
 
 def build_reference(query: BoundQuery, _hints: Hints) -> ReferencePlan:
-    """The query is its own plan."""
+    """A plan that is the query itself."""
     return ReferencePlan(query)
 
 
 def bid_reference(_plan: ReferencePlan, _hints: Hints) -> Bid:
-    """Chosen when nothing else can run the query."""
+    """A bid that wins only when nothing else can run the query."""
     return Bid(rank=Rank.INTERPRETED)

@@ -13,7 +13,7 @@ from augury.planner.describe.words import window_text
 
 
 def describe_event_sets(plan: EventSetsPlan, kernel: Celled, _counters: object) -> Description:
-    """The automata of a plan, and what the instances of its `kernel` hold."""
+    """Lines and tables on the automata of a plan, and on the cells of an instance of its `kernel`."""
     query = plan.query
     facts = Table(
         [
