@@ -81,7 +81,7 @@ def test_searches_change_without_the_order() -> None:
     every = frozenset("abc")
     for order in ("cba", "abc"):
         given = plan_of(text, stream, order)
-        plain = replace(given, selected=frozenset(), sorted=frozenset(), kept=frozenset(), abreast=frozenset())
+        plain = replace(given, selected=frozenset(), sorted=frozenset(), kept=frozenset(), blocked=frozenset())
         fast = replace(plain, selected=every, sorted=every, kept=every)
         for tree in (False, True):
             fed = Feed(LazyKernel(plain, COUNTING, better=always(fast), tree=tree))

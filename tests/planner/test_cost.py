@@ -391,7 +391,7 @@ def test_lists_that_are_compared_often_are_put_into_blocks(
     hints = Hints(StreamStatistics(rates), ("b", "a"), Negation.FIRST_CHANCE)
     plan = family_plan("lazy-chain", bound(text), hints)
     assert isinstance(plan, LazyChainPlan)
-    assert plan.abreast == set(expected)
+    assert plan.blocked == set(expected)
     assert plan.led == set(), "nothing is known of what leads the lists"
 
 
@@ -409,7 +409,7 @@ def test_lists_are_bounded_where_that_is_often_and_leaves_few(a: float, n: float
     statistics = StreamStatistics({"a": 30.0, "n": 10.0, "b": rate}, bounded=known)
     plan = family_plan("lazy-chain", bound(CORRELATED), Hints(statistics, ("b", "a"), Negation.FIRST_CHANCE))
     assert isinstance(plan, LazyChainPlan)
-    assert plan.abreast == set("an")
+    assert plan.blocked == set("an")
     assert plan.led == set(expected)
     assert plan.variant.led == plan.led
 

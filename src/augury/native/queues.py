@@ -1,9 +1,8 @@
-"""Arrival queues and score tables: what the kernels of lossy streams do alike (paper 004, sections 4.1 and 5.1).
+"""Arrival queues and score tables for kernels of lossy streams (paper 004, sections 4.1 and 5.1).
 
 The arrays are those of `augury.codegen.lossy.arrays`. A queue links its entries from the oldest to the youngest;
-probabilistic ones also link the entries that no younger one surpasses in its bound, so that the greatest bound of a
-queue is that of the first of these. Only what Numba compiles belongs here; the functions of the prelude are there by
-name.
+probabilistic ones also link the entries whose bound no younger one exceeds, so that the first of these has the greatest
+bound of the queue. This module holds only what Numba compiles; it calls the functions of the prelude by name.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def push(
     queue_youngest: NDArray[Any],
     queue_oldest: NDArray[Any],
 ) -> int:
-    """Enqueue event i in slot s; its entry. The caller has seen to it that there is a free one."""
+    """Enqueue event i in slot s and return its entry; the caller ensures that one is free."""
     nums[QueueCell.FREE] -= 1
     q = free_entries[nums[QueueCell.FREE]]
     entry_event[q] = i
@@ -51,7 +50,7 @@ def rank_bound(
     queue_best: NDArray[Any],
     queue_last_best: NDArray[Any],
 ) -> None:
-    """Give entry q, the youngest of slot s, its bound; entries that it surpasses can no longer be the greatest."""
+    """Set the bound of entry q, the youngest of slot s, and unlink the entries whose bound it exceeds."""
     entry_bound[q] = u
     last = queue_last_best[s]
     while last >= 0 and entry_bound[last] <= u:
@@ -81,7 +80,7 @@ def expire(
     queue_best: NDArray[Any],
     queue_last_best: NDArray[Any],
 ) -> None:
-    """Dequeue what is earlier than `since`."""
+    """Dequeue events earlier than `since`."""
     q = queue_oldest[s]
     while q >= 0 and time[entry_event[q]] < since:
         after = entry_younger[q]
@@ -116,7 +115,7 @@ def sweep(
     queue_best: NDArray[Any],
     queue_last_best: NDArray[Any],
 ) -> None:
-    """Dequeue what is earlier than `since` from all queues, also those of partitions that get no more events."""
+    """Dequeue events earlier than `since` from all queues, including those of partitions without further events."""
     for s in range(queue_youngest.shape[0]):
         expire(
             s,
@@ -139,7 +138,7 @@ def sweep(
 def score_of(
     edge: int, length: int, table_first: NDArray[Any], stretch_start: NDArray[Any], stretch_series: NDArray[Any]
 ) -> float:
-    """The score of a gap: a Chebyshev series for each stretch of lengths, of which column 0 is the end."""
+    """The score of a gap: a Chebyshev series for each stretch of lengths, whose column 0 is the end of the stretch."""
     k = max(table_first[edge], upper_bound(stretch_start, table_first[edge], table_first[edge + 1], length) - 1)
     x = (2.0 * length - stretch_start[k] - stretch_series[k, 0]) / (stretch_series[k, 0] - stretch_start[k])
     b1, b2 = 0.0, 0.0
@@ -158,7 +157,7 @@ def latest(
     path_event: NDArray[Any],
     path_entry: NDArray[Any],
 ) -> int:
-    """The entry of watched queue w that was the youngest when the next observed component of the path arrived."""
+    """The youngest entry of watched queue w at the time when the next observed component of the path arrived."""
     for k in range(after, n):
         if path_event[k] >= 0:
             return int(entry_watched[path_entry[k], w]) if path_entry[k] >= 0 else int(queue_youngest[base + n + w])
@@ -174,7 +173,7 @@ def later_event(i: int, after: int, n: int, path_event: NDArray[Any]) -> int:
 
 
 def earlier_rank(before: int, rank: NDArray[Any], path_event: NDArray[Any]) -> int:
-    """The rank of the event of the observed component before a place of the path, -1 if there is none."""
+    """The rank of the event of the previous observed component of the path, -1 if there is none."""
     for k in range(before - 1, -1, -1):
         if path_event[k] >= 0:
             return int(rank[path_event[k]])
@@ -198,13 +197,13 @@ def observed(
     path_event: NDArray[Any],
     path_entry: NDArray[Any],
 ) -> bool:
-    """Whether watched queue w holds an event between the events of the path around its place."""
+    """Whether watched queue w holds an event between the neighbours of its place in the path."""
     q = latest(w, after, n, base, entry_watched, queue_youngest, path_event, path_entry)
     event = later_event(i, after, n, path_event)
     above = earlier_rank(before, rank, path_event)
     while q >= 0:
         e = entry_event[q]
-        # An entry that has expired may have been used again, for a later event.
+        # An expired entry may have been reused for a later event.
         if e >= event or rank[e] <= above or time[e] < time[i] - window:
             return False
         if rank[e] < rank[event]:
@@ -214,5 +213,5 @@ def observed(
 
 
 def most_of(edge: int, length: int, scale: float, table_most: NDArray[Any]) -> float:
-    """At least the score of any gap up to that length."""
+    """An upper bound of the score of gaps up to that length."""
     return float(table_most[edge, min(table_most.shape[1] - 1, int(length * scale))])

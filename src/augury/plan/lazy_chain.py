@@ -128,7 +128,7 @@ class ChainVariant(NamedTuple):
     selected: frozenset[str]
     sorted: frozenset[str]
     kept: frozenset[str]
-    abreast: frozenset[str]
+    blocked: frozenset[str]
     led: frozenset[str]
 
 
@@ -140,7 +140,7 @@ class LazyChainPlan:
     expects at each step of each branch. An `adaptive` plan changes its order when the stream departs from `statistics`.
     Candidates of variables in `selected` are compared as vectors, those in `sorted` are searched by value where a
     comparison allows it, and those in `kept` are tested once for each first event, where that decides. Lists of
-    variables in `abreast` are stored in blocks, so that the dot products of one list with 64 of them are computed at
+    variables in `blocked` are stored in blocks, so that the dot products of one list with 64 of them are computed at
     once; for those also in `led`, blocks hold the leading coefficients, which bound the product.
     """
 
@@ -156,7 +156,7 @@ class LazyChainPlan:
     selected: frozenset[str] = frozenset()
     sorted: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
-    abreast: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
     led: frozenset[str] = frozenset()
     family: ClassVar[FamilyName] = "lazy-chain"
 
@@ -181,7 +181,7 @@ class LazyChainPlan:
     @property
     def variant(self) -> ChainVariant:
         orders = tuple(b.evaluation for b in self.branches)
-        return ChainVariant(orders, self.selected, self.sorted, self.kept, self.abreast, self.led)
+        return ChainVariant(orders, self.selected, self.sorted, self.kept, self.blocked, self.led)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def _near(plan: LazyChainPlan, c: Component, first: str) -> Near | None:
 
     One with the list of the `first` event is preferred: it is computed once for each first event.
     """
-    if c.variable not in plan.abreast or c.iterated or plan.query.partition_by:
+    if c.variable not in plan.blocked or c.iterated or plan.query.partition_by:
         return None
     lists = {x.variable for b in plan.branches for x in b.components if x.iterated}
     found = [near for j in c.take if (near := near_of(j, c.variable)) and near.other.variable not in lists]

@@ -34,14 +34,14 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
     """
     events = events_in_window(plan, [v.name for v in plan.query.variables], counts)
     models = branch_models(plan, events)
-    select, sort, keep, abreast, led = (set[str]() for _ in range(5))
+    select, sort, keep, blocked, led = (set[str]() for _ in range(5))
 
     def in_blocks(c: Component, searches: float, candidates: float) -> bool:
         near = [j for j in c.take if near_of(j, c.variable)]
         each = searches * candidates / events[c.variable]
         if not near or candidates < MIN_BLOCK_CANDIDATES or each < BLOCK_STORE_COST:
             return False
-        abreast.add(c.variable)
+        blocked.add(c.variable)
         if each >= MIN_SORTED_SEARCHES and all(
             bounded(j, plan.statistics, plan.computed) <= MAX_LED_SHARE for j in near
         ):
@@ -81,7 +81,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
         selected=frozenset(select),
         sorted=frozenset(sort),
         kept=frozenset(keep),
-        abreast=frozenset(abreast),
+        blocked=frozenset(blocked),
         led=frozenset(led),
     )
 
@@ -120,6 +120,6 @@ def _with_more_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> Laz
         # Candidates that are kept for the first event are not searched for by value as well.
         sorted=(plan.sorted | more.sorted) - kept,
         kept=kept,
-        abreast=plan.abreast | more.abreast,
+        blocked=plan.blocked | more.blocked,
         led=plan.led | more.led,
     )

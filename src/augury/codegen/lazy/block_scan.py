@@ -10,11 +10,11 @@ from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import condition
 from augury.codegen.lazy.context import Context, Scope
 from augury.codegen.lazy.nest import Node
-from augury.native.prelude_lists import ABREAST
+from augury.native.prelude_lists import BLOCK_LISTS
 from augury.plan import Near
 from augury.runtime.cosines import LEADING
 
-BLOCK_SHIFT = ABREAST.bit_length() - 1
+BLOCK_SHIFT = BLOCK_LISTS.bit_length() - 1
 """A position shifted right by so many bits is the number of its block."""
 
 
@@ -41,16 +41,16 @@ def scan_blocks(ctx: Context, out: Body, node: Node, near: Near, *, noted: bool)
     else:
         _set_limit(ctx, out, node, near)
         bits = _near(ctx, out, node, near, f"base_{v}", f"lo_{v}", f"hi_{v}")
-    out.add(f"base_{v} = (lo_{v} & -{ABREAST}) - {ABREAST}")
+    out.add(f"base_{v} = (lo_{v} & -{BLOCK_LISTS}) - {BLOCK_LISTS}")
     out.add(f"bits_{v} = 0")
-    why = f"take {ctx.label(node)}, {ABREAST} at a time"
-    out.add(f"while bits_{v} != 0 or base_{v} + {ABREAST} < hi_{v}:", why)
+    why = f"take {ctx.label(node)}, {BLOCK_LISTS} at a time"
+    out.add(f"while bits_{v} != 0 or base_{v} + {BLOCK_LISTS} < hi_{v}:", why)
     inside = Body(depth=out.depth + 1)
     with inside.block(f"if bits_{v} == 0:", ctx.origin(near.conjunct)):
-        inside.add(f"base_{v} += {ABREAST}")
+        inside.add(f"base_{v} += {BLOCK_LISTS}")
         inside.add(f"bits_{v} = {bits}")
         if ctx.counters and not noted:
-            inside.add(f"{compared} += max(0, min(hi_{v}, base_{v} + {ABREAST}) - max(lo_{v}, base_{v}))")
+            inside.add(f"{compared} += max(0, min(hi_{v}, base_{v} + {BLOCK_LISTS}) - max(lo_{v}, base_{v}))")
         inside.add("continue")
     inside.add(f"j_{v} = base_{v} + lowest(bits_{v})")
     inside.add(f"bits_{v} = without_lowest(bits_{v})")
@@ -62,7 +62,7 @@ def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
     v, n, b = ctx.names[node.variable], node.number, ctx.buffer(node.variable)
     base, top = out.cursor(f"base{n}_{v}"), out.cursor(f"top{n}_{v}")
     _set_limit(ctx, out, node, near)
-    blocks = f"range({base} >> {BLOCK_SHIFT}, ({top} + {ABREAST - 1}) >> {BLOCK_SHIFT})"
+    blocks = f"range({base} >> {BLOCK_SHIFT}, ({top} + {BLOCK_LISTS - 1}) >> {BLOCK_SHIFT})"
     with out.block(f"for at_{v} in {blocks}:"):
         out.add(f"bits_{v} = near_{v} = {_near(ctx, out, node, near, f'at_{v} << {BLOCK_SHIFT}', base, top)}")
         with out.block(f"while bits_{v} != 0:"):
