@@ -1,4 +1,4 @@
-"""Spark's watermark, in milliseconds, and the engine's, in ticks."""
+"""Conversions between Spark's watermark in milliseconds and the engine's in ticks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from augury.runtime.state import LONG_AGO
 from augury.schema import UNITS, EventSchema
 
 MILLISECOND = 1_000_000
-"""Nanoseconds."""
+"""Nanoseconds in a millisecond."""
 
 
 def delay_milliseconds(text: str | None) -> int | None:
-    """The delay of a watermark, or None for one that is the frame's own.
+    """The delay of a watermark in milliseconds, None if the frame has a watermark of its own.
 
     >>> delay_milliseconds("10 minutes"), delay_milliseconds("1 hour 5 minutes"), delay_milliseconds(None)
     (600000, 3900000, None)
@@ -21,7 +21,7 @@ def delay_milliseconds(text: str | None) -> int | None:
 
 
 def watermark_ticks(milliseconds: int, schema: EventSchema) -> int:
-    """The first tick that is not earlier than Spark's watermark, which is 0 until there is one.
+    """The first tick not earlier than Spark's watermark, which is 0 at first.
 
     >>> import pyarrow as pa
     >>> watermark_ticks(1_500, EventSchema.from_arrow(pa.schema([("ts", pa.int64())])))
@@ -33,10 +33,10 @@ def watermark_ticks(milliseconds: int, schema: EventSchema) -> int:
 
 
 def first_millisecond_after(tick: int, schema: EventSchema) -> int:
-    """The first watermark of Spark that is past a tick."""
+    """The first watermark of Spark that is later than a tick."""
     return (tick + 1) * UNITS[schema.time_unit] // MILLISECOND + 1
 
 
 def milliseconds(tick: int, schema: EventSchema) -> int:
-    """The millisecond in which a tick begins: that is how Spark counts it."""
+    """The millisecond that contains a tick, as Spark counts it."""
     return tick * UNITS[schema.time_unit] // MILLISECOND
