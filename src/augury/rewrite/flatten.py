@@ -1,4 +1,4 @@
-"""Groups inside groups of their own kind."""
+"""Flattening of groups inside groups of the same kind."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from augury.ir.query import BoundQuery
 def flatten(query: BoundQuery) -> BoundQuery:
     """SEQ(A a, SEQ(B b, C c))  ->  SEQ(A a, B b, C c), AND(A a)  ->  A a, and SEQ(A a)?  ->  A? a
 
-    Under a strategy that consumes events one by one an AND of one part stays: it is a set, whose list is maximal.
+    Under a strategy that consumes events one by one, an AND of one part stays: it is a set, whose list is maximal.
     """
     return replace(query, pattern=flat(query.pattern, sets=not query.declarative))
 
 
 def flat(pattern: Pattern, *, sets: bool = False) -> Pattern:
-    """`pattern` with every group merged into the one of its kind around it; with `sets` an AND of one part is kept."""
-    # What is negated is looked for by every strategy in the same way.
+    """`pattern` with every group merged into an enclosing one of its kind; with `sets`, an AND of one part is kept."""
+    # Negated parts are searched for in the same way by every strategy.
     p = map_children(partial(flat, sets=sets and not isinstance(pattern, Absent)), pattern)
     match p:
         case Event() | Repeat() | Group() | Absent():
