@@ -1,4 +1,4 @@
-"""NOT ... SINCE and NOT ... FOR: where they may stand, and what they name (SEMANTICS section 10)."""
+"""Checks of NOT ... SINCE and NOT ... FOR: where they are allowed, and which events they refer to (section 10)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augury.ir.terms import Operator
 
 
 def check_negations(written: syntax.Part, pattern: Pattern, scope: Scope) -> None:
-    """Report a silence whose place is not in a SEQ, and a SINCE that names nothing before its NOT."""
+    """Report a silence outside of a SEQ, and a SINCE of a variable that is not before its NOT."""
     for negation, parent in _negations(written, None):
         if negation.since is not None:
             _check_since(negation.since, pattern, scope)

@@ -1,4 +1,4 @@
-"""UNTIL: where it may stand, and what its conditions may name (SEMANTICS section 10)."""
+"""Checks of UNTIL: where it is allowed, and what its conditions may read (SEMANTICS section 10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from augury.ir.predicate import Conjunct
 
 
 def check_until(pattern: Pattern, conjuncts: Iterable[Conjunct], scope: Scope) -> None:
-    """Report an UNTIL inside a NOT, and a condition on its event that names what is not bound when the list grows."""
+    """Report an UNTIL inside a NOT, and conditions on its event that read variables not bound while the list grows."""
     lists = list(_lists(pattern, negated=False))
     for repeat, negated in lists:
         if negated and repeat.until is not None:

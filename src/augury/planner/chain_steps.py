@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from augury.ir.comparisons import TURNED, large_product
+from augury.ir.comparisons import MIRRORED, large_product
 from augury.ir.predicate import Aggregate, Arithmetic, Compare, Conjunct, Element, Ref, variables, walk
 from augury.plan import Absence, ChainBranch, ChainStep, Component, LazyChainPlan, Negation
 from augury.plan.lazy_chain import Bound, Key, Near
@@ -124,9 +124,9 @@ def bounds_of(c: Component) -> list[tuple[Conjunct, Bound]]:
 
 
 def _bound(j: Conjunct, variable: str) -> Bound | None:
-    if not isinstance(j.expr, Compare) or j.expr.operator not in TURNED:
+    if not isinstance(j.expr, Compare) or j.expr.operator not in MIRRORED:
         return None
-    sides = ((j.expr.left, j.expr.right, j.expr.operator), (j.expr.right, j.expr.left, TURNED[j.expr.operator]))
+    sides = ((j.expr.left, j.expr.right, j.expr.operator), (j.expr.right, j.expr.left, MIRRORED[j.expr.operator]))
     for mine, value, operator in sides:
         if variable in variables(value) or not value.type.numeric:
             continue

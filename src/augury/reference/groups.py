@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from augury.ir.branches import Branch, branches
 from augury.ir.pattern import Group, Pattern, Repeat, components, groups, variable_of
-from augury.ir.rounds import written
+from augury.ir.rounds import name_in_round
 from augury.ir.terms import Strategy
 from augury.ir.written_out import Rounds, choices, up_to, with_rounds, write_out
 from augury.reference.any_match import any_matches
@@ -36,7 +36,7 @@ class Expansion:
             firsts: list[StreamEvent] = []
             for n, body in enumerate(bodies, start=1):
                 inside = dict.fromkeys(map(variable_of, components(body, negated=False)))
-                own = {v: found.pop(written(v, n)) for v in inside}
+                own = {v: found.pop(name_in_round(v, n)) for v in inside}
                 firsts.append(min(bound(own), key=lambda e: e.index))
                 for v, events in own.items():
                     found[v] = (*found.get(v, ()), *events)
