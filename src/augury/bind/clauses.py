@@ -13,7 +13,7 @@ from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
 from augury.ir.durations import duration_nanoseconds
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.query import RESULT_COLUMNS, TIMEOUT_COLUMNS, CountWindow, Returned, TimeWindow, Window
 from augury.ir.terms import AGGREGATES, OutputMode
 from augury.schema import INT, MAX_TICKS, STRING, UNITS, Kind, duration, list_of
@@ -138,7 +138,7 @@ def groups_of(pattern: Pattern) -> Iterator[Pattern]:
         case Seq(parts):
             for part in parts:
                 yield from groups_of(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from groups_of(body)
         case Event() | Repeat() | Absent():
             pass

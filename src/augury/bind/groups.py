@@ -8,7 +8,7 @@ from typing import assert_never
 from augury.bind.scope import Scope
 from augury.ir import syntax
 from augury.ir.branches import branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, groups
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq, groups
 from augury.ir.predicate import Aggregate, Conjunct, Element, Expr, InRound, inner_variables, walk
 from augury.ir.terms import OutputMode, Strategy
 
@@ -149,7 +149,7 @@ def _negated(pattern: Pattern) -> Iterator[Group]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _negated(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _negated(body)
         case Absent(body):
             yield from groups(body)
@@ -168,7 +168,7 @@ def _unordered(pattern: Pattern, *, within: bool = False) -> Iterator[Group]:
         case AllOf(parts):
             for part in parts:
                 yield from _unordered(part, within=True)
-        case Maybe(body):
+        case OptionalPart(body):
             yield from _unordered(body, within=within)
         case Group(body=body):
             if within or has_sets(body):
@@ -186,7 +186,7 @@ def has_sets(pattern: Pattern) -> bool:
             return True
         case Seq(parts) | AnyOf(parts):
             return any(map(has_sets, parts))
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             return has_sets(body)
         case _:
             assert_never(pattern)
@@ -203,7 +203,7 @@ def _since(pattern: Pattern) -> Iterator[Absent]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _since(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _since(body)
         case _:
             assert_never(pattern)
@@ -220,7 +220,7 @@ def _ending(pattern: Pattern) -> Iterator[Repeat]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _ending(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _ending(body)
         case _:
             assert_never(pattern)

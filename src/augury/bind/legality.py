@@ -10,7 +10,19 @@ from augury.bind.patterns import Declaration, parting
 from augury.bind.scope import Problems
 from augury.errors import names
 from augury.ir.branches import MAX_BRANCHES, branch_count
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, components, variable_of
+from augury.ir.pattern import (
+    Absent,
+    AllOf,
+    AnyOf,
+    Event,
+    Group,
+    OptionalPart,
+    Pattern,
+    Repeat,
+    Seq,
+    components,
+    variable_of,
+)
 from augury.ir.predicate import Conjunct, inner_variables
 from augury.ir.terms import Operator
 
@@ -55,7 +67,7 @@ def _negations(pattern: Pattern) -> Iterator[Absent]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _negations(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _negations(body)
         case Absent(body):
             yield pattern
@@ -71,7 +83,7 @@ def always_binds(pattern: Pattern) -> bool:
             return True
         case Repeat(low=low) | Group(low=low):
             return low > 0
-        case Maybe():
+        case OptionalPart():
             return False
         case Seq(parts) | AllOf(parts):
             return any(map(always_binds, parts))
@@ -99,7 +111,7 @@ def _check_negations(pattern: Pattern, parent: Pattern | None, problems: Problem
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 _check_negations(part, pattern, problems)
-        case Maybe(body):
+        case OptionalPart(body):
             _check_negations(body, pattern, problems)
         case Group(body=body):
             before = len(problems.found)
@@ -164,7 +176,7 @@ def _alternatives(pattern: Pattern) -> Iterator[tuple[frozenset[str], Order]]:
         case Group(variable, _, low):
             # Names inside a group are local to it.
             yield frozenset((variable,)) if low > 0 else frozenset(), frozenset()
-        case Maybe(body):
+        case OptionalPart(body):
             yield frozenset(), frozenset()
             yield from _alternatives(body)
         case AnyOf(parts):

@@ -10,7 +10,7 @@ from typing import assert_never
 from augury.bind.scope import Problems
 from augury.errors import names, suggestion
 from augury.ir import syntax
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.query import Variable
 from augury.ir.terms import Operator
 from augury.schema import EventSchema
@@ -83,7 +83,7 @@ def pattern_of(part: syntax.Part) -> Pattern:
         case syntax.Group(operator, parts, quantifier, variable, optional):
             body = _GROUPS[operator](tuple(map(pattern_of, parts)), part.span)
             if optional:
-                return Maybe(body, part.span)
+                return OptionalPart(body, part.span)
             if quantifier is None or variable is None:
                 return body
             return Group(variable, body, quantifier.low, quantifier.high, quantifier.reluctant, part.span)

@@ -9,7 +9,7 @@ from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import syntax
 from augury.ir.branches import branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, groups
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq, groups
 from augury.ir.query import Step
 from augury.ir.terms import Strategy
 from augury.source import Span
@@ -150,7 +150,7 @@ def _sets(pattern: Pattern) -> Iterator[AllOf]:
         case Seq(parts) | AnyOf(parts):
             for part in parts:
                 yield from _sets(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _sets(body)
         case Event() | Repeat() | Absent():
             pass
@@ -163,7 +163,7 @@ def _reluctant(pattern: Pattern) -> Iterator[Repeat]:
         case Seq(parts) | AnyOf(parts) | AllOf(parts):
             for part in parts:
                 yield from _reluctant(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _reluctant(body)
         case Event() | Repeat() | Absent():
             pass
@@ -176,7 +176,7 @@ def _negated_bodies(pattern: Pattern) -> Iterator[Pattern]:
         case Seq(parts) | AnyOf(parts) | AllOf(parts):
             for part in parts:
                 yield from _negated_bodies(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _negated_bodies(body)
         case Event() | Repeat():
             pass

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from augury.bind.scope import Scope
 from augury.ir.branches import branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Conjunct
 
 
@@ -45,7 +45,7 @@ def _lists(pattern: Pattern, *, negated: bool) -> Iterator[tuple[Repeat, bool]]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _lists(part, negated=negated)
-        case Group() | Maybe():
+        case Group() | OptionalPart():
             yield from _lists(pattern.body, negated=negated)
         case Absent(body):
             yield from _lists(body, negated=True)

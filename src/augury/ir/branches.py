@@ -15,7 +15,7 @@ from augury.ir.pattern import (
     BoundEvent,
     Event,
     Group,
-    Maybe,
+    OptionalPart,
     Pattern,
     Repeat,
     Seq,
@@ -129,7 +129,7 @@ def branches(pattern: Pattern) -> tuple[Branch, ...]:
         case Group(variable, _, low, high, reluctant):
             rounds = Branch((Repeat(Event(variable), max(low, 1), high, reluctant=reluctant, span=pattern.span),))
             return (rounds,) if low > 0 else (rounds, Branch(()))
-        case Maybe(body):
+        case OptionalPart(body):
             return tuple(dict.fromkeys((*branches(body), Branch(()))))
         case Absent(body, since, silence):
             return (Branch((), absent=(AbsentPart(body, since=since, silence=silence),)),)
@@ -152,7 +152,7 @@ def branch_count(pattern: Pattern) -> int:
             return 1
         case Repeat(low=low) | Group(low=low):
             return 1 if low > 0 else 2
-        case Maybe(body):
+        case OptionalPart(body):
             return branch_count(body) + 1
         case AnyOf(parts):
             return sum(map(branch_count, parts))

@@ -107,10 +107,10 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
+class OptionalPart:
     """An optional part.
 
-    >>> str(Maybe(Seq((Event("b", ("B",)), Event("c", ("C",))))))
+    >>> str(OptionalPart(Seq((Event("b", ("B",)), Event("c", ("C",))))))
     'SEQ(B b, C c)?'
     """
 
@@ -146,7 +146,7 @@ class Absent:
         return _text(self)
 
 
-Pattern: TypeAlias = "Event | Seq | AllOf | AnyOf | Repeat | Group | Maybe | Absent"
+Pattern: TypeAlias = "Event | Seq | AllOf | AnyOf | Repeat | Group | OptionalPart | Absent"
 
 
 def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
@@ -156,7 +156,7 @@ def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
             return p
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             return replace(p, parts=tuple(map(f, parts)))
-        case Group(body=body) | Maybe(body) | Absent(body):
+        case Group(body=body) | OptionalPart(body) | Absent(body):
             return replace(p, body=f(body))
         case _:
             assert_never(p)
@@ -174,7 +174,7 @@ def components(p: Pattern, *, negated: bool = True) -> Iterator[Event | Repeat]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from components(part, negated=negated)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from components(body, negated=negated)
         case Absent(body):
             if negated:
@@ -193,7 +193,7 @@ def groups(p: Pattern) -> Iterator[Group]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from groups(part)
-        case Maybe(body) | Absent(body):
+        case OptionalPart(body) | Absent(body):
             yield from groups(body)
         case _:
             assert_never(p)

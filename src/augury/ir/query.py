@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Aggregate, Conjunct, Expr, walk
 from augury.ir.terms import OutputMode, Strategy
 from augury.schema import UNITS, ColumnType, EventSchema
@@ -190,7 +190,7 @@ def _silences(pattern: Pattern) -> Iterator[int]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _silences(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _silences(body)
         case Absent(body, silence=silence):
             if silence is not None:

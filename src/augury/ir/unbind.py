@@ -43,7 +43,7 @@ def unbind_pattern(pattern: p.Pattern) -> s.Part:
         case p.Group(variable, body, low, high, reluctant):
             rounds = s.Quantifier(low, high, reluctant)
             return replace(_as_group(body), quantifier=rounds, variable=variable, span=pattern.span)
-        case p.Maybe(body):
+        case p.OptionalPart(body):
             return replace(_as_group(body), optional=True, span=pattern.span)
         case p.Absent(body, since, silence):
             named = None if since is None else _bound_event(since)

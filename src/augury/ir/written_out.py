@@ -17,7 +17,7 @@ from augury.ir.pattern import (
     AnyOf,
     Event,
     Group,
-    Maybe,
+    OptionalPart,
     Pattern,
     Repeat,
     Seq,
@@ -66,7 +66,7 @@ class WrittenOut:
 def choices(pattern: Pattern) -> Iterator[Pattern | None]:
     """`pattern` without alternatives, for each choice at OR, `?` and `*`; None if nothing is left of it.
 
-    >>> print(*choices(Seq((Event("a"), AnyOf((Event("b"), Maybe(Event("c"))))))), sep="; ")
+    >>> print(*choices(Seq((Event("a"), AnyOf((Event("b"), OptionalPart(Event("c"))))))), sep="; ")
     SEQ(a, b); SEQ(a, c); SEQ(a)
     """
     match pattern:
@@ -80,7 +80,7 @@ def choices(pattern: Pattern) -> Iterator[Pattern | None]:
             yield replace(pattern, low=max(low, 1))
             if low == 0:
                 yield None
-        case Maybe(body):
+        case OptionalPart(body):
             yield from choices(body)
             yield None
         case AnyOf(parts):
@@ -130,7 +130,7 @@ def up_to(shape: Pattern, group: str) -> Pattern | None:
             return None
         case AllOf(parts):
             return next((found for part in parts if (found := up_to(part, group)) is not None), None)
-        case Event() | Repeat() | Absent() | AnyOf() | Maybe():
+        case Event() | Repeat() | Absent() | AnyOf() | OptionalPart():
             # After a choice, no alternatives are left.
             return None
         case _:

@@ -15,7 +15,7 @@ from augury.plan.lazy_chain import (
     Key,
     LazyChainPlan,
     LazyTreePlan,
-    Near,
+    NearLists,
     Negation,
 )
 from augury.plan.linked import LinkedPlan
@@ -45,7 +45,7 @@ __all__ = [
     "Loop",
     "LossyEdge",
     "LossyPlan",
-    "Near",
+    "NearLists",
     "Negation",
     "NfaBranch",
     "NfaState",

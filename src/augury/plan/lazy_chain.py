@@ -46,7 +46,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearLists:
     """A condition that a list of the step's event, `own`, has a large dot product with a list known by then, `other`.
 
     The product is at least `least`, or with `sign` -1 at most `-least`; `conjunct` says whether `least` is included.
@@ -77,7 +77,7 @@ class ChainStep:
     key: Key | None
     bounds: tuple[Bound, ...] = ()
     """Comparisons on one column, for a sorted search."""
-    near: Near | None = None
+    near: NearLists | None = None
     """The dot product that 64 candidates are compared by at once, before each that passes is tested."""
     searches: tuple[ChainStep, ...] = ()
     """The states that search for the parts of `absent`, in the same order."""

@@ -9,7 +9,7 @@ from typing import Any
 from augury.ir.comparisons import MIRRORED, large_product
 from augury.ir.predicate import Aggregate, Arithmetic, Compare, Conjunct, Element, Ref, variables, walk
 from augury.plan import Absence, ChainBranch, ChainStep, Component, LazyChainPlan, Negation
-from augury.plan.lazy_chain import Bound, Key, Near
+from augury.plan.lazy_chain import Bound, Key, NearLists
 from augury.planner.implied import without_implied
 from augury.schema import Kind
 
@@ -58,7 +58,7 @@ def _search(plan: LazyChainPlan, part: Absence, known: Sequence[str]) -> ChainSt
     return ChainStep(c, after, before, (), None, near=_near(plan, c, known[0]))
 
 
-def _near(plan: LazyChainPlan, c: Component, first: str) -> Near | None:
+def _near(plan: LazyChainPlan, c: Component, first: str) -> NearLists | None:
     """The dot product by which candidates of a state, or of a negated part, are searched, if it has one.
 
     One with the list of the `first` event is preferred: it is computed once for each first event.
@@ -144,7 +144,7 @@ def _bound(j: Conjunct, variable: str) -> Bound | None:
     return None
 
 
-def near_of(j: Conjunct, variable: str) -> Near | None:
+def near_of(j: Conjunct, variable: str) -> NearLists | None:
     """The condition of `j` that a list of `variable` and a list of another have a large dot product, if it is one."""
     product = large_product(j.expr)
     if product is None:
@@ -155,7 +155,7 @@ def near_of(j: Conjunct, variable: str) -> Near | None:
     own, other = (left, right) if left.variable == variable else (right, left)
     if own.variable != variable or {own.element, other.element} != {Element.SINGLE}:
         return None
-    return Near(j, own, other, least, sign)
+    return NearLists(j, own, other, least, sign)
 
 
 def _own(e: Ref, variable: str) -> bool:

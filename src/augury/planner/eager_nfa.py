@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches, prefixes
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, groups, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq, groups, variable_of
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -16,7 +16,7 @@ from augury.planner.components import UnsupportedQuery, compiled_conjuncts, comp
 from augury.planner.estimates import estimate_eager
 from augury.planner.groups import looped_branches
 from augury.planner.hints import Hints
-from augury.planner.supports import LOSSY_ONLY, RESULTS, SELECTED_OUTPUTS, STRATEGIES, Supports
+from augury.planner.supports import LOSSY_REASON, RESULTS, SELECTED_OUTPUTS, STRATEGIES, Supports
 
 FAMILY = EagerNfaPlan.family
 
@@ -24,11 +24,11 @@ SUPPORTS = Supports(
     strategies=STRATEGIES,
     outputs=SELECTED_OUTPUTS,
     # An AND of one component and a NOT has one order only.
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "steps", "reluctant", "since", "silence", "each", "until", "nth"},
     because={
-        "threshold": LOSSY_ONLY,
+        "threshold": LOSSY_REASON,
         OutputMode.COVER: "runs find all matches, and do not know the chains of OUTPUT COVER",
     },
 )

@@ -9,7 +9,7 @@ from itertools import combinations
 from augury.ir.branches import Branch, branches
 from augury.ir.equality import close_equalities
 from augury.ir.normal_form import normal_conjuncts
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -19,7 +19,7 @@ from augury.planner.bids import Bid
 from augury.planner.components import UnsupportedQuery, absence, compiled_conjuncts, component
 from augury.planner.exclusive import exclusive
 from augury.planner.hints import Hints
-from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, Supports
+from augury.planner.supports import LOSSY_REASON, RESULTS, ROUNDS_REASON, Supports
 
 FAMILY = EventSetsPlan.family
 
@@ -28,14 +28,14 @@ SUPPORTS = Supports(
         {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH},
     ),
     outputs=frozenset({OutputMode.ALL, OutputMode.NONOVERLAP, OutputMode.LATEST, OutputMode.COUNT}),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS,
     because={
-        Group: ROUNDS,
+        Group: ROUNDS_REASON,
         Strategy.SKIP_TILL_ANY_MATCH: "skip_till_any_match binds sets in every possible way, "
         "an automaton the next events that fit",
-        "threshold": LOSSY_ONLY,
+        "threshold": LOSSY_REASON,
         OutputMode.COVER: "instances find all matches, and do not know the chains of OUTPUT COVER",
     },
 )

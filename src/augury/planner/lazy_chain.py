@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches, prefixes
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -19,7 +19,7 @@ from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
 from augury.planner.spacing import spacing
-from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, SELECTED_OUTPUTS, Supports, each
+from augury.planner.supports import LOSSY_REASON, RESULTS, ROUNDS_REASON, SELECTED_OUTPUTS, Supports, each
 from augury.source import Span
 
 FAMILY = LazyChainPlan.family
@@ -27,17 +27,17 @@ FAMILY = LazyChainPlan.family
 SUPPORTS = Supports(
     strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
     outputs=SELECTED_OUTPUTS,
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until", "nth"},
     hints=frozenset({"order", "negation", "statistics"}),
     because={
-        Group: ROUNDS,
+        Group: ROUNDS_REASON,
         **each(
             (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH),
             "{} selects events in the order they arrive, a chain does not",
         ),
-        "threshold": LOSSY_ONLY,
+        "threshold": LOSSY_REASON,
         OutputMode.COVER: "a chain finds all matches, and does not know the chains of OUTPUT COVER",
     },
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from augury.ir.branches import Branch, branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, Element, ListLength, Ref, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
@@ -16,7 +16,7 @@ from augury.planner.bids import Bid, Rank
 from augury.planner.components import UnsupportedQuery, absence, check_nesting, compiled_conjuncts, component
 from augury.planner.exclusive import exclusive
 from augury.planner.hints import Hints
-from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, Supports, each
+from augury.planner.supports import LOSSY_REASON, RESULTS, ROUNDS_REASON, Supports, each
 
 FAMILY = LinkedPlan.family
 
@@ -24,16 +24,16 @@ SUPPORTS = Supports(
     strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
     outputs=frozenset({OutputMode.ALL, OutputMode.COVER, OutputMode.LATEST}),
     # An OR or an AND of one component is a sequence.
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS,
     because={
-        Group: ROUNDS,
+        Group: ROUNDS_REASON,
         **each(
             (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH),
             "{} selects events, chains hold all of them",
         ),
-        "threshold": LOSSY_ONLY,
+        "threshold": LOSSY_REASON,
         **each((OutputMode.NONOVERLAP, OutputMode.COUNT), "OUTPUT {} is not among ALL, COVER, LATEST"),
     },
 )

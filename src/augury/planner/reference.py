@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.plan import ReferencePlan
@@ -13,7 +13,7 @@ from augury.planner.supports import RESULTS, SELECTED_OUTPUTS, STRATEGIES, Suppo
 SUPPORTS = Supports(
     strategies=STRATEGIES,
     outputs=SELECTED_OUTPUTS | {OutputMode.COVER},
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS
     | {"threshold", "steps", "reluctant", "skip_to", "every", "once", "since", "silence", "each", "until", "nth"},

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Nth, Ref, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
@@ -94,7 +94,7 @@ def _nodes(p: Pattern) -> Iterator[Pattern]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _nodes(part)
-        case Group(body=body) | Maybe(body) | Absent(body):
+        case Group(body=body) | OptionalPart(body) | Absent(body):
             yield from _nodes(body)
         case _:
             assert_never(p)
@@ -130,9 +130,9 @@ SELECTED_OUTPUTS = frozenset(
 )
 """Outputs selected from all matches, complete and partial, for families that enumerate every one."""
 
-LOSSY_ONLY = "a lossy stream needs the scores of the lossy plan"
+LOSSY_REASON = "a lossy stream needs the scores of the lossy plan"
 
-ROUNDS = "a repeated part: only automata of sequences have loops"
+ROUNDS_REASON = "a repeated part: only automata of sequences have loops"
 
 
 def each(features: Iterable[Feature], reason: str) -> dict[Feature, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, map_children
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq, map_children
 from augury.ir.query import BoundQuery
 
 
@@ -25,9 +25,9 @@ def flat(pattern: Pattern, *, sets: bool = False) -> Pattern:
     match p:
         case Event() | Repeat() | Group() | Absent():
             return p
-        case Maybe(Event() as event):
+        case OptionalPart(Event() as event):
             return Repeat(event, 0, 1, single=True, span=p.span)
-        case Maybe():
+        case OptionalPart():
             return p
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             if len(parts) == 1 and not (sets and isinstance(p, AllOf)):

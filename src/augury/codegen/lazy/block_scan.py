@@ -11,19 +11,19 @@ from augury.codegen.lazy.conditions import condition
 from augury.codegen.lazy.context import Context, Scope
 from augury.codegen.lazy.nest import Node
 from augury.native.prelude_lists import BLOCK_LISTS
-from augury.plan import Near
+from augury.plan import NearLists
 from augury.runtime.cosines import LEADING
 
 BLOCK_SHIFT = BLOCK_LISTS.bit_length() - 1
 """A position shifted right by so many bits is the number of its block."""
 
 
-def noted_for_first(node: Node, near: Near, scope: Scope) -> bool:
+def noted_for_first(node: Node, near: NearLists, scope: Scope) -> bool:
     """Whether a list of the first event decides, and the state is searched for several partial matches with it."""
     return near.other.variable == node.path[0] and len(node.path) > 2 and node.number in scope.narrowed
 
 
-def scan_blocks(ctx: Context, out: Body, node: Node, near: Near, *, noted: bool) -> None:
+def scan_blocks(ctx: Context, out: Body, node: Node, near: NearLists, *, noted: bool) -> None:
     """The head of a loop over the candidates whose lists may be near another one; 64 of them are asked at a time.
 
     The conjunct is tested again for each, since rounding may decide it, unless that was done when they were `noted`.
@@ -57,7 +57,7 @@ def scan_blocks(ctx: Context, out: Body, node: Node, near: Near, *, noted: bool)
     out.include(inside)
 
 
-def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
+def _note(ctx: Context, out: Body, node: Node, near: NearLists) -> None:
     """Set the bits of the candidates whose lists are near the list of the bound event."""
     v, n, b = ctx.names[node.variable], node.number, ctx.buffer(node.variable)
     base, top = out.cursor(f"base{n}_{v}"), out.cursor(f"top{n}_{v}")
@@ -78,7 +78,7 @@ def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
     ctx.candidate_blocks(node, f"near{n}")
 
 
-def _set_limit(ctx: Context, out: Body, node: Node, near: Near) -> None:
+def _set_limit(ctx: Context, out: Body, node: Node, near: NearLists) -> None:
     """Set `limit`: how large a dot product has to be for the lists to be near, rounding allowed for."""
     v, d = ctx.names[node.variable], _blocks(ctx, node, near)
     x, e = ctx.columns.names[near.other.column], out.local(f"e_{ctx.names[near.other.variable]}")
@@ -94,7 +94,7 @@ def _set_limit(ctx: Context, out: Body, node: Node, near: Near) -> None:
             out.add(f"{led} = rest_of(squares_{v}, coefficients({row}), block_width[{d}, 0])")
 
 
-def _near(ctx: Context, out: Body, node: Node, near: Near, base: str, lo: str, hi: str) -> str:
+def _near(ctx: Context, out: Body, node: Node, near: NearLists, base: str, lo: str, hi: str) -> str:
     """The bits of the candidates of a block that may be near."""
     v, d = ctx.names[node.variable], _blocks(ctx, node, near)
     x, e = ctx.columns.names[near.other.column], out.local(f"e_{ctx.names[near.other.variable]}")
@@ -104,7 +104,7 @@ def _near(ctx: Context, out: Body, node: Node, near: Near, base: str, lo: str, h
     return f"near(block{d}, block_width[{d}, 0], {base}, {lo}, {hi}, {row})"
 
 
-def _blocks(ctx: Context, node: Node, near: Near) -> int:
+def _blocks(ctx: Context, node: Node, near: NearLists) -> int:
     """The number of the array that holds the candidates' lists in blocks."""
     return ctx.layout.turning(ctx.buffer(node.variable), near.own.column, led=near.led)
 

@@ -19,7 +19,7 @@ from augury.explain.why_not.nearest import nearest_miss
 from augury.explain.why_not.result import WhyNot
 from augury.explain.why_not.sample import MAX_EVENTS, sampled
 from augury.explain.why_not.steps import Findings, findings
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
@@ -42,7 +42,7 @@ SUPPORTS = Supports(
             OutputMode.COUNT,
         },
     ),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once"},
     because={

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from augury.errors import HostError
 
-OWN = re.compile(r"error\[(A\d{3})\]: ((?:(?!\n\S*Error|\nTraceback|\n\tat |\n$| SQLSTATE).)*)", re.DOTALL)
+OWN_ERROR = re.compile(r"error\[(A\d{3})\]: ((?:(?!\n\S*Error|\nTraceback|\n\tat |\n$| SQLSTATE).)*)", re.DOTALL)
 """Matches an error of Augury in a report of Spark."""
 
 ACTIONS = (
@@ -31,7 +31,7 @@ def error_text(error: PySparkException | Py4JJavaError) -> str:
 
 def own_error(error: PySparkException | Py4JJavaError) -> HostError | None:
     """The error that Augury raised in a task, with its code, place and help; None for other errors."""
-    found = OWN.search(error_text(error))
+    found = OWN_ERROR.search(error_text(error))
     return None if found is None else HostError(found[1], found[2].strip())
 
 

@@ -9,12 +9,12 @@ from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
 from augury.plan import Component, EagerNfaPlan, Loop, NfaBranch, NfaState, Phase, Round
-from augury.planner.describe.parts import Celled, computed_columns, dropping, event, tests
+from augury.planner.describe.parts import AutomatonSource, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
 
 
-def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) -> Description:
+def describe_eager_nfa(plan: EagerNfaPlan, kernel: AutomatonSource, _counters: object) -> Description:
     """Lines and tables on the automata of a plan, and on the cells of a run of its `kernel`."""
     query = plan.query
     key = ", ".join(query.partition_by)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, Near, Negation, StreamStatistics
+from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, NearLists, Negation, StreamStatistics
 from augury.planner.describe.parts import absence, between, computed_columns, event, tests, when_known
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
@@ -20,7 +20,7 @@ from augury.runtime.cosines import LEADING
 
 Counters = Mapping[str, int]
 
-HOW = {
+NEGATION_TEXTS = {
     Negation.POST_PROCESSING: "a search once a match is complete",
     Negation.FIRST_CHANCE: "a search as soon as all that it depends on is bound",
 }
@@ -45,7 +45,7 @@ def _chains(chain: LazyChainPlan, order: str, counters: Counters | None) -> Desc
         ["order", order],
     ]
     if any(b.absent for b in chain.branches):
-        facts.append(["negation", f"{chain.negation}: {HOW[chain.negation]}"])
+        facts.append(["negation", f"{chain.negation}: {NEGATION_TEXTS[chain.negation]}"])
     out: Description = [Table(facts, indent=""), "", *_statistics(chain)]
     for k, branch in enumerate(chain.branches):
         title = f"chain {k + 1} of {len(chain.branches)}" if len(chain.branches) > 1 else "chain"
@@ -108,7 +108,7 @@ def _taken(step: ChainStep) -> str:
     return f"{text}, {in_blocks(step.near)}" if step.near is not None else text
 
 
-def in_blocks(near: Near) -> str:
+def in_blocks(near: NearLists) -> str:
     """How a list is compared with many others at once."""
     first = f", {LEADING} leading coefficients of them first" if near.led else ""
     return f"64 lists at a time compared with that of {near.other.variable}{first}"

@@ -17,7 +17,7 @@ from augury.planner.describe.words import place
 from augury.schema import Kind
 
 
-class Compiled(Protocol):
+class KernelPlan(Protocol):
     """A plan whose kernel reads columns that the host computes."""
 
     @property
@@ -27,7 +27,7 @@ class Compiled(Protocol):
     def computed(self) -> tuple[Computed, ...]: ...
 
 
-class Celled(Protocol):
+class AutomatonSource(Protocol):
     """Generated code of an automaton, with the cells of a run: names of arrays and their purpose."""
 
     @property
@@ -46,7 +46,7 @@ def event(c: Component) -> str:
     return f"{'|'.join(c.types) or 'any type'} {c.variable}"
 
 
-def tests(plan: Compiled, conjuncts: Iterable[Conjunct], indent: str) -> Description:
+def tests(plan: KernelPlan, conjuncts: Iterable[Conjunct], indent: str) -> Description:
     """Conjuncts with their places in the query, one per line."""
     rows = [[_text(plan, c), place(plan.query.source, c.span)] for c in conjuncts]
     return [Table(rows, indent)] if rows else []
@@ -64,7 +64,7 @@ def between(after: Iterable[str], before: Iterable[str]) -> str:
     return " and ".join(sides)
 
 
-def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str | Table]:
+def absence(plan: KernelPlan, part: Absence, indent: str) -> Iterator[str | Table]:
     """A negated part: what is looked for, and between which events."""
     variables = [v.name for v in plan.query.variables]
     after, before = (sorted(names, key=variables.index) for names in (part.after, part.before))
@@ -77,7 +77,7 @@ def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str | Table]
         yield from absence(plan, inner, indent + "    ")
 
 
-def dropping(plan: Compiled, absent: Sequence[Absence]) -> Description:
+def dropping(plan: KernelPlan, absent: Sequence[Absence]) -> Description:
     """The negated parts that reject a complete match, and when they are searched for."""
     if not absent:
         return []
@@ -87,21 +87,21 @@ def dropping(plan: Compiled, absent: Sequence[Absence]) -> Description:
     return out
 
 
-def when_known(plan: Compiled, part: Absence) -> str:
+def when_known(plan: KernelPlan, part: Absence) -> str:
     """The time when it is certain that a negated part does not occur."""
     if not part.open:
         return "the match is complete"
     return f"{'the stream ends' if plan.query.window is None else 'the window has passed'}, since it may still come"
 
 
-def computed_columns(plan: Compiled) -> Description:
+def computed_columns(plan: KernelPlan) -> Description:
     """The columns that the host computes; nothing without any."""
     if not plan.computed:
         return []
     return ["", "computed by the host, for an event e", Table([[c.name, _how_often(c)] for c in plan.computed])]
 
 
-def _text(plan: Compiled, c: Conjunct) -> str:
+def _text(plan: KernelPlan, c: Conjunct) -> str:
     """The conjunct as it was written, with computed columns expanded."""
     return expression_text(unbind(as_written(c.expr, plan.computed)))
 

@@ -9,10 +9,10 @@ from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
 from augury.plan import Absence, Component
 from augury.plan.components import as_written
-from augury.planner.describe.parts import Compiled, between, event, repeated
+from augury.planner.describe.parts import KernelPlan, between, event, repeated
 
 
-def conditions(plan: Compiled, conjuncts: Iterable[Conjunct]) -> tuple[str, ...]:
+def conditions(plan: KernelPlan, conjuncts: Iterable[Conjunct]) -> tuple[str, ...]:
     """Conditions as they were written, with computed columns expanded."""
     return tuple(expression_text(unbind(as_written(c.expr, plan.computed))) for c in conjuncts)
 
@@ -22,7 +22,7 @@ def taken(c: Component) -> str:
     return event(c) + repeated(c)
 
 
-def absences(plan: Compiled, absent: Sequence[Absence]) -> Iterator[str]:
+def absences(plan: KernelPlan, absent: Sequence[Absence]) -> Iterator[str]:
     """The negated parts that reject a match, one per line."""
     order = [v.name for v in plan.query.variables]
     for part in absent:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from augury.errors import Diagnostic, QueryError
 from augury.ir.row_pattern import BoundRowPattern, Rows, SkipTo
 from augury.reference.row_pattern.mapping import Mapping
-from augury.reference.row_pattern.search import Budget, Ends, Search
+from augury.reference.row_pattern.search import Budget, PartitionEnds, Search
 from augury.reference.row_pattern.states import States
 from augury.reference.row_pattern.values import Evaluator, NotKnownYet, arrow_values, python_values
 
@@ -24,7 +24,7 @@ class _Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class SearchProgress:
     """The progress of a search in one partition, whose rows are those that it still needs.
 
     It resumes at row `candidate`; its next match has this `number`; rows before `mapped` are known to be mapped or not.
@@ -42,12 +42,12 @@ def match_rows(bound: BoundRowPattern, partition: pa.Table, budget: Budget) -> p
 
     The result has the columns of `bound.output_schema`.
     """
-    return match_known_rows(bound, partition, budget, Reached(), None)[0]
+    return match_known_rows(bound, partition, budget, SearchProgress(), None)[0]
 
 
 def match_known_rows(
-    bound: BoundRowPattern, partition: pa.Table, budget: Budget, reached: Reached, watermark: int | None
-) -> tuple[pa.Table, Reached]:
+    bound: BoundRowPattern, partition: pa.Table, budget: Budget, reached: SearchProgress, watermark: int | None
+) -> tuple[pa.Table, SearchProgress]:
     """The rows that the clause returns for the known rows of a partition, and the progress of the search.
 
     With a `watermark` more rows may come, none of them earlier: the search stops before the first match that could
@@ -56,7 +56,7 @@ def match_known_rows(
     columns = {c: python_values(partition.column(c)) for c in bound.used_columns}
     evaluator = Evaluator(columns, partition.num_rows, bound.source, more=watermark is not None)
     order = columns[bound.order_by[0].column] if bound.within is not None else None
-    ends = Ends(None if reached.forgotten else 0, watermark)
+    ends = PartitionEnds(None if reached.forgotten else 0, watermark)
     search = Search(bound, States(bound.pattern), evaluator, order, budget, ends)
     written = _Written([], [[] for _ in bound.measures])
     while reached.candidate < partition.num_rows:
@@ -67,7 +67,7 @@ def match_known_rows(
     return _table(bound, partition, written), reached
 
 
-def _advance(bound: BoundRowPattern, search: Search, reached: Reached, written: _Written) -> Reached:
+def _advance(bound: BoundRowPattern, search: Search, reached: SearchProgress, written: _Written) -> SearchProgress:
     """Find and write the match at the next candidate."""
     row, number = reached.candidate, reached.number
     mapping = search.match_at(row, number)

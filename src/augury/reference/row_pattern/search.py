@@ -84,7 +84,7 @@ def wanted_variables(bound: BoundRowPattern) -> set[frozenset[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PartitionEnds:
     """The bounds of a partition: its `first` row, None if that has been dropped, and whether rows may come.
 
     With a `watermark` rows may come, none of them earlier.
@@ -108,7 +108,7 @@ class Search:
         evaluator: Evaluator,
         order: list[Any] | None,
         budget: Budget,
-        ends: Ends,
+        ends: PartitionEnds,
     ) -> None:
         self.bound, self.states, self.evaluator, self.order, self.budget = bound, states, evaluator, order, budget
         self.ends = ends

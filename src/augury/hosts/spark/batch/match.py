@@ -28,7 +28,7 @@ MAX_CUTS = 255
 MIN_CHUNK_EVENTS = 50_000
 """Smallest number of events in a chunk; smaller chunks cost more to schedule than to match."""
 
-NEVER_HEAVY, ALWAYS_HEAVY = 0.1, 0.75
+MAX_LIGHT_SHARE, MIN_HEAVY_SHARE = 0.1, 0.75
 """Shares of the events up to which a key never dominates a stream, and above which it always does. In between, it does
 if it has twice as many events as an average partition."""
 
@@ -64,7 +64,7 @@ def _dominating(sampled: SampledFrame, group: Group, partitions: int) -> Heavies
     """The key with so many of the events that its task would finish long after all others, if there is one."""
     if partitions == 1:
         return None
-    too_much = min(ALWAYS_HEAVY, max(NEVER_HEAVY, 2 / partitions))
+    too_much = min(MIN_HEAVY_SHARE, max(MAX_LIGHT_SHARE, 2 / partitions))
     seen = heaviest(sampled.sample(group.key))
     if seen is None or seen.share <= too_much:
         return None

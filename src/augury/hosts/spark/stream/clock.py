@@ -6,7 +6,7 @@ from augury.ir.durations import duration_nanoseconds
 from augury.runtime.state import LONG_AGO
 from augury.schema import UNITS, EventSchema
 
-MILLISECOND = 1_000_000
+MILLISECOND_NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 
@@ -17,7 +17,7 @@ def delay_milliseconds(text: str | None) -> int | None:
     (600000, 3900000, None)
     """
     length = None if text is None else duration_nanoseconds(text)
-    return None if length is None else -(-length // MILLISECOND)
+    return None if length is None else -(-length // MILLISECOND_NS)
 
 
 def watermark_ticks(milliseconds: int, schema: EventSchema) -> int:
@@ -29,14 +29,14 @@ def watermark_ticks(milliseconds: int, schema: EventSchema) -> int:
     """
     if milliseconds <= 0:
         return LONG_AGO
-    return -(-milliseconds * MILLISECOND // UNITS[schema.time_unit])
+    return -(-milliseconds * MILLISECOND_NS // UNITS[schema.time_unit])
 
 
 def first_millisecond_after(tick: int, schema: EventSchema) -> int:
     """The first watermark of Spark that is later than a tick."""
-    return (tick + 1) * UNITS[schema.time_unit] // MILLISECOND + 1
+    return (tick + 1) * UNITS[schema.time_unit] // MILLISECOND_NS + 1
 
 
 def milliseconds(tick: int, schema: EventSchema) -> int:
     """The millisecond that contains a tick, as Spark counts it."""
-    return tick * UNITS[schema.time_unit] // MILLISECOND
+    return tick * UNITS[schema.time_unit] // MILLISECOND_NS

@@ -31,7 +31,7 @@ DEFAULT_BUCKETS = 16
 
 EVENT_TIME = "__augury_time"
 
-MICROSECOND = 1_000
+MICROSECOND_NS = 1_000
 """Nanoseconds in a microsecond."""
 
 LATE_COLUMN = "__augury_late"
@@ -155,8 +155,8 @@ def event_time(schema: EventSchema) -> Column:
     """The time of an event for Spark's watermark, truncated to microseconds."""
     time = ticks(schema, schema.time)
     unit = UNITS[schema.time_unit]
-    finer = unit < MICROSECOND
-    return F.timestamp_micros(F.floor(time / F.lit(MICROSECOND)) if finer else time * F.lit(unit // MICROSECOND))
+    finer = unit < MICROSECOND_NS
+    return F.timestamp_micros(F.floor(time / F.lit(MICROSECOND_NS)) if finer else time * F.lit(unit // MICROSECOND_NS))
 
 
 def _late_column(group: Group, wanted: str | None) -> str:

@@ -43,7 +43,7 @@ METRIC = "augury_rules"
 """The metric of a streaming query with `late_events`, `matches`, `diagnostics` and one `diagnostic` as JSON, and for
 rules the total `seconds` and `rule_events`, and in `costliest`, as lines of JSON, the rules that took the longest."""
 
-MAX_TELLING_BUCKETS = 64  # whose costliest rules are reported; each adds a term to Spark's expression
+MAX_REPORTING_BUCKETS = 64  # whose costliest rules are reported; each adds a term to Spark's expression
 
 PACKED = pa.schema([(BUCKET, pa.int32()), (BLOB, pa.binary()), (LATEST, pa.int64()), (VERSION, pa.int64())])
 """Rows of both sources: blobs of events, of version 0, with the latest time of their task; versions, without."""
@@ -65,7 +65,7 @@ def rules_over_stream(frame: DataFrame, stream: RuleBuckets, versions: Path, del
     found = states.mapInArrow(UnpackTask(result, LATE_COLUMN), spark_schema(result))
     told = [
         F.max(F.when(F.col(f"{COSTLIEST}.bucket") == bucket, F.col(f"{COSTLIEST}.rules")))
-        for bucket in range(min(stream.buckets, MAX_TELLING_BUCKETS))
+        for bucket in range(min(stream.buckets, MAX_REPORTING_BUCKETS))
     ]
     return found.observe(
         METRIC,
