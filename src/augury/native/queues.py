@@ -26,7 +26,7 @@ def push(
     queue_youngest: NDArray[Any],
     queue_oldest: NDArray[Any],
 ) -> int:
-    """Enqueue event i in slot s and return its entry; the caller ensures that one is free."""
+    """Enqueue event i in slot s; its entry. The caller has seen to it that there is a free one."""
     nums[QueueCell.FREE] -= 1
     q = free_entries[nums[QueueCell.FREE]]
     entry_event[q] = i
@@ -50,7 +50,7 @@ def rank_bound(
     queue_best: NDArray[Any],
     queue_last_best: NDArray[Any],
 ) -> None:
-    """Set the bound of entry q, the youngest of slot s, and unlink the entries whose bound it exceeds."""
+    """Give entry q, the youngest of slot s, its bound; entries that it surpasses can no longer be the greatest."""
     entry_bound[q] = u
     last = queue_last_best[s]
     while last >= 0 and entry_bound[last] <= u:
@@ -80,7 +80,7 @@ def expire(
     queue_best: NDArray[Any],
     queue_last_best: NDArray[Any],
 ) -> None:
-    """Dequeue events earlier than `since`."""
+    """Dequeue what is earlier than `since`."""
     q = queue_oldest[s]
     while q >= 0 and time[entry_event[q]] < since:
         after = entry_younger[q]
@@ -115,7 +115,7 @@ def sweep(
     queue_best: NDArray[Any],
     queue_last_best: NDArray[Any],
 ) -> None:
-    """Dequeue events earlier than `since` from all queues, including those of partitions without further events."""
+    """Dequeue what is earlier than `since` from all queues, also those of partitions that get no more events."""
     for s in range(queue_youngest.shape[0]):
         expire(
             s,
@@ -138,7 +138,7 @@ def sweep(
 def score_of(
     edge: int, length: int, table_first: NDArray[Any], stretch_start: NDArray[Any], stretch_series: NDArray[Any]
 ) -> float:
-    """The score of a gap: a Chebyshev series for each stretch of lengths, whose column 0 is the end of the stretch."""
+    """The score of a gap: a Chebyshev series for each stretch of lengths, of which column 0 is the end."""
     k = max(table_first[edge], upper_bound(stretch_start, table_first[edge], table_first[edge + 1], length) - 1)
     x = (2.0 * length - stretch_start[k] - stretch_series[k, 0]) / (stretch_series[k, 0] - stretch_start[k])
     b1, b2 = 0.0, 0.0
@@ -157,7 +157,7 @@ def latest(
     path_event: NDArray[Any],
     path_entry: NDArray[Any],
 ) -> int:
-    """The youngest entry of watched queue w at the time when the next observed component of the path arrived."""
+    """The entry of watched queue w that was the youngest when the next observed component of the path arrived."""
     for k in range(after, n):
         if path_event[k] >= 0:
             return int(entry_watched[path_entry[k], w]) if path_entry[k] >= 0 else int(queue_youngest[base + n + w])
@@ -173,7 +173,7 @@ def later_event(i: int, after: int, n: int, path_event: NDArray[Any]) -> int:
 
 
 def earlier_rank(before: int, rank: NDArray[Any], path_event: NDArray[Any]) -> int:
-    """The rank of the event of the previous observed component of the path, -1 if there is none."""
+    """The rank of the event of the observed component before a place of the path, -1 if there is none."""
     for k in range(before - 1, -1, -1):
         if path_event[k] >= 0:
             return int(rank[path_event[k]])
@@ -197,13 +197,13 @@ def observed(
     path_event: NDArray[Any],
     path_entry: NDArray[Any],
 ) -> bool:
-    """Whether watched queue w holds an event between the neighbours of its place in the path."""
+    """Whether watched queue w holds an event between the events of the path around its place."""
     q = latest(w, after, n, base, entry_watched, queue_youngest, path_event, path_entry)
     event = later_event(i, after, n, path_event)
     above = earlier_rank(before, rank, path_event)
     while q >= 0:
         e = entry_event[q]
-        # An expired entry may have been reused for a later event.
+        # An entry that has expired may have been used again, for a later event.
         if e >= event or rank[e] <= above or time[e] < time[i] - window:
             return False
         if rank[e] < rank[event]:
@@ -213,5 +213,5 @@ def observed(
 
 
 def most_of(edge: int, length: int, scale: float, table_most: NDArray[Any]) -> float:
-    """An upper bound of the score of gaps up to that length."""
+    """At least the score of any gap up to that length."""
     return float(table_most[edge, min(table_most.shape[1] - 1, int(length * scale))])
