@@ -65,7 +65,7 @@ def test_the_first_two_screens_lead_from_the_demo_to_a_picture_of_own_events() -
 
 def test_eight_questions_lead_to_their_examples() -> None:
     text = README.read_text(encoding="utf-8")
-    section = text[text.index("## What one can ask") : text.index("## A file and a question")]
+    section = text[text.index("## Questions you can ask") : text.index("## Try it on a file")]
     targets = re.findall(r"^- .*\]\((examples/\w+/)\)", section, re.MULTILINE)
     assert len(set(targets)) == 8
     assert all((ROOT / target / "README.md").exists() for target in targets)

@@ -127,10 +127,10 @@ def _eager_nfa_portrait() -> Portrait[EagerNfaPlan, EagerNfaSource]:
 def _lazy_chain() -> Machine[LazyChainPlan, LazyChainSource]:
     from augury.codegen.lazy.chain import emit_lazy_chain
     from augury.kernels.lazy.kernel import LazyKernel
-    from augury.planner.searches import remembering
+    from augury.planner.searches import cached_improvements
 
     def kernel(plan: LazyChainPlan, options: Options, source: LazyChainSource) -> Kernel:
-        better = remembering(BETTER_ORDER_MARGIN) if plan.adaptive else None
+        better = cached_improvements(BETTER_ORDER_MARGIN) if plan.adaptive else None
         return LazyKernel(plan, options, source, better=better)
 
     return Machine(emit_lazy_chain, kernel)
@@ -146,13 +146,13 @@ def _lazy_chain_portrait() -> Portrait[LazyChainPlan, LazyChainSource]:
 def _lazy_tree() -> Machine[LazyTreePlan, LazyChainSource]:
     from augury.codegen.lazy.chain import emit_lazy_chain
     from augury.kernels.lazy.kernel import LazyKernel
-    from augury.planner.searches import remembering
+    from augury.planner.searches import cached_improvements
 
     def emit(plan: LazyTreePlan, *, counters: bool = False) -> LazyChainSource:
         return emit_lazy_chain(plan.chain, counters=counters)
 
     def kernel(plan: LazyTreePlan, options: Options, source: LazyChainSource) -> Kernel:
-        return LazyKernel(plan.chain, options, source, better=remembering(BETTER_ORDER_MARGIN), tree=True)
+        return LazyKernel(plan.chain, options, source, better=cached_improvements(BETTER_ORDER_MARGIN), tree=True)
 
     return Machine(emit, kernel)
 

@@ -25,7 +25,7 @@ from augury.ir.row_pattern import BoundRowPattern
 from augury.jit.tier import Tier
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
-from augury.reference.row_pattern.output import Reached, match_known_rows
+from augury.reference.row_pattern.output import SearchProgress, match_known_rows
 from augury.reference.row_pattern.search import Budget
 from augury.runtime.state import LONG_AGO, RunState
 from augury.source import Span
@@ -82,7 +82,7 @@ def decided(bound: BoundRowPattern, rows: pa.Table, watermark: int) -> Counter[s
     budget = Budget(MAX_STEPS, bound)
     return counted(
         [
-            match_known_rows(bound, table.partition(p), budget, Reached(), watermark)[0]
+            match_known_rows(bound, table.partition(p), budget, SearchProgress(), watermark)[0]
             for p in range(len(table.starts) - 1)
         ]
     )

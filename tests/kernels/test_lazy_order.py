@@ -12,7 +12,7 @@ import pytest
 from augury.kernels.lazy.kernel import Better, LazyKernel
 from augury.plan import LazyChainPlan, Negation
 from augury.planner.chain_steps import changed
-from augury.planner.searches import remembering
+from augury.planner.searches import cached_improvements
 from augury.runtime.matches import MatchSet
 from augury.runtime.state import RunState
 from augury.testing.evaluate import compiled, reference_matches, run
@@ -30,7 +30,9 @@ def switching(size: int) -> pa.Table:
 
 
 def adaptive(text: str, table: pa.Table, order: str, *, tree: bool) -> LazyKernel:
-    return LazyKernel(plan_of(text, table, order), COUNTING, better=remembering(1.0), tree=tree, piece_events=50)
+    return LazyKernel(
+        plan_of(text, table, order), COUNTING, better=cached_improvements(1.0), tree=tree, piece_events=50
+    )
 
 
 @pytest.mark.parametrize("tree", [False, True])
@@ -79,7 +81,7 @@ def test_searches_change_without_the_order() -> None:
     every = frozenset("abc")
     for order in ("cba", "abc"):
         given = plan_of(text, stream, order)
-        plain = replace(given, selected=frozenset(), sorted=frozenset(), kept=frozenset(), abreast=frozenset())
+        plain = replace(given, selected=frozenset(), sorted=frozenset(), kept=frozenset(), blocked=frozenset())
         fast = replace(plain, selected=every, sorted=every, kept=every)
         for tree in (False, True):
             fed = Feed(LazyKernel(plain, COUNTING, better=always(fast), tree=tree))

@@ -256,12 +256,12 @@ def test_lists_that_are_compared_in_blocks_find_the_same(text: str, singles: str
     ways = product(permutations(singles), Negation if "NOT" in text else (None,))
     for (order, negation), size in zip(ways, cycle((500, 64, 7)), strict=False):
         plan = plan_of(text, stream, order, negation)
-        abreast = frozenset(v.name for v in plan.query.variables)
-        for options, led in ((Options(jit=False), frozenset[str]()), (COUNTING, abreast)):
-            blocks = changed(plan, abreast=abreast, led=led)
+        blocked = frozenset(v.name for v in plan.query.variables)
+        for options, led in ((Options(jit=False), frozenset[str]()), (COUNTING, blocked)):
+            blocks = changed(plan, blocked=blocked, led=led)
             found = run(LazyKernel(blocks, options), plan.query.schema, pieces(stream, size))
             if expected is None:
-                expected = run(LazyKernel(changed(plan, abreast=frozenset()), options), plan.query.schema, [stream])
+                expected = run(LazyKernel(changed(plan, blocked=frozenset()), options), plan.query.schema, [stream])
             assert len(expected) > 5
             assert found == expected, (order, negation, size)
 
@@ -272,8 +272,8 @@ def test_compiled_code_compares_the_same_lists(tmp_path: Path) -> None:
     text = f"PATTERN {CORRELATED[5][0]} WITHIN 100 seconds"
     plan = plan_of(text, stream, "ca", Negation.FIRST_CHANCE)
     one, *others = (
-        run(LazyKernel(changed(plan, abreast=abreast, led=led), options), plan.query.schema, pieces(stream, size))
-        for abreast, led, options, size in (
+        run(LazyKernel(changed(plan, blocked=blocked, led=led), options), plan.query.schema, pieces(stream, size))
+        for blocked, led, options, size in (
             (frozenset[str](), frozenset[str](), Options(jit=False), 900),
             (frozenset("an"), frozenset[str](), Options(jit=True, cache_dir=tmp_path), 333),
             (frozenset("an"), frozenset("an"), Options(jit=True, cache_dir=tmp_path), 250),
@@ -290,14 +290,14 @@ def test_blocks_take_the_length_that_most_lists_have() -> None:
     lists = [None if i < n else rng.normal(size=5).tolist() for i in range(3 * n)]
     stream = pa.table({"ts": range(3 * n), "type": ["A", "B", "B"] * n, "h": pa.array(lists, pa.list_(pa.float64()))})
     plan = plan_of("PATTERN SEQ(A a, B b) WHERE corr(a.h, b.h) > 0.1", stream, "ba")
-    fed = Feed(LazyKernel(changed(plan, abreast=frozenset("ab")), COUNTING))
+    fed = Feed(LazyKernel(changed(plan, blocked=frozenset("ab")), COUNTING))
     widths = []
     for piece in pieces(stream, n):
         fed.step(piece)
         widths.append(fed.live.arrays["block_width"].tolist())
     (a,) = fed.live.source.layout.turned.values()
     assert [w[a] for w in widths] == [[1, 14], [5, 27], [5, 40]]
-    plain = Feed(LazyKernel(changed(plan, abreast=frozenset()), COUNTING)).all(pieces(stream, n))
+    plain = Feed(LazyKernel(changed(plan, blocked=frozenset()), COUNTING)).all(pieces(stream, n))
     assert fed.matches == plain.matches
     assert len(fed.matches) > 100
 
@@ -307,8 +307,8 @@ def test_a_comparison_of_lists_is_counted_as_one_by_one() -> None:
     stream = histories(400)
     plan = plan_of("PATTERN SEQ(A a, B b) WHERE corr(a.h, b.h) > 0.9 WITHIN 60 seconds", stream, "ba")
     one, many = (
-        Feed(LazyKernel(changed(plan, abreast=abreast), COUNTING)).all([stream])
-        for abreast in (frozenset(), frozenset("a"))
+        Feed(LazyKernel(changed(plan, blocked=blocked), COUNTING)).all([stream])
+        for blocked in (frozenset(), frozenset("a"))
     )
     assert many.matches == one.matches
     again = many.counters["predicates"] - one.counters["predicates"]
@@ -331,10 +331,10 @@ def test_leading_coefficients_spare_most_products_of_long_lists(text: str, order
     walks = rng.normal(size=(2_000, 30)).cumsum(axis=1)
     stream = pa.table({"ts": range(2_000), "type": rng.choice(["A", "B", "C"], 2_000), "h": pa.array(walks.tolist())})
     plan = plan_of(f"PATTERN {text} WITHIN 300 seconds", stream, order, Negation.FIRST_CHANCE)
-    abreast = frozenset("abc")
+    blocked = frozenset("abc")
     whole, led = (
-        Feed(LazyKernel(changed(plan, abreast=abreast, led=led), COUNTING)).all(pieces(stream, size))
-        for led in (frozenset[str](), abreast)
+        Feed(LazyKernel(changed(plan, blocked=blocked, led=led), COUNTING)).all(pieces(stream, size))
+        for led in (frozenset[str](), blocked)
     )
     assert led.matches == whole.matches
     assert len(led.matches) > 100
@@ -349,7 +349,7 @@ def test_what_is_near_the_first_event_is_compared_once_for_it() -> None:
     types, lists = "AD" * 20 + "B" * 20 + "C", [*[up, down] * 20, *[up] * 21]
     stream = pa.table({"ts": range(len(types)), "type": list(types), "h": pa.array(lists)})
     text = "PATTERN SEQ(A|D a, B b, C c) WHERE corr(b.h, c.h) > 0.9 AND corr(a.h, c.h) > 0.9 WITHIN 1 hour"
-    fed = Feed(LazyKernel(changed(plan_of(text, stream, "cba"), abreast=frozenset("ab")), COUNTING)).all([stream])
+    fed = Feed(LazyKernel(changed(plan_of(text, stream, "cba"), blocked=frozenset("ab")), COUNTING)).all([stream])
     assert len(fed.matches) == 20 * 20
     # In blocks 20 B and 40 A or D, then each that is near: 20 and 20.
     assert fed.counters["predicates"] == 20 + 40 + 20 + 20

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from augury.jit.compile import Entries, load
-from augury.native.prelude_search import AHEAD
+from augury.native.prelude_search import SEARCH_VECTOR
 from augury.runtime.kernel_source import kernel_source
 
 TEXT = """\
@@ -79,7 +79,7 @@ def test_searches_do_not_see_what_lies_behind_the_end(
     data: st.DataObject | None,
 ) -> None:
     lo, hi = (0, len(values)) if data is None else sorted(data.draw(st.integers(0, len(values))) for _ in range(2))
-    array = np.array([*sorted(values)[:hi], *[behind] * AHEAD], dtype=np.int64)
+    array = np.array([*sorted(values)[:hi], *[behind] * SEARCH_VECTOR], dtype=np.int64)
     expected = SEARCHES[search](array[:hi].tolist(), v, lo)
     for kernel in kernels:
         assert kernel[search](array, lo, hi, v) == expected

@@ -13,11 +13,11 @@ from augury.families import FAMILIES
 from augury.ir.query import BoundQuery
 from augury.plan import (
     Choice,
-    Dearer,
     EventSetsPlan,
     LazyChainPlan,
     LazyTreePlan,
     Negation,
+    RejectedPlan,
     StreamStatistics,
 )
 from augury.planner import choose
@@ -63,7 +63,7 @@ def test_a_rare_last_event_asks_for_a_lazy_chain() -> None:
     assert choice.plan.adaptive
     assert choice.plan.estimated[0] == pytest.approx((1.0, 300.0, 4500))
     eager = next(rival for rival in choice.rivals if rival.family == "eager-nfa")
-    assert isinstance(eager, Dearer)
+    assert isinstance(eager, RejectedPlan)
     assert eager.cost is not None
     assert choice.cost is not None
     assert eager.cost > 10 * choice.cost
@@ -98,7 +98,7 @@ def test_about_as_cheap_is_not_cheap_enough() -> None:
         middle = (few + many) / 2
         few, many = (middle, many) if at(middle).plan.family == "lazy-chain" else (few, middle)
     last = at(few)
-    automaton = next(rival for rival in last.rivals if isinstance(rival, Dearer) and rival.family == "eager-nfa")
+    automaton = next(rival for rival in last.rivals if isinstance(rival, RejectedPlan) and rival.family == "eager-nfa")
     assert last.cost is not None
     assert last.cost == pytest.approx(MARGIN * (automaton.cost or 0), rel=1e-3)
     assert automaton.reason.startswith("not cheap enough: estimated")
@@ -170,7 +170,7 @@ def test_a_plan_that_was_asked_for() -> None:
     for family in ("eager-nfa", "lazy-chain", "lazy-tree", "reference"):
         choice = choose(query, FAMILIES, family)
         assert choice.plan.family == family
-        assert {r.reason for r in choice.rivals if isinstance(r, Dearer)} == {f"`{family}` was asked for"}
+        assert {r.reason for r in choice.rivals if isinstance(r, RejectedPlan)} == {f"`{family}` was asked for"}
     with pytest.raises(UnsupportedPlan, match="skip_till_next_match selects events in the order they arrive"):
         choose(bound("SEQ(A a, B b) WHERE skip_till_next_match { [k] }"), FAMILIES, "lazy-chain")
     with pytest.raises(UnsupportedPlan, match="there is no plan `lazy`"):

@@ -17,7 +17,7 @@ import augury
 from augury.ir.query import BoundQuery
 from augury.plan import LazyChainPlan, Negation, StreamStatistics
 from augury.planner.chain_steps import changed
-from augury.planner.cost import SEARCH, ChainModel, branch_models, evaluation_order, lists, reorder
+from augury.planner.cost import RANGE_SEARCH_COST, ChainModel, branch_models, evaluation_order, lists, reorder
 from augury.planner.expected import (
     ASSUMED_EVENTS,
     ASSUMED_SELECTIVITY,
@@ -27,7 +27,7 @@ from augury.planner.expected import (
     windows,
 )
 from augury.planner.hints import Hints
-from augury.planner.searches import remembering
+from augury.planner.searches import cached_improvements
 from augury.testing.evaluate import family_plan
 from tests.complexity import calls_of
 
@@ -251,7 +251,7 @@ def test_many_candidates_at_a_time_cost_a_tenth() -> None:
     for condition, events, each in (("a.x < b.x", 100.0, 0.1), ("a.x < b.x", 3.0, 1.0), ("a.k < b.k", 100.0, 1.0)):
         m = model(f"AND(A a, B b) WHERE {condition} WITHIN 1 minute", {"a": 10.0, "b": events}, {condition: 0.2})
         candidates = m.candidates(0b01, 1)
-        expected = 10 * SEARCH + each * 10 * candidates + m.partial(0b11)
+        expected = 10 * RANGE_SEARCH_COST + each * 10 * candidates + m.partial(0b11)
         assert m.step(0b01, 1, 0b01) == pytest.approx(expected)
 
 
@@ -391,7 +391,7 @@ def test_lists_that_are_compared_often_are_put_into_blocks(
     hints = Hints(StreamStatistics(rates), ("b", "a"), Negation.FIRST_CHANCE)
     plan = family_plan("lazy-chain", bound(text), hints)
     assert isinstance(plan, LazyChainPlan)
-    assert plan.abreast == set(expected)
+    assert plan.blocked == set(expected)
     assert plan.led == set(), "nothing is known of what leads the lists"
 
 
@@ -409,7 +409,7 @@ def test_lists_are_bounded_where_that_is_often_and_leaves_few(a: float, n: float
     statistics = StreamStatistics({"a": 30.0, "n": 10.0, "b": rate}, bounded=known)
     plan = family_plan("lazy-chain", bound(CORRELATED), Hints(statistics, ("b", "a"), Negation.FIRST_CHANCE))
     assert isinstance(plan, LazyChainPlan)
-    assert plan.abreast == set("an")
+    assert plan.blocked == set("an")
     assert plan.led == set(expected)
     assert plan.variant.led == plan.led
 
@@ -420,7 +420,7 @@ def test_sorting_pays_where_events_are_searched_for_often() -> None:
     text = f"SEQ(A a, B b) WHERE {' AND '.join(true)} WITHIN 1 minute"
     plan = family_plan("lazy-chain", bound(text), Hints(StreamStatistics({"a": 2.0, "b": 1.0}, true)))
     assert isinstance(plan, LazyChainPlan)
-    better = remembering(1.0)
+    better = cached_improvements(1.0)
     assert better(plan, {"a": 120.0, "b": 60.0}) == plan
     seldom, often = better(plan, {"a": 9.0, "b": 1800.0}), better(plan, {"a": 90.0, "b": 1800.0})
     assert seldom.variant.orders == often.variant.orders == (("a", "b"),)

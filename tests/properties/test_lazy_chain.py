@@ -53,7 +53,7 @@ def plans(plan: LazyChainPlan) -> st.SearchStrategy[LazyChainPlan]:
         selected=any_of,
         sorted=some,
         kept=any_of,
-        abreast=any_of,
+        blocked=any_of,
         led=any_of,
     )
 

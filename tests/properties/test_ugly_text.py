@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 import augury
 from augury.families import FAMILIES
 from augury.plan import FamilyName
-from augury.testing.ugly import RAN, UglyCase, quoted, refused_names, ugly_cases
+from augury.testing.ugly import EXECUTED_MARKER, UglyCase, quoted, refused_names, ugly_cases
 
 FEW = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 COMPILED = settings(FEW, max_examples=2)
@@ -22,14 +22,14 @@ PLANS = tuple(f for f in FAMILIES if f != "reference")
 @pytest.fixture(autouse=True, scope="module")
 def nothing_runs() -> Iterator[None]:
     yield
-    assert not vars(builtins).pop(RAN, False), "text of a user was run"
+    assert not vars(builtins).pop(EXECUTED_MARKER, False), "text of a user was run"
 
 
 def agrees(case: UglyCase, plan: FamilyName, jit: bool) -> None:
     found = augury.match(case.events, case.query, plan=plan, jit=jit, **case.options)
     expected = augury.match(case.events, case.query, plan="reference", **case.options)
     assert found.to_arrow().equals(expected.to_arrow())
-    assert RAN not in vars(builtins)
+    assert EXECUTED_MARKER not in vars(builtins)
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -60,7 +60,7 @@ def test_what_is_explained_is_printable(case: UglyCase) -> None:
         for stage in ("syntax", "bound", "rewritten", "plan", "kernel"):
             text = augury.explain(case.query, case.events.schema, stage=stage, plan=plan, **case.options)
             assert text.replace("\n", "").isprintable()
-    assert RAN not in vars(builtins)
+    assert EXECUTED_MARKER not in vars(builtins)
 
 
 @FEW
@@ -71,7 +71,7 @@ def test_a_matcher_finds_the_same(case: UglyCase) -> None:
     fed.append(matcher.finish())
     expected = augury.match(case.events, case.query, plan="reference", **case.options)
     assert sum(map(len, fed)) == len(expected)
-    assert RAN not in vars(builtins)
+    assert EXECUTED_MARKER not in vars(builtins)
 
 
 @FEW

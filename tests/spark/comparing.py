@@ -7,14 +7,14 @@ from collections import Counter
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from augury.hosts.spark.releases import RUNNING, collected
+from augury.hosts.spark.releases import INSTALLED, collected
 from augury.hosts.spark.schemas import spark_schema
 from tests.engine.streams import table_rows
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A frame of the rows of a table."""
-    if RUNNING >= (4, 0):
+    if INSTALLED >= (4, 0):
         return spark.createDataFrame(table)
     return spark.createDataFrame([tuple(row.values()) for row in table.to_pylist()], spark_schema(table.schema))
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import augury.spark
-from augury.hosts.spark.releases import RUNNING, can, spoken
+from augury.hosts.spark.releases import INSTALLED, can, release_name
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -19,9 +19,9 @@ SETTINGS = {
 
 OLD_WAYS = [
     # Sockets are left to the garbage collector.
-    *(["ignore:unclosed <socket:ResourceWarning"] if RUNNING < (4, 2) else []),
-    *(["ignore:distutils Version classes are deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
-    *(["ignore:is_datetime64tz_dtype is deprecated:DeprecationWarning"] if RUNNING < (4, 0) else []),
+    *(["ignore:unclosed <socket:ResourceWarning"] if INSTALLED < (4, 2) else []),
+    *(["ignore:distutils Version classes are deprecated:DeprecationWarning"] if INSTALLED < (4, 0) else []),
+    *(["ignore:is_datetime64tz_dtype is deprecated:DeprecationWarning"] if INSTALLED < (4, 0) else []),
 ]
 """What Spark itself does that Python and pandas warn of."""
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # That it is refused where it is lacking is tested by `test_releases`.
             lacking = [what for mark in item.iter_markers("needs") for what in mark.args if not can(what)]
             if lacking:
-                item.add_marker(pytest.mark.skip(f"Spark {spoken(RUNNING)} lacks {', '.join(lacking)}"))
+                item.add_marker(pytest.mark.skip(f"Spark {release_name(INSTALLED)} lacks {', '.join(lacking)}"))
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from augury.engine.exchange.blobs import BLOB, from_blob
 from augury.engine.group import Group, one_group
 from augury.engine.stream import BucketedStream
 from augury.hosts.spark.jobs import spark_job
-from augury.hosts.spark.releases import RUNNING
+from augury.hosts.spark.releases import INSTALLED
 from augury.hosts.spark.stream.packing import BUCKET, KIND, PackBucketsTask
 from augury.hosts.spark.stream.processor import MATCHES, BucketProcessor, state_name
 from augury.ir.query import TimeWindow
@@ -26,7 +26,7 @@ from augury.source import Source
 from augury.testing.queries import queries
 from augury.testing.streams import cuts, streams
 
-if RUNNING < (4, 2):
+if INSTALLED < (4, 2):
     pytest.skip("Spark brings a tester of processors since 4.2; `test_stream` runs them", allow_module_level=True)
 
 from pyspark.sql.streaming.tws_tester import TwsTester

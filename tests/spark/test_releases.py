@@ -17,16 +17,16 @@ from pyspark.sql import functions as F
 
 import augury.spark
 from augury.hosts.spark.releases import (
+    INSTALLED,
     RELEASES,
-    RUNNING,
     SINCE,
     can,
     collected,
     partitioned_by_id,
+    release_name,
     release_of,
     require,
     split_table,
-    spoken,
 )
 from tests.spark.comparing import frame_of
 from tests.spark.streaming import read_files, write_files
@@ -89,7 +89,8 @@ def test_what_a_release_lacks_is_refused(
     if can(what):
         call(spark, tmp_path)
     else:
-        told = rf"error\[A599\]: Augury has {what} on Spark {spoken(SINCE[what])} .* {spoken(RUNNING)}\n = help: \w"
+        first, installed = release_name(SINCE[what]), release_name(INSTALLED)
+        told = rf"error\[A599\]: Augury has {what} on Spark {first} .* {installed}\n = help: \w"
         with pytest.raises(augury.HostError, match=told):
             call(spark, tmp_path)
 
@@ -135,7 +136,7 @@ def test_rows_come_back_in_the_types_they_have(spark: SparkSession) -> None:
 
 def test_how_a_table_is_split(spark: SparkSession) -> None:
     spark.range(30).selectExpr("id", "id % 3 AS k").createOrReplaceTempView("numbers")
-    if RUNNING >= (4, 0):
+    if INSTALLED >= (4, 0):
         assert split_table("numbers", ["k", "id"]) == "TABLE(numbers) PARTITION BY (k, id)"
         assert split_table("numbers", []) == "TABLE(numbers) WITH SINGLE PARTITION"
     else:
@@ -159,7 +160,7 @@ def test_the_page_tells_what_runs_where() -> None:
 def test_the_page_tells_the_pythons_that_spark_is_made_for() -> None:
     declared = metadata("pyspark").get_all("Classifier") or []
     minors = [int(found[1]) for one in declared if (found := re.fullmatch(r"Programming.* :: 3\.(\d+)", one))]
-    (release,) = (release for release in RELEASES if release.version == RUNNING)
+    (release,) = (release for release in RELEASES if release.version == INSTALLED)
     assert release.python == ("3.11" if max(minors) == 11 else f"3.11 to 3.{max(minors)}")
 
 

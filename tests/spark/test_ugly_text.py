@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 
 import augury.spark
-from augury.testing.ugly import RAN, UglyCase, literal, quoted, ugly_cases
+from augury.testing.ugly import EXECUTED_MARKER, UglyCase, literal, quoted, ugly_cases
 from tests.engine.streams import local_rows
 from tests.spark.comparing import frame_of, rows_of
 
 COLUMNS = ("a.b", "low-speed", "`", "x'; DROP TABLE events --", "*", "{0}", "速度", "__init__")
-VALUE = f"bob\r                __builtins__.update({RAN}=True)#' OR 1=1 --"
+VALUE = f"bob\r                __builtins__.update({EXECUTED_MARKER}=True)#' OR 1=1 --"
 
 
 def table(column: str) -> pa.Table:
@@ -46,7 +46,7 @@ def test_a_frame(spark: SparkSession, column: str) -> None:
     frame = frame_of(spark, table(column))
     matches = augury.spark.match(frame, query(column), parameters={"who": "`${x}"})
     assert rows_of(matches) == found_locally(column)
-    assert RAN not in vars(builtins)
+    assert EXECUTED_MARKER not in vars(builtins)
 
 
 def test_files(spark: SparkSession, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_pipeline(spark: SparkSession, tmp_path: Path) -> None:
     for column in COLUMNS[:2]:
         found = piped(spark, tmp_path, table(column), query(column), {"parameters": {"who": "`${x}"}})
         assert found == found_locally(column)
-    assert RAN not in vars(builtins)
+    assert EXECUTED_MARKER not in vars(builtins)
 
 
 @pytest.mark.slow
@@ -123,4 +123,4 @@ def test_any_names(spark: SparkSession, case: UglyCase) -> None:
         options = {name: value for name, value in case.options.items() if name != "functions"}
         with TemporaryDirectory() as folder:
             assert piped(spark, Path(folder), case.events, case.query, options) == expected
-    assert RAN not in vars(builtins)
+    assert EXECUTED_MARKER not in vars(builtins)

@@ -1,4 +1,4 @@
-"""From what was written to what was meant: names, types, legality."""
+"""Binding: from syntax to a typed query, with checks of names, types and legality."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def bind(
     parameters: Mapping[str, object] = _NONE,
     functions: Mapping[str, Callable[..., Any]] = _NONE,
 ) -> BoundQuery:
-    """Resolve and type every name of `query`; raises one `QueryError` that holds all that is wrong with it.
+    """Resolve and type every name of `query`; raises one `QueryError` with all errors in it.
 
     >>> import pyarrow as pa
     >>> schema = EventSchema.from_arrow(pa.schema([("ts", pa.int64()), ("type", pa.string())]))

@@ -1,4 +1,4 @@
-"""Aggregates: which list they read, and what they give."""
+"""Binding of aggregates: the list they read, and the type of their result."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _READ = (*_TOTAL, *_RUNNING)
 
 @dataclass(frozen=True, slots=True)
 class ListRead:
-    """The list that an aggregate reads; `whole_events` when it counts the events themselves.
+    """The list that an aggregate reads; `whole_events` if it counts the events themselves.
 
-    A `running` one reads the elements before each, which is among them if it is `inclusive`.
+    A `running` aggregate reads the elements before each one, and that one too if it is `inclusive`.
     """
 
     variable: str
@@ -50,9 +50,9 @@ def result_type(function: str, argument: ColumnType) -> ColumnType | None:
 
 
 def check_argument(call: syntax.Call, scope: Scope, *, over_matches: bool = False) -> ListRead | None:
-    """The one iterated variable that the argument of an aggregate reads, or None when it does not read just one.
+    """The iterated variable that the argument of an aggregate reads, or None if it does not read exactly one.
 
-    Taken `over_matches`, an aggregate may also read a single variable.
+    With `over_matches`, an aggregate may also read a single variable.
     """
     if len(call.arguments) != 1:
         _report_count(call, scope)
@@ -62,7 +62,7 @@ def check_argument(call: syntax.Call, scope: Scope, *, over_matches: bool = Fals
     if bare is not None:
         return _check_bare(call, bare, scope, over_matches=over_matches)
     reads = [read for read in references(argument) if not isinstance(read, syntax.GroupAttribute)]
-    # A name that is not known is reported here once, for binding the argument is then of no use.
+    # An unknown name is reported here once; binding the argument would report it again.
     known = [scope.variable(read.variable, read.span) is not None for read in reads]
     if not all(known):
         return None
@@ -117,7 +117,7 @@ def _reads_list(
 ) -> bool:
     if not scope.variables[read.variable].iterated:
         if over_matches:
-            # An index is reported where the argument is bound.
+            # An index is reported when the argument is bound.
             return True
         help = f"use its value itself; only iterated variables, as `B+ {read.variable}[]`, hold a list"
         message = f"`{call.function}` needs a list, but `{read.variable}` is one event"

@@ -1,4 +1,4 @@
-"""The clauses around PATTERN: WHERE, WITHIN, OUTPUT and RETURN."""
+"""Binding of the clauses around PATTERN: WHERE, WITHIN, OUTPUT and RETURN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
 from augury.ir.durations import duration_nanoseconds
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.query import RESULT_COLUMNS, TIMEOUT_COLUMNS, CountWindow, Returned, TimeWindow, Window
 from augury.ir.terms import AGGREGATES, OutputMode
 from augury.schema import INT, MAX_TICKS, STRING, UNITS, Kind, duration, list_of
@@ -42,7 +42,7 @@ def conjuncts_of(where: syntax.Expression | None, scope: Scope) -> tuple[ir.Conj
 
 
 def partition_of(where: syntax.Expression | None, scope: Scope) -> tuple[str, ...]:
-    """The attributes that `[attr]` makes all events of a match agree on."""
+    """The attributes of `[attr]`, on which all events of a match agree."""
     attributes = []
     for e in operands(where):
         if isinstance(e, syntax.Equivalence) and _is_key(e, scope):
@@ -65,7 +65,7 @@ def _is_key(e: syntax.Equivalence, scope: Scope) -> bool:
 
 
 def window_of(within: syntax.Duration | syntax.CountWindow | syntax.Name | None, scope: Scope) -> Window | None:
-    """The window, in ticks of the stream's clock or in events."""
+    """The window, in ticks of the time column or in events."""
     match within:
         case None:
             return None
@@ -84,7 +84,7 @@ def window_of(within: syntax.Duration | syntax.CountWindow | syntax.Name | None,
 
 
 def each_of(each: syntax.Duration | syntax.Name | None, scope: Scope) -> int | None:
-    """How far apart consecutive events are at most, in ticks."""
+    """The largest distance of consecutive events in ticks (EACH)."""
     if each is not None and scope.lossy:
         _report_window("EACH goes with no THRESHOLD", each.span, scope)
         return None
@@ -96,7 +96,7 @@ def each_of(each: syntax.Duration | syntax.Name | None, scope: Scope) -> int | N
 
 
 def every_of(query: syntax.Query, scope: Scope) -> int | None:
-    """How far apart the ends of matches that are reported are at least, in ticks."""
+    """The smallest distance between the ends of reported matches in ticks (EVERY)."""
     mode = query.output
     if mode is not None and (mode is OutputMode.COUNT or mode.has_timeouts) and (query.every or query.once):
         word = "ONCE" if query.once else "EVERY"
@@ -111,7 +111,7 @@ def every_of(query: syntax.Query, scope: Scope) -> int | None:
 
 
 def check_timeouts(query: syntax.Query, pattern: Pattern, scope: Scope) -> None:
-    """Timeouts are of a SEQ with a window, and have columns of their own."""
+    """Check that timeouts are used with a SEQ and a window, and that no result column has the name of one of theirs."""
     if query.output is None or not query.output.has_timeouts:
         return
     if query.within is None and query.each is None:
@@ -138,7 +138,7 @@ def groups_of(pattern: Pattern) -> Iterator[Pattern]:
         case Seq(parts):
             for part in parts:
                 yield from groups_of(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from groups_of(body)
         case Event() | Repeat() | Absent():
             pass
@@ -176,7 +176,7 @@ def _report_window(message: str, span: Span, scope: Scope) -> None:
 
 
 def event_named(written: syntax.BoundEvent | None, scope: Scope) -> BoundEvent | None:
-    """The event of a match that NONOVERLAP FROM goes on with, or that NOT ... SINCE looks back to."""
+    """The event from which NONOVERLAP FROM resumes, or to which NOT ... SINCE looks back."""
     variable = None if written is None else scope.variable(written.variable, written.span)
     if written is None or variable is None:
         return None
@@ -216,7 +216,7 @@ def returns_of(query: syntax.Query, scope: Scope) -> tuple[Returned, ...]:
 
 
 def _items(query: syntax.Query, scope: Scope) -> Iterator[syntax.ReturnItem]:
-    """The items of RETURN, with one for each attribute in place of `v.*`."""
+    """The items of RETURN, with `v.*` expanded to one item per attribute."""
     for item in query.returns:
         if not isinstance(item.expression, syntax.AllAttributes):
             yield item
@@ -253,13 +253,13 @@ def _item_value(e: syntax.Expression, scope: Scope) -> ir.Expr | None:
     if isinstance(e, syntax.Attribute) and e.index in (None, syntax.Index.EACH):
         variable = scope.variables.get(e.variable)
         if variable is not None and variable.iterated and not variable.negated and (e.index or e.attribute != "len"):
-            # An attribute of all elements, as the whole of an item, is the list of their values.
+            # An attribute of all elements, as a whole item, is the list of their values.
             ref = attribute(e, scope, Clause.WHERE)
             if isinstance(ref, ir.Ref):
                 return ir.Ref(ref.variable, ref.column, list_of(ref.type), ref.element, ref.default, ref.span)
             return None
     if isinstance(e, syntax.GroupAttribute) and e.round in (None, syntax.Index.EACH):
-        # So is what each round binds.
+        # An attribute in every round is a list as well.
         read = in_group(e, scope, Clause.LISTED)
         return replace(read, type=list_of(read.type)) if isinstance(read, ir.InRound) else None
     if isinstance(e, syntax.Call) and e.function in AGGREGATES:

@@ -6,22 +6,22 @@ from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import predicate as ir
 from augury.ir import syntax
-from augury.ir.branches import MOST_BRANCHES, branch_count, branches
+from augury.ir.branches import MAX_BRANCHES, branch_count, branches
 from augury.ir.pattern import Pattern
 
 OVER_MATCHES = ("count", "sum", "avg", "min", "max")
-"""The aggregates that are taken over matches, which have no first or last among them."""
+"""Aggregates that can be taken over matches, which have no first or last."""
 
 
 def completing(pattern: Pattern) -> str | None:
-    """The variable that comes after all others in every branch: its event, or the last of its list, completes a match.
+    """The variable after all others in every branch, whose event, or last event, completes a match.
 
     >>> from augury.ir.pattern import AllOf, Event, Seq
     >>> a, b, c = map(Event, "abc")
     >>> completing(Seq((AllOf((a, b)), c))), completing(AllOf((a, b)))
     ('c', None)
     """
-    if branch_count(pattern) > MOST_BRANCHES:
+    if branch_count(pattern) > MAX_BRANCHES:
         return None
     last = [
         {v for v in b.variables if all(u == v or (u, v) in b.order for u in b.variables)} for b in branches(pattern)
@@ -33,7 +33,7 @@ _SHARED = (ir.Element.SINGLE, ir.Element.LAST)
 
 
 def completes(ref: ir.Expr, scope: Scope) -> bool:
-    """Whether an attribute is one of the completing event, which all matches of a row share; reported if not."""
+    """Whether an attribute is one of the completing event, shared by all matches of a row; reports an error if not."""
     if isinstance(ref, ir.Ref) and ref.variable == scope.completing and ref.element in _SHARED:
         return True
     _report_differs(ref, scope)
@@ -41,7 +41,7 @@ def completes(ref: ir.Expr, scope: Scope) -> bool:
 
 
 def _report_differs(e: ir.Expr, scope: Scope) -> None:
-    """Something that has a value for each match, where one is needed for all of them."""
+    """Report an expression that has a value per match where one value for all matches is needed."""
     (variable,) = ir.variables(e)
     match e:
         case ir.Ref(column=column, element=ir.Element.SINGLE):
@@ -58,7 +58,7 @@ def _report_differs(e: ir.Expr, scope: Scope) -> None:
 
 
 def is_over_matches(call: syntax.Call, scope: Scope) -> bool:
-    """Whether an aggregate can be taken over matches; reported if not."""
+    """Whether an aggregate can be taken over matches; reports an error if not."""
     if call.function in OVER_MATCHES:
         return True
     message = f"`{call.function}` is not computed over all matches of an event"

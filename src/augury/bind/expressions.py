@@ -1,4 +1,4 @@
-"""Expressions: every name resolved, every operand typed."""
+"""Binding of expressions: names are resolved, operands are typed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from augury.printable import lone_surrogate
 from augury.schema import BOOL, FLOAT, INT, NULL, STRING, duration
 from augury.source import Span
 
-MOST_COMPARED = 16
-"""Values of an IN that are compared one by one, which is quicker than a search among few."""
+MAX_COMPARED_VALUES = 16
+"""Values of an IN up to which each is compared, which is faster than a search among few."""
 
 
 class Clause(Enum):
-    """What an expression stands in, which decides the references it may make."""
+    """The clause around an expression, which decides what it may refer to."""
 
     WHERE = auto()
     RETURN = auto()
     LISTED = auto()
-    """An item of RETURN that is a running aggregate: it gives a list."""
+    """An item of RETURN that is a running aggregate, whose result is a list."""
     COUNTED = auto()
-    """RETURN of OUTPUT COUNT, which speaks of all matches of an event."""
+    """RETURN of OUTPUT COUNT, which reads all matches of an event."""
     AGGREGATE = auto()
 
 
@@ -49,7 +49,7 @@ _ELEMENTS = {
 
 
 def expression(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | None:
-    """The meaning of `e`, or None when it has none; the reason has then been reported."""
+    """The bound form of `e`, or None after an error has been reported."""
     span = e.span
     match e:
         case syntax.Number(value):
@@ -69,7 +69,7 @@ def expression(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | N
             _report_elements(variable, span, scope)
             return None
         case syntax.AllAttributes(variable):
-            # The grammar has it as an item of RETURN alone, where it stands for an item for each attribute.
+            # The grammar allows it as an item of RETURN only, where it is expanded to one item per attribute.
             _report_elements(variable, span, scope)
             return None
         case syntax.Attribute():
@@ -114,13 +114,13 @@ def expression(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | N
 
 
 def condition(e: syntax.Expression, scope: Scope, place: Clause) -> ir.Expr | None:
-    """The meaning of `e` where something true or false is needed."""
+    """The bound form of `e` where a boolean is needed."""
     bound = expression(e, scope, place)
     return bound if bound is not None and is_condition(bound, scope) else None
 
 
 def _all(bound: Iterable[ir.Expr | None]) -> tuple[ir.Expr, ...] | None:
-    """Every expression, or None when one has no meaning."""
+    """Every expression, or None if one could not be bound."""
     bound = list(bound)
     known = tuple(e for e in bound if e is not None)
     return known if len(known) == len(bound) else None
@@ -157,7 +157,7 @@ def parameter(name: str, span: Span, scope: Scope) -> ir.Literal | None:
 
 
 def attribute(e: syntax.Attribute, scope: Scope, place: Clause) -> ir.Expr | None:
-    """The meaning of `x.price`, `b[i].price`, `b.len` or `x.id[y.id]`."""
+    """The bound form of `x.price`, `b[i].price`, `b.len` or `x.id[y.id]`."""
     variable = scope.variable(e.variable, e.span)
     if variable is None:
         return None
@@ -177,7 +177,7 @@ def attribute(e: syntax.Attribute, scope: Scope, place: Clause) -> ir.Expr | Non
 
 
 def in_group(e: syntax.GroupAttribute, scope: Scope, place: Clause) -> ir.Expr | None:
-    """The meaning of `g[i].b.price`; an aggregate around it says itself which rounds it reads."""
+    """The bound form of `g[i].b.price`; an aggregate around it decides which rounds are read."""
     value = value_in_round(e, scope, aggregated=place is Clause.AGGREGATE)
     if value is None or not _is_in_match(scope.variables[e.variable], e.span, scope, place):
         return None
@@ -188,7 +188,7 @@ def in_group(e: syntax.GroupAttribute, scope: Scope, place: Clause) -> ir.Expr |
 
 
 def _of_round(read: ir.InRound, scope: Scope, place: Clause) -> ir.InRound | None:
-    """What is read in a round, where it has one value."""
+    """The value read in a round, if there is exactly one per round."""
     if place is Clause.COUNTED:
         completes(read, scope)
         return None
@@ -216,7 +216,7 @@ def _is_in_match(variable: Variable, span: Span, scope: Scope, place: Clause) ->
 
 
 def _element(e: syntax.Attribute, variable: Variable, scope: Scope, place: Clause) -> ir.Element | ir.Nth | None:
-    """Which event of its variable `e` reads, or None when it may not."""
+    """The element of its variable that `e` reads, or None if it is not allowed."""
     if not variable.iterated:
         if e.index is None:
             return ir.Element.SINGLE
@@ -254,7 +254,7 @@ def _report_list(variable: str, span: Span, scope: Scope) -> None:
 
 
 def _report_elements(variable: str, span: Span, scope: Scope) -> None:
-    """`b[]` with no attribute is a value only inside count, which takes it before it comes here."""
+    """Report `b[]` without an attribute: it is a value only inside count, which handles it earlier."""
     known = scope.variable(variable, span)
     if known is not None:
         if known.iterated:
@@ -287,9 +287,9 @@ def _with_default(ref: ir.Ref, default: syntax.Expression, scope: Scope, place: 
 
 
 def _listed(operand: ir.Expr, items: list[ir.Expr], span: Span) -> ir.Member:
-    """The test for one of `items`, whose constants are set apart where they are many."""
+    """The test for one of `items`, whose constants are kept apart if there are many."""
     listed = tuple(i for i in items if isinstance(i, ir.Literal))
-    if len(listed) <= MOST_COMPARED:
+    if len(listed) <= MAX_COMPARED_VALUES:
         return ir.Member(operand, tuple(items), span=span)
     return ir.Member(operand, tuple(i for i in items if not isinstance(i, ir.Literal)), listed, span=span)
 
@@ -305,7 +305,7 @@ def _member(e: syntax.In, scope: Scope, place: Clause) -> ir.Expr | None:
         return None
     if all(left == known[0][0] for left, _ in known):
         return _listed(known[0][0], [right for _, right in known], e.span)
-    # The items ask for different units of the operand.
+    # The items require the operand in different units.
     return ir.Or(tuple(ir.Compare("=", left, right, span=e.span) for left, right in known), span=e.span)
 
 
@@ -360,7 +360,7 @@ def _aggregate(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
 
 
 def _aggregate_in_group(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
-    """The meaning of `sum(g[].b.x)`, over all rounds, or `sum(g[i].c[].x)`, over a list in each."""
+    """The bound form of `sum(g[].b.x)`, over all rounds, or `sum(g[i].c[].x)`, over a list in each."""
     read = check_rounds(e, scope)
     argument = None if read is None else expression(e.arguments[0], scope, Clause.AGGREGATE)
     if read is None or argument is None:
@@ -429,7 +429,7 @@ def _call(e: syntax.Call, scope: Scope, place: Clause) -> ir.Expr | None:
 
 
 def report_count(e: syntax.Call, usage: str, scope: Scope) -> None:
-    """A call with too few or too many arguments."""
+    """Report a call with too few or too many arguments."""
     noun = "argument" if len(e.arguments) == 1 else "arguments"
     message = f"`{e.function}` does not take {len(e.arguments)} {noun}"
     scope.problems.report("A305", message, e.span, "wrong number of arguments", f"write {usage}")

@@ -1,4 +1,4 @@
-"""Groups: where a repeated part may stand, and how what its rounds bind is read (SEMANTICS section 10)."""
+"""Binding of groups: where a repeated part is allowed, and how its rounds are read (SEMANTICS section 10)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import assert_never
 from augury.bind.scope import Scope
 from augury.ir import syntax
 from augury.ir.branches import branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, groups
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq, groups
 from augury.ir.predicate import Aggregate, Conjunct, Element, Expr, InRound, inner_variables, walk
 from augury.ir.terms import OutputMode, Strategy
 
@@ -22,7 +22,7 @@ _REFUSED = (
 
 
 def check_groups(query: syntax.Query, pattern: Pattern, scope: Scope) -> None:
-    """Report groups that cannot be evaluated: by their name, by what is around them, or by other clauses."""
+    """Report groups that cannot be evaluated, because of their name, the parts around them, or other clauses."""
     found = list(groups(pattern))
     _check_names(query.pattern, scope)
     for group in found:
@@ -45,7 +45,7 @@ def check_groups(query: syntax.Query, pattern: Pattern, scope: Scope) -> None:
 
 
 def _check_names(part: syntax.Part, scope: Scope) -> None:
-    """The name of a group is not that of something else."""
+    """Check that the name of a group is not used for anything else."""
     seen = set[str]()
     declared = [c.variable for c in _components(part)]
     for group in _named(part):
@@ -70,7 +70,7 @@ def _check_outputs(query: syntax.Query, group: Group, scope: Scope) -> None:
 
 
 def check_read_in_rounds(conjuncts: Iterable[Conjunct], pattern: Pattern, scope: Scope) -> None:
-    """Report conditions on what stands inside a NOT or an UNTIL of a group, if they look at more than one round."""
+    """Report conditions on a NOT or an UNTIL of a group that read more than one round."""
     for c in conjuncts:
         for name in sorted(inner_variables(c.expr)):
             if scope.variables[name].negated and not _in_one_round(c.expr, name):
@@ -83,14 +83,14 @@ def check_read_in_rounds(conjuncts: Iterable[Conjunct], pattern: Pattern, scope:
 
 
 def _in_one_round(e: Expr, name: str) -> bool:
-    """Whether all that `e` reads of the variable is read as `g[i]`."""
+    """Whether `e` reads the variable only as `g[i]`."""
     rounds = {x.round for x in walk(e) if isinstance(x, InRound) and name in inner_variables(x)}
     folded = any(isinstance(x, Aggregate) and x.rounds and name in inner_variables(x) for x in walk(e))
     return rounds == {Element.EACH} and not folded
 
 
 def _check_ending(group: Group, repeat: Repeat, conjuncts: Iterable[Conjunct], pattern: Pattern, scope: Scope) -> None:
-    """A condition on the event that ends a list names what is bound while the list grows."""
+    """Check that conditions on the event that ends a list read only variables bound while the list grows."""
     assert repeat.until is not None
     u, v = repeat.until.variable, repeat.body.variable
     around = [b for b in branches(pattern) if group.variable in b.variables]
@@ -149,7 +149,7 @@ def _negated(pattern: Pattern) -> Iterator[Group]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _negated(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _negated(body)
         case Absent(body):
             yield from groups(body)
@@ -158,7 +158,7 @@ def _negated(pattern: Pattern) -> Iterator[Group]:
 
 
 def _unordered(pattern: Pattern, *, within: bool = False) -> Iterator[Group]:
-    """Groups inside an AND, and those with one inside."""
+    """Groups inside an AND, and those that contain one."""
     match pattern:
         case Event() | Repeat() | Absent():
             pass
@@ -168,7 +168,7 @@ def _unordered(pattern: Pattern, *, within: bool = False) -> Iterator[Group]:
         case AllOf(parts):
             for part in parts:
                 yield from _unordered(part, within=True)
-        case Maybe(body):
+        case OptionalPart(body):
             yield from _unordered(body, within=within)
         case Group(body=body):
             if within or has_sets(body):
@@ -178,7 +178,7 @@ def _unordered(pattern: Pattern, *, within: bool = False) -> Iterator[Group]:
 
 
 def has_sets(pattern: Pattern) -> bool:
-    """Whether an AND binds some of the pattern."""
+    """Whether an AND binds part of the pattern."""
     match pattern:
         case Event() | Repeat() | Absent():
             return False
@@ -186,7 +186,7 @@ def has_sets(pattern: Pattern) -> bool:
             return True
         case Seq(parts) | AnyOf(parts):
             return any(map(has_sets, parts))
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             return has_sets(body)
         case _:
             assert_never(pattern)
@@ -203,7 +203,7 @@ def _since(pattern: Pattern) -> Iterator[Absent]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _since(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _since(body)
         case _:
             assert_never(pattern)
@@ -220,7 +220,7 @@ def _ending(pattern: Pattern) -> Iterator[Repeat]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _ending(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _ending(body)
         case _:
             assert_never(pattern)

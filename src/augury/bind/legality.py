@@ -1,4 +1,4 @@
-"""Patterns and conditions that are well formed but cannot mean anything."""
+"""Checks for patterns and conditions that are well formed but can have no meaning."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ from typing import TypeAlias, assert_never
 from augury.bind.patterns import Declaration, parting
 from augury.bind.scope import Problems
 from augury.errors import names
-from augury.ir.branches import MOST_BRANCHES, branch_count
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, components, variable_of
+from augury.ir.branches import MAX_BRANCHES, branch_count
+from augury.ir.pattern import (
+    Absent,
+    AllOf,
+    AnyOf,
+    Event,
+    Group,
+    OptionalPart,
+    Pattern,
+    Repeat,
+    Seq,
+    components,
+    variable_of,
+)
 from augury.ir.predicate import Conjunct, inner_variables
 from augury.ir.terms import Operator
 
@@ -19,7 +31,7 @@ Order: TypeAlias = "frozenset[tuple[str, str]]"
 
 
 def check_bounds(declared: Iterable[Declaration], problems: Problems) -> None:
-    """`{3,2}` and `{0}` ask for lists that do not exist."""
+    """Report bounds of lists that do not exist, such as `{3,2}` and `{0}`."""
     for declaration in declared:
         quantifier = declaration.component.quantifier
         if quantifier is None or quantifier.high is None or quantifier.high >= max(1, quantifier.low):
@@ -31,15 +43,15 @@ def check_bounds(declared: Iterable[Declaration], problems: Problems) -> None:
 
 
 def check_branches(pattern: Pattern, problems: Problems) -> bool:
-    """Whether the choices that OR, `?` and `*` leave open multiply to few enough, in the pattern and in each NOT."""
+    """Whether the pattern and each NOT have few enough branches, by the choices of OR, `?` and `*`."""
     before = len(problems.found)
     for root in (pattern, *(absent.body for absent in _negations(pattern))):
         count = branch_count(root)
-        if count > MOST_BRANCHES:
+        if count > MAX_BRANCHES:
             problems.report(
                 "A424",
                 f"this pattern stands for {count if count < 10**12 else 'more than 10^12'} patterns without choices, "
-                f"more than {MOST_BRANCHES}",
+                f"more than {MAX_BRANCHES}",
                 root.span,
                 "too many combinations of OR, `?` and `*`",
                 "split it into several queries, or replace alternatives by types, as in `A|B x`",
@@ -55,7 +67,7 @@ def _negations(pattern: Pattern) -> Iterator[Absent]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _negations(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _negations(body)
         case Absent(body):
             yield pattern
@@ -71,7 +83,7 @@ def always_binds(pattern: Pattern) -> bool:
             return True
         case Repeat(low=low) | Group(low=low):
             return low > 0
-        case Maybe():
+        case OptionalPart():
             return False
         case Seq(parts) | AllOf(parts):
             return any(map(always_binds, parts))
@@ -84,10 +96,10 @@ def always_binds(pattern: Pattern) -> bool:
 
 
 def check_presence(pattern: Pattern, problems: Problems) -> None:
-    """Each NOT needs a sibling that places it, and each match, or body of a NOT, an event."""
+    """Check that each NOT has a sibling that places it, and that each match, or body of a NOT, has an event."""
     before = len(problems.found)
     _check_negations(pattern, None, problems)
-    # A NOT alone binds nothing either: one error is enough for it.
+    # A NOT without siblings also binds nothing: one error is enough.
     if len(problems.found) == before and not always_binds(pattern):
         _report_nothing_bound(pattern, "PATTERN", problems)
 
@@ -99,7 +111,7 @@ def _check_negations(pattern: Pattern, parent: Pattern | None, problems: Problem
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 _check_negations(part, pattern, problems)
-        case Maybe(body):
+        case OptionalPart(body):
             _check_negations(body, pattern, problems)
         case Group(body=body):
             before = len(problems.found)
@@ -134,7 +146,7 @@ def _report_nothing_bound(pattern: Pattern, where: str, problems: Problems) -> N
 
 
 def check_order(pattern: Pattern, problems: Problems) -> None:
-    """A variable that several SEQs of an AND share must not have to precede itself."""
+    """Check that a variable shared by several SEQs of an AND does not have to precede itself."""
     bound = list(map(variable_of, components(pattern, negated=False)))
     if len(set(bound)) == len(bound):
         return
@@ -155,16 +167,16 @@ def check_order(pattern: Pattern, problems: Problems) -> None:
 
 
 def _alternatives(pattern: Pattern) -> Iterator[tuple[frozenset[str], Order]]:
-    """For each choice of OR branches, the components that are always there and the order it asks for among them."""
+    """For each choice of OR branches, the components that are always bound, and their order."""
     match pattern:
         case Event(variable):
             yield frozenset((variable,)), frozenset()
         case Repeat(Event(variable), low):
             yield frozenset((variable,)) if low > 0 else frozenset(), frozenset()
         case Group(variable, _, low):
-            # Names inside a group are its own.
+            # Names inside a group are local to it.
             yield frozenset((variable,)) if low > 0 else frozenset(), frozenset()
-        case Maybe(body):
+        case OptionalPart(body):
             yield frozenset(), frozenset()
             yield from _alternatives(body)
         case AnyOf(parts):
@@ -201,7 +213,7 @@ def _cyclic(order: Order) -> bool:
     after: dict[str, set[str]] = {}
     for first, second in order:
         after.setdefault(first, set()).add(second)
-    # Take away what nothing precedes until nothing is left, or only what precedes itself.
+    # Remove what has no predecessor until nothing is left, or only cycles.
     left = set(after) | {second for _, second in order}
     while left:
         free = left - {second for first in left for second in after.get(first, ())}
@@ -212,7 +224,7 @@ def _cyclic(order: Order) -> bool:
 
 
 def check_negated_together(conjuncts: Iterable[Conjunct], declared: Iterable[Declaration], problems: Problems) -> None:
-    """A condition cannot hold between events of two NOTs: each is looked for without the other."""
+    """Report conditions between events of two NOTs: each NOT is searched for without the other."""
     places = [d for d in declared if d.negations]
     for conjunct in conjuncts:
         read = {*conjunct.variables, *inner_variables(conjunct.expr)}
@@ -232,7 +244,7 @@ def check_negated_together(conjuncts: Iterable[Conjunct], declared: Iterable[Dec
 def _in_different_nots(one: Declaration, other: Declaration) -> bool:
     if one.component.variable == other.component.variable:
         return False
-    # What a list ends with stands where the list does.
+    # The event that ends a list belongs where the list is.
     if other.component is one.component.until or one.component is other.component.until:
         return False
     depth, group = parting(one, other)

@@ -1,4 +1,4 @@
-"""THRESHOLD: what queries over lossy streams (paper 004) must keep to."""
+"""Checks of queries with THRESHOLD over lossy streams (paper 004)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augury.source import Span
 
 
 def threshold_of(threshold: syntax.Number | syntax.Name | None, scope: Scope) -> float | None:
-    """The least score of a match that is reported."""
+    """The lowest score of a reported match."""
     if threshold is None:
         return None
     value: object
@@ -34,10 +34,10 @@ def threshold_of(threshold: syntax.Number | syntax.Name | None, scope: Scope) ->
 
 
 def check_lossy(query: syntax.Query, pattern: Pattern, conjuncts: Iterable[Conjunct], scope: Scope) -> None:
-    """The shape and the clauses that scores are defined for."""
+    """Check that a query has the shape and the clauses for which scores are defined."""
     assert query.threshold is not None
     if query.within is None or isinstance(query.within, syntax.CountWindow):
-        # A window that is there but wrong has been reported already.
+        # A window with an error has been reported already.
         _report("needs WITHIN and a duration", query.threshold.span, scope)
     if query.strategy not in (None, Strategy.SKIP_TILL_ANY_MATCH):
         _report(f"has no meaning under {query.strategy}, only skip_till_any_match", query.threshold.span, scope)
@@ -56,7 +56,7 @@ def _report(what: str, span: Span, scope: Scope) -> None:
 
 
 def _components(pattern: Pattern, scope: Scope) -> list[Event] | None:
-    """The components of a SEQ of single and negated single ones, or None when the pattern is another."""
+    """The components of a SEQ of single events and negated single events, or None for another pattern."""
     parts = pattern.parts if isinstance(pattern, Seq) else (pattern,)
     events = []
     for part in parts:
@@ -78,7 +78,7 @@ def _check_recognisable(components: Iterable[Event], conjuncts: Iterable[Conjunc
 
 
 def _check_defaults(components: list[Event], conjuncts: Iterable[Conjunct], scope: Scope) -> None:
-    # A pattern of negated parts alone has no last one; that has been reported.
+    # A pattern of negated parts only has no last component; that has been reported.
     last = next((e.variable for e in reversed(components) if not scope.variables[e.variable].negated), None)
     for conjunct in conjuncts:
         if len(conjunct.variables) < 2:
@@ -91,7 +91,7 @@ def _check_defaults(components: list[Event], conjuncts: Iterable[Conjunct], scop
 
 
 def _observed(e: Expr) -> Iterator[Ref]:
-    """The references of `e` that need their event, those inside defaults left out."""
+    """The references of `e` that need their event; those inside defaults do not."""
     if isinstance(e, Ref):
         yield e
     else:

@@ -1,4 +1,4 @@
-"""NOT ... SINCE and NOT ... FOR: where they may stand, and what they name (SEMANTICS section 10)."""
+"""Checks of NOT ... SINCE and NOT ... FOR: where they are allowed, and which events they refer to (section 10)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from augury.bind.clauses import event_named
 from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import syntax
-from augury.ir.branches import MOST_BRANCHES, branch_count, branches
+from augury.ir.branches import MAX_BRANCHES, branch_count, branches
 from augury.ir.pattern import Pattern
 from augury.ir.terms import Operator
 
 
 def check_negations(written: syntax.Part, pattern: Pattern, scope: Scope) -> None:
-    """Report a silence whose place is not in a SEQ, and a SINCE that names nothing before its NOT."""
+    """Report a silence outside of a SEQ, and a SINCE of a variable that is not before its NOT."""
     for negation, parent in _negations(written, None):
         if negation.since is not None:
             _check_since(negation.since, pattern, scope)
@@ -29,7 +29,7 @@ def check_negations(written: syntax.Part, pattern: Pattern, scope: Scope) -> Non
 
 def _check_since(since: syntax.BoundEvent, pattern: Pattern, scope: Scope) -> None:
     named = event_named(since, scope)
-    if named is None or branch_count(pattern) > MOST_BRANCHES:
+    if named is None or branch_count(pattern) > MAX_BRANCHES:
         return
     if scope.is_group(named.variable):
         help = "name the event of a component that stands before this NOT"

@@ -1,4 +1,4 @@
-"""Patterns: from what PATTERN says to its logical structure and its variables."""
+"""Binding of patterns: from PATTERN to its logical structure and its variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import assert_never
 from augury.bind.scope import Problems
 from augury.errors import names, suggestion
 from augury.ir import syntax
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.query import Variable
 from augury.ir.terms import Operator
 from augury.schema import EventSchema
@@ -20,7 +20,7 @@ _GROUPS: dict[Operator, type[Seq | AllOf | AnyOf]] = {Operator.SEQ: Seq, Operato
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One level on the way from the root of a pattern to a component: the node and which child is next."""
+    """One level of the path from the root of a pattern to a component: the node, and the number of the next child."""
 
     node: syntax.Group | syntax.Negation
     child: int
@@ -28,7 +28,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A component at its place in the pattern."""
+    """A component with its path in the pattern."""
 
     component: syntax.Component
     path: tuple[Step, ...]
@@ -39,18 +39,18 @@ class Declaration:
 
     @property
     def group(self) -> str | None:
-        """The group that the component is repeated with."""
+        """The group in which the component is repeated."""
         nodes = (step.node for step in self.path)
         return next((n.variable for n in nodes if isinstance(n, syntax.Group) and n.variable is not None), None)
 
     @property
     def negations(self) -> tuple[int, ...]:
-        """The places of the NOTs around the component, outermost first, which tell them apart."""
+        """The positions of the NOTs around the component, outermost first, which tell them apart."""
         return tuple(i for i, step in enumerate(self.path) if isinstance(step.node, syntax.Negation))
 
 
 def parting(one: Declaration, other: Declaration) -> tuple[int, syntax.Group]:
-    """Where the ways to two components of one pattern part: how deep, and at which group."""
+    """The depth and the group at which the paths to two components of one pattern diverge."""
     for depth, (a, b) in enumerate(zip(one.path, other.path, strict=False)):
         if a.child != b.child:
             assert isinstance(a.node, syntax.Group)
@@ -64,7 +64,7 @@ def declarations(part: syntax.Part, path: tuple[Step, ...] = ()) -> Iterator[Dec
         case syntax.Component(until=until):
             yield Declaration(part, path)
             if until is not None:
-                # What ends a list is looked for like a negated event: no match binds it.
+                # The event that ends a list is searched for like a negated event: no match binds it.
                 yield Declaration(until, (*path, Step(syntax.Negation(until, span=until.span), 0)))
         case syntax.Group(_, parts):
             for i, child in enumerate(parts):
@@ -76,14 +76,14 @@ def declarations(part: syntax.Part, path: tuple[Step, ...] = ()) -> Iterator[Dec
 
 
 def pattern_of(part: syntax.Part) -> Pattern:
-    """The logical structure, just as it was written."""
+    """The logical structure of the pattern as written."""
     match part:
         case syntax.Component():
             return _component(part)
         case syntax.Group(operator, parts, quantifier, variable, optional):
             body = _GROUPS[operator](tuple(map(pattern_of, parts)), part.span)
             if optional:
-                return Maybe(body, part.span)
+                return OptionalPart(body, part.span)
             if quantifier is None or variable is None:
                 return body
             return Group(variable, body, quantifier.low, quantifier.high, quantifier.reluctant, part.span)
@@ -96,7 +96,7 @@ def pattern_of(part: syntax.Part) -> Pattern:
 
 
 def _since(written: syntax.BoundEvent) -> BoundEvent:
-    """The event that a SINCE names; whether there is one is checked once all variables are known."""
+    """The event of a SINCE; whether it exists is checked once all variables are known."""
     return BoundEvent(written.variable, written.index is syntax.Index.LAST, written.index is not None)
 
 
@@ -112,7 +112,7 @@ def _component(part: syntax.Component) -> Pattern:
 
 
 def _types(parts: Iterable[syntax.Component]) -> tuple[str, ...]:
-    """The types of one variable in all its components; one without types stands for every type."""
+    """The types of one variable in all its components; empty for every type if one of them has no types."""
     parts = list(parts)
     if not all(part.types for part in parts):
         return ()
@@ -120,7 +120,7 @@ def _types(parts: Iterable[syntax.Component]) -> tuple[str, ...]:
 
 
 def variables_of(declared: Iterable[Declaration]) -> dict[str, Variable]:
-    """What PATTERN says of each variable, in the order of first appearance; a group comes before what it repeats."""
+    """The variables of PATTERN, in order of first appearance; a group comes before the variables inside it."""
     by_name: dict[str, list[Declaration]] = {}
     for declaration in declared:
         by_name.setdefault(declaration.component.variable, []).append(declaration)
@@ -134,7 +134,7 @@ def variables_of(declared: Iterable[Declaration]) -> dict[str, Variable]:
 
 
 def check_types(declared: Iterable[Declaration], schema: EventSchema, problems: Problems) -> None:
-    """Every type that PATTERN names must be one that events can have."""
+    """Check that events can have the types that PATTERN names."""
     written = [type for d in declared for type in d.component.types]
     if schema.type is None:
         distinct = list(dict.fromkeys(type.name for type in written))
@@ -160,7 +160,7 @@ def check_types(declared: Iterable[Declaration], schema: EventSchema, problems: 
 
 
 def check_repeated(declared: Iterable[Declaration], problems: Problems) -> bool:
-    """Whether variables come again only where they may: across an AND or an OR (paper 000, sections 4.3 and 5)."""
+    """Whether variables are repeated only where allowed: across an AND or an OR (paper 000, sections 4.3 and 5)."""
     before = len(problems.found)
     by_name: dict[str, list[Declaration]] = {}
     for declaration in declared:
@@ -173,7 +173,7 @@ def check_repeated(declared: Iterable[Declaration], problems: Problems) -> bool:
 
 
 def _check_pair(first: Declaration, again: Declaration, problems: Problems) -> bool:
-    """Report what is wrong with declaring one variable at two places, if anything is."""
+    """Report errors in declaring one variable at two places; whether there are none."""
     name, span = again.component.variable, again.component.span
     if again.component is first.component.until:
         problems.report("A207", f"`{name}` is declared both as a list and as what ends it", span, "declared again", "")
@@ -183,7 +183,7 @@ def _check_pair(first: Declaration, again: Declaration, problems: Problems) -> b
         problems.report("A207", f"`{name}` is declared twice, once in a group", span, "declared again", help)
         return True
     depth, group = parting(first, again)
-    # What a NOT between the parting and the component encloses is looked for there alone, so it is not the same event.
+    # A NOT between the fork and the component is searched for by itself, so it cannot be the same event.
     apart = any(n > depth for n in (*first.negations, *again.negations))
     if bool(first.negations) != bool(again.negations):
         message = f"`{name}` is declared both inside and outside a NOT"

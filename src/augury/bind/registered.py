@@ -17,7 +17,7 @@ _RESULTS = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STRING}
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What a query needs to know of a Python function; `result` is None when its annotation does not tell."""
+    """The signature of a registered function; `result` is None if its annotation does not say."""
 
     name: str
     signature: inspect.Signature | None
@@ -60,7 +60,7 @@ def _result(signature: inspect.Signature) -> ColumnType | None:
     annotation = signature.return_annotation
     if annotation in (bool, int, float, str):
         annotation = annotation.__name__
-    # Postponed evaluation turns an annotation into its text, and one that was text into text with quotes.
+    # Postponed evaluation turns an annotation into text, and one that was text into quoted text.
     return _RESULTS.get(annotation.strip("'\"")) if isinstance(annotation, str) else None
 
 
@@ -68,5 +68,5 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
     except ValueError:
-        # Some functions written in C do not tell their arguments; the missing annotation is then what is reported.
+        # Some functions written in C have no signature; the missing annotation is reported instead.
         return None

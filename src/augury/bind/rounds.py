@@ -1,4 +1,4 @@
-"""What is read in the rounds of a group: `g[i].b.x`, `g[last].c.len`, `sum(g[].b.x)` (SEMANTICS section 10)."""
+"""Binding of references to rounds of a group: `g[i].b.x`, `g[last].c.len`, `sum(g[].b.x)` (SEMANTICS section 10)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ROUNDS = {
 }
 
 _ELEMENTS = (None, syntax.Index.ALL, syntax.Index.EACH)
-"""How an aggregate reads all elements of a list inside a group."""
+"""Indexes by which an aggregate reads all elements of a list inside a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundsRead:
-    """What an aggregate reads of a group: the elements of `elements` in one `round`, or, without one, of all rounds."""
+    """The values that an aggregate reads from a group: `elements` in one `round`, or in all rounds without one."""
 
     group: str
     round: ir.Element | None
@@ -33,7 +33,7 @@ class RoundsRead:
 
 
 def value_in_round(e: syntax.GroupAttribute, scope: Scope, *, aggregated: bool) -> ir.Expr | None:
-    """What `e` reads of the variable inside its group, whichever the round; `aggregated` inside an aggregate."""
+    """The value of `e` in any round; `aggregated` inside an aggregate."""
     variable = _variable(e, scope)
     if variable is None:
         return None
@@ -56,7 +56,7 @@ def round_of(e: syntax.GroupAttribute, scope: Scope) -> ir.Element | None:
 
 
 def references(e: syntax.Expression) -> Iterator[syntax.GroupAttribute | syntax.Attribute | syntax.Elements]:
-    """What an expression reads of events, in the order written."""
+    """The references to events in an expression, in the order written."""
     if isinstance(e, syntax.GroupAttribute | syntax.Attribute | syntax.Elements):
         yield e
     for child in syntax.children(e):
@@ -65,7 +65,7 @@ def references(e: syntax.Expression) -> Iterator[syntax.GroupAttribute | syntax.
 
 
 def check_rounds(call: syntax.Call, scope: Scope) -> RoundsRead | None:
-    """The rounds that an aggregate is taken over, or None when it does not read those of one group."""
+    """The rounds that an aggregate reads, or None if it does not read those of exactly one group."""
     (argument,) = call.arguments
     found = list(references(argument))
     reads = [read for read in found if isinstance(read, syntax.GroupAttribute)]
@@ -120,7 +120,7 @@ def _variable(e: syntax.GroupAttribute, scope: Scope) -> Variable | None:
 
 
 def _element(e: syntax.GroupAttribute, variable: Variable, scope: Scope, *, aggregated: bool) -> ir.Element | None:
-    """Which event of its variable `e` reads in a round."""
+    """The element of its variable that `e` reads in a round."""
     if not variable.iterated:
         if e.index is None:
             return ir.Element.SINGLE

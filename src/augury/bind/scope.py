@@ -1,4 +1,4 @@
-"""What the names of a query may stand for, and the errors found so far."""
+"""Names visible to the expressions of a query, and the errors found so far."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augury.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """The errors of one query, gathered so that the user sees all of them at once."""
+    """The errors of one query, collected so that the user sees all of them at once."""
 
     found: list[Diagnostic]
 
@@ -24,10 +24,10 @@ class Problems:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The schema, variables, parameters and functions that expressions are bound over.
+    """The schema, variables, parameters and functions visible to expressions.
 
-    `lossy` when the query has a THRESHOLD, so that an attribute may say what it is when its event is missing.
-    `completing` is the variable whose event, or last event, completes every match; None where it is not one.
+    `lossy` if the query has a THRESHOLD, so that attributes may have defaults for a missing event. `completing` is the
+    variable whose event, or last event, completes every match; None if there is no such variable.
     """
 
     source: Source
@@ -40,7 +40,7 @@ class Scope:
     problems: Problems
 
     def variable(self, name: str, span: Span) -> Variable | None:
-        """The variable that `name`, the first word of `span`, stands for."""
+        """The variable named `name`, which is the first word of `span`."""
         place = self.word(name, span)
         if name in self.variables:
             variable = self.variables[name]
@@ -55,7 +55,7 @@ class Scope:
         return None
 
     def is_group(self, name: str) -> bool:
-        """Whether a variable stands for the rounds of a group."""
+        """Whether a name is that of a group."""
         return any(v.group == name for v in self.variables.values())
 
     def inside(self, group: str) -> list[str]:
@@ -63,7 +63,7 @@ class Scope:
         return [v.name for v in self.variables.values() if v.group == group]
 
     def column(self, name: str, span: Span) -> ColumnType | None:
-        """The type of the attribute that `name` stands for."""
+        """The type of the attribute named `name`."""
         if name in self.schema:
             return self.schema[name]
         help = suggestion(name, self.schema.names)

@@ -1,4 +1,4 @@
-"""The strategies of WHERE: one for the whole query, or one for each step (SEMANTICS section 9)."""
+"""Binding of the strategies in WHERE: one for the whole query, or one per step (SEMANTICS section 9)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from augury.bind.scope import Scope
 from augury.errors import names
 from augury.ir import syntax
 from augury.ir.branches import branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, groups
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq, groups
 from augury.ir.query import Step
 from augury.ir.terms import Strategy
 from augury.source import Span
@@ -18,7 +18,7 @@ CONTIGUOUS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 
 
 def steps_of(query: syntax.Query, pattern: Pattern, scope: Scope) -> tuple[Step, ...]:
-    """The steps whose strategy is not the one of the whole query, in the order of the pattern."""
+    """The steps whose strategy differs from that of the query, in pattern order."""
     _check_partition(query, scope)
     if not query.steps:
         _check_listed(query, scope)
@@ -54,7 +54,7 @@ def steps_of(query: syntax.Query, pattern: Pattern, scope: Scope) -> tuple[Step,
 
 
 def check_reluctant(query: syntax.Query, pattern: Pattern, scope: Scope) -> None:
-    """A list of a set is maximal, so it cannot end early."""
+    """Report lists of a set that may end early: they are maximal by definition."""
     if (query.strategy or Strategy.SKIP_TILL_ANY_MATCH) is Strategy.SKIP_TILL_ANY_MATCH:
         return
     for component in _reluctant(pattern):
@@ -73,7 +73,7 @@ def _leading(group: Group) -> Iterator[str]:
 
 
 def _check_partition(query: syntax.Query, scope: Scope) -> None:
-    """Contiguity within a partition has its partitions."""
+    """Check that contiguity within a partition has a partition key."""
     partitioned = any(isinstance(e, syntax.Equivalence) for e in operands(query.where))
     written = [step.span for step in query.steps if step.strategy is Strategy.PARTITION_CONTIGUITY]
     if query.strategy is Strategy.PARTITION_CONTIGUITY:
@@ -84,7 +84,7 @@ def _check_partition(query: syntax.Query, scope: Scope) -> None:
 
 
 def _check_listed(query: syntax.Query, scope: Scope) -> None:
-    """The variables listed with the one strategy are those of PATTERN."""
+    """Check that variables listed with the strategy are those of PATTERN."""
     if query.listed is None:
         return
     expected = ", ".join(f"{v.name}[]" if v.iterated else v.name for v in scope.variables.values())
@@ -106,7 +106,7 @@ def _check_listed(query: syntax.Query, scope: Scope) -> None:
 
 
 def _is_step(listed: syntax.ListedVariable, strategy: Strategy, single: set[str], scope: Scope) -> bool:
-    """Whether there is such a step, and the strategy can be the one of it."""
+    """Whether the step exists and can have the strategy."""
     variable = scope.variables.get(listed.name)
     if variable is None:
         help = f"the variables of PATTERN are {names(scope.variables)}"
@@ -131,7 +131,7 @@ def _is_step(listed: syntax.ListedVariable, strategy: Strategy, single: set[str]
 
 
 def _check_sets(query: syntax.Query, pattern: Pattern, scope: Scope) -> None:
-    """Which gap is before which event is known only where the pattern gives the order."""
+    """Report strategies of steps in sets, where the pattern does not say which gap precedes which event."""
     group = next(_sets(pattern), None)
     if group is not None:
         help = "use one strategy for the whole query, or write the orders as an OR of SEQs"
@@ -150,7 +150,7 @@ def _sets(pattern: Pattern) -> Iterator[AllOf]:
         case Seq(parts) | AnyOf(parts):
             for part in parts:
                 yield from _sets(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _sets(body)
         case Event() | Repeat() | Absent():
             pass
@@ -163,7 +163,7 @@ def _reluctant(pattern: Pattern) -> Iterator[Repeat]:
         case Seq(parts) | AnyOf(parts) | AllOf(parts):
             for part in parts:
                 yield from _reluctant(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _reluctant(body)
         case Event() | Repeat() | Absent():
             pass
@@ -176,7 +176,7 @@ def _negated_bodies(pattern: Pattern) -> Iterator[Pattern]:
         case Seq(parts) | AnyOf(parts) | AllOf(parts):
             for part in parts:
                 yield from _negated_bodies(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _negated_bodies(body)
         case Event() | Repeat():
             pass

@@ -1,4 +1,4 @@
-"""Which values go together, and how different units of time are brought to one."""
+"""Types of values that can be combined, and conversion of times to a common unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIMES = (Kind.TIMESTAMP, Kind.DURATION)
 
 
 def is_condition(e: Expr, scope: Scope) -> bool:
-    """Whether `e` is true or false, as AND, OR, NOT and WHERE need it; reported when not."""
+    """Whether `e` is a boolean, as AND, OR, NOT and WHERE need it; reports an error if not."""
     if e.type == BOOL or (e.type == NULL and not isinstance(e, Literal)):
         return True
     help = "compare it with something, as in `x > 0`"
@@ -25,7 +25,7 @@ def is_condition(e: Expr, scope: Scope) -> bool:
 
 
 def _are_computable(left: Expr, right: Expr, scope: Scope) -> bool:
-    """Whether both may stand beside an operator; each that may not is reported."""
+    """Whether both sides can be operands; reports each one that cannot."""
     fine = [_is_computable(left, scope), _is_computable(right, scope)]
     return all(fine)
 
@@ -47,7 +47,7 @@ def _is_computable(e: Expr, scope: Scope) -> bool:
 
 
 def compared(operator: str, left: Expr, right: Expr, span: Span, scope: Scope) -> Compare | None:
-    """`left operator right`, or None when that has no meaning."""
+    """`left operator right`, or None after a type error has been reported."""
     pair = comparable(left, right, span, scope)
     if pair is None:
         return None
@@ -59,7 +59,7 @@ def compared(operator: str, left: Expr, right: Expr, span: Span, scope: Scope) -
 
 
 def comparable(left: Expr, right: Expr, span: Span, scope: Scope) -> tuple[Expr, Expr] | None:
-    """Both sides in one family and unit, or None when they have none in common."""
+    """Both sides in a common family and unit, or None if there is none."""
     if not _are_computable(left, right, scope):
         return None
     if NULL in (left.type, right.type) or (left.type.numeric and right.type.numeric):
@@ -87,7 +87,7 @@ def comparable(left: Expr, right: Expr, span: Span, scope: Scope) -> tuple[Expr,
 
 
 def _dated(left: Expr, right: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
-    """Read the string constant beside a timestamp as a time, beside a duration as a duration."""
+    """Parse a string constant beside a timestamp as a time, beside a duration as a duration."""
     if left.type.kind in _TIMES and isinstance(right, Literal) and right.type == STRING:
         time = _time(right, left.type.kind, scope)
         return None if time is None else (left, time)
@@ -117,7 +117,7 @@ def _time(text: Literal, kind: Kind, scope: Scope) -> Literal | None:
 
 
 def aligned_to_finest(exprs: list[Expr], scope: Scope) -> list[Expr] | None:
-    """Times of one kind in one unit, the finest of theirs; anything else as it is."""
+    """Times of one kind in the finest of their units; other values unchanged."""
     units = {e.type.unit for e in exprs if e.type != NULL}
     if len(units) < 2 or None in units or len({e.type.kind for e in exprs if e.type != NULL}) > 1:
         return exprs
@@ -128,7 +128,7 @@ def aligned_to_finest(exprs: list[Expr], scope: Scope) -> list[Expr] | None:
 
 
 def _aligned(left: Expr, right: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
-    """Two times in one unit: a constant takes the unit of the other side where that is exact, else the finer one."""
+    """Two times in one unit: a constant takes the unit of the other side if exact, else the finer unit is used."""
     one, other = _unit(left), _unit(right)
     if isinstance(right, Literal) and _exact(right, one):
         unit = one
@@ -156,7 +156,7 @@ def nanoseconds_of(literal: Literal) -> int:
 
 
 def _in_unit(e: Expr, unit: str, scope: Scope) -> Expr | None:
-    """`e` in ticks of `unit`, which is as fine as its own or exact for it."""
+    """`e` in ticks of `unit`, which is at least as fine as its own, or exact for it."""
     if _unit(e) == unit:
         return e
     type = replace(e.type, unit=unit)
@@ -167,7 +167,7 @@ def _in_unit(e: Expr, unit: str, scope: Scope) -> Expr | None:
 
 
 def in_range(ticks: int, type: ColumnType, span: Span, scope: Scope, limit: int = 2**63) -> Literal | None:
-    """A constant number of ticks, reported when it is not below the limit either way."""
+    """A constant number of ticks; reports an error unless its magnitude is below the limit."""
     if -limit <= ticks < limit:
         return Literal(ticks, type, span)
     unit = f" when counted in {type.unit}" if type.unit else ""
@@ -180,7 +180,7 @@ def in_range(ticks: int, type: ColumnType, span: Span, scope: Scope, limit: int 
 
 
 def _tick(schema: EventSchema) -> int | None:
-    """The nanoseconds in 1 of a time column that holds numbers: ticks as integers, seconds as floats."""
+    """The nanoseconds in 1 of a numeric time column: ticks if it holds integers, seconds if it holds floats."""
     match schema[schema.time].kind:
         case Kind.INT | Kind.NULL:
             return UNITS[schema.time_unit]
@@ -191,7 +191,7 @@ def _tick(schema: EventSchema) -> int | None:
 
 
 def _counted(number: Expr, length: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
-    """A number and a duration as two numbers, in the unit of the time column or, where that is inexact, a finer one."""
+    """A number and a duration as two numbers, in the unit of the time column, or a finer one if that is inexact."""
     tick = _tick(scope.schema)
     assert tick is not None
     if isinstance(length, Literal):
@@ -211,7 +211,7 @@ def _counted(number: Expr, length: Expr, scope: Scope) -> tuple[Expr, Expr] | No
 
 
 def _ticks(length: Literal, tick: int, beside: ColumnType, scope: Scope) -> Literal | None:
-    """A constant duration as a number of ticks, or None when an integer cannot hold it."""
+    """A constant duration as a number of ticks, or None if an integer cannot hold it."""
     nanoseconds = nanoseconds_of(length)
     if nanoseconds % tick == 0:
         return in_range(nanoseconds // tick, INT, length.span, scope)
@@ -222,7 +222,7 @@ def _ticks(length: Literal, tick: int, beside: ColumnType, scope: Scope) -> Lite
 
 
 def computed(operator: str, left: Expr, right: Expr, span: Span, scope: Scope) -> Expr | None:
-    """`left operator right`, or None when that has no meaning."""
+    """`left operator right`, or None after a type error has been reported."""
     if not _are_computable(left, right, scope):
         return None
     dated = _dated(left, right, scope) if operator == "-" else (left, right)
@@ -263,7 +263,7 @@ def _time_result(operator: str, left: Expr, right: Expr) -> ColumnType:
 
 
 def _shifted(operator: str, left: Expr, right: Expr, span: Span, scope: Scope) -> Expr | None:
-    """A time that is held as a number, moved by a constant duration."""
+    """A time in a numeric column, plus or minus a constant duration."""
     number, length = (left, right) if left.type.numeric else (right, left)
     tick = _tick(scope.schema)
     constant = None
@@ -289,7 +289,7 @@ def _report_arithmetic(operator: str, left: ColumnType, right: ColumnType, span:
 
 
 def negated(operand: Expr, span: Span, scope: Scope) -> Expr | None:
-    """`-operand`; a constant is negated here, so that -5 is one constant."""
+    """`-operand`; constants are negated here, so that -5 is a single constant."""
     if not _is_computable(operand, scope):
         return None
     if not (operand.type.numeric or operand.type.kind in (Kind.DURATION, Kind.NULL)):
@@ -302,5 +302,5 @@ def negated(operand: Expr, span: Span, scope: Scope) -> Expr | None:
 
 
 def int_part(value: float) -> int:
-    """The integer whose range matters: floats have none."""
+    """The integer to check for overflow: the value's own, or 0 for a float."""
     return value if isinstance(value, int) else 0

@@ -1,4 +1,4 @@
-"""UNTIL: where it may stand, and what its conditions may name (SEMANTICS section 10)."""
+"""Checks of UNTIL: where it is allowed, and what its conditions may read (SEMANTICS section 10)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from augury.bind.scope import Scope
 from augury.ir.branches import branches
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Conjunct
 
 
 def check_until(pattern: Pattern, conjuncts: Iterable[Conjunct], scope: Scope) -> None:
-    """Report an UNTIL inside a NOT, and a condition on its event that names what is not bound when the list grows."""
+    """Report an UNTIL inside a NOT, and conditions on its event that read variables not bound while the list grows."""
     lists = list(_lists(pattern, negated=False))
     for repeat, negated in lists:
         if negated and repeat.until is not None:
@@ -45,7 +45,7 @@ def _lists(pattern: Pattern, *, negated: bool) -> Iterator[tuple[Repeat, bool]]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _lists(part, negated=negated)
-        case Group() | Maybe():
+        case Group() | OptionalPart():
             yield from _lists(pattern.body, negated=negated)
         case Absent(body):
             yield from _lists(body, negated=True)

@@ -30,18 +30,18 @@ def coarsest(nanoseconds: int, units: Sequence[str] = ("s", "ms", "us", "ns")) -
 
 
 def duration_literal(nanoseconds: int, span: Span) -> Literal | None:
-    """A duration as a constant, or None when no unit holds it in 64 bits."""
+    """A duration as a constant, or None if it does not fit 64 bits in any unit."""
     ticks, unit = coarsest(nanoseconds)
     return Literal(ticks, duration(unit), span) if fits(ticks) else None
 
 
 def timestamp_literal(text: str, span: Span) -> Literal | None:
-    """A time in ISO 8601 as a constant, or None when it is none; with an offset it is taken to UTC.
+    """An ISO 8601 time as a constant, or None if it is invalid; one with an offset is converted to UTC.
 
     >>> timestamp_literal("1970-01-01T01:00:00.5+01:00", Span(0, 0))
     Literal(value=500, type=ColumnType(kind=<Kind.TIMESTAMP: 'timestamp'>, unit='ms', item=None))
     """
-    # Python reads fractions to the microsecond only and drops the rest, so the fraction is read here.
+    # Python parses fractions to the microsecond only and drops the rest, so they are parsed here.
     fraction = _FRACTION.search(text)
     digits = fraction.group(1) if fraction else ""
     if len(digits.rstrip("0")) > 9:
@@ -69,12 +69,12 @@ def length_of(value: timedelta) -> int:
 
 
 def parameter_literal(value: object, span: Span) -> Literal | None:
-    """The value of a parameter as a constant, or None when it is of no type that queries know."""
+    """The value of a parameter as a constant, or None if queries have no such type."""
     match value:
         case bool():
             return Literal(value, BOOL, span)
         case str():
-            # A subclass could bring comparisons of its own.
+            # A subclass could override comparisons.
             return Literal(str.__str__(value), STRING, span)
         case timedelta():
             return duration_literal(length_of(value), span)
@@ -104,7 +104,7 @@ def _list_literal(values: Sequence[object], span: Span) -> Literal | None:
 
 
 def _number(value: object) -> int | float | None:
-    """A number of Python or NumPy that a query can hold."""
+    """A Python or NumPy number as a value that a query can hold."""
     match value:
         case bool():
             return None

@@ -39,9 +39,9 @@ from augury.source import Source
 from augury.timing import CallStage
 
 DEFAULT_PORT = 5006
-"""Where the playground listens."""
+"""Default port of the playground."""
 
-PLAYGROUND_SECONDS = 30.0  # that a query of the playground may take, unless --timeout says otherwise
+PLAYGROUND_SECONDS = 30.0  # that a query of the playground may take by default
 
 app = typer.Typer(
     help="Find patterns in streams of events.",
@@ -125,7 +125,7 @@ def match_command(
         source = read_query(query)
         with watch.stage(CallStage.READING):
             known = known_events(read_input(events), given.roles(), options.threads)
-        # What goes to the file as it is found leaves no matches to tell about.
+        # Matches that are written as they are found are not kept, so they cannot be limited or explained.
         if format is Format.PARQUET and out is not None and limit is None and known is not None and not explain:
             _sink(source, known, options, out)
             return
@@ -142,7 +142,7 @@ def match_command(
         if explain and matches.compiled is not None:
             from augury.explain.explanation import explanation_of_run
 
-            # `shown` is what was written.
+            # `shown` is the part that was written.
             typer.echo(explanation_of_run(matches.compiled, Stage.PLAN, matches.counters, shown.times), err=True)
 
 
@@ -224,7 +224,7 @@ def serve_command(
             own = Subject(
                 "stdin" if events == STDIN else Path(events).name, {"events": read_input(events)}, given.roles()
             )
-            # What is wrong with the events is told now.
+            # Errors in the events are reported now.
             own.query(own.language)
             subjects = [own, *subjects]
         server, address = page_server(playground_page(subjects, options), "Augury playground", port)
@@ -384,7 +384,7 @@ def run_command(
 def _live(
     name: str, port: int, say: Callable[[str], None]
 ) -> Iterator[tuple[Callable[[BatchProgress], None], Callable[[str], None]]]:
-    """Show a stream as long as this lasts; gives what its micro-batches are told to, and what else is said."""
+    """Show a stream while the context is open; yields a callback for its micro-batches, and one for other messages."""
     try:
         from augury.serve.live import live_view
     except ModuleNotFoundError as e:
@@ -405,15 +405,15 @@ def _live(
                 board.tell(progress)
                 redraw()
 
-            # The table says what the lines would.
+            # The table shows what the lines would say.
             yield watch, lambda text: None
 
 
 GARBAGE_THRESHOLD = 100_000
-"""Objects made before Python looks for garbage: most that a command makes early are modules and plans, which stay."""
+"""Allocations between garbage collections; most early objects of a command are modules and plans, which stay."""
 
 WITHOUT_PANDAS = ("match", "check", "explain", "why")
-"""Commands that have no use for pandas, whatever they are given."""
+"""Commands that never need pandas."""
 
 
 def main() -> None:
@@ -425,7 +425,7 @@ def main() -> None:
 
 
 class _NoPandas(MetaPathFinder):
-    """Says that there is no pandas."""
+    """An import hook that hides pandas."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":
@@ -433,9 +433,9 @@ class _NoPandas(MetaPathFinder):
 
 
 def _keep_pandas_out() -> None:
-    """Let Arrow look for pandas in vain, which it does once, with the first array.
+    """Hide pandas from Arrow, which tries to import it once, with the first array.
 
-    It would import it, which takes longer than most matches. This is for a process that is ours alone.
+    The import takes longer than most matches. Only for a process that runs nothing but a command.
     """
     finder = _NoPandas()
     sys.meta_path.insert(0, finder)
@@ -447,14 +447,14 @@ def _keep_pandas_out() -> None:
 
 @contextmanager
 def _reporting() -> Iterator[None]:
-    """What the user got wrong is a message and exit code 1; a reader that went away is not an error."""
+    """Print user errors as messages with exit code 1; a closed pipe is not an error."""
     try:
         yield
     except AuguryError as e:
         typer.echo(str(e), err=True)
         raise typer.Exit(1) from e
     except BrokenPipeError as e:
-        # Python flushes standard output once more when it ends, which must not fail again.
+        # Python flushes standard output again at exit, which must not fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from e
 

@@ -1,4 +1,4 @@
-"""What the arguments of a command stand for."""
+"""Values of command-line arguments: queries, events, files and parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STDIN = "-"
 
 
 def read_query(query: str) -> Source:
-    """The file of that name if there is one, standard input for `-`, else the text itself."""
+    """The text of a query: from the file of that name, from standard input for `-`, else the argument itself."""
     if query == STDIN:
         try:
             return Source(sys.stdin.buffer.read().decode("utf-8-sig"), "stdin")
@@ -38,7 +38,7 @@ def read_query(query: str) -> Source:
 
 
 def read_input(events: str) -> Path | pa.Table:
-    """The events of a file, or those on standard input for `-`: JSON lines, or CSV when it begins otherwise."""
+    """The events in a file, or on standard input for `-`: JSON lines, or CSV if it does not begin like JSON."""
     if events != STDIN:
         return Path(events)
     data = sys.stdin.buffer.read()
@@ -47,7 +47,7 @@ def read_input(events: str) -> Path | pa.Table:
 
 
 def named_files(stated: list[str]) -> dict[str, Path]:
-    """The tables that `NAME=FILE` options name."""
+    """The tables named by `NAME=FILE` options."""
     out: dict[str, Path] = {}
     for text in stated:
         name, equals, path = text.partition("=")
@@ -60,7 +60,7 @@ def named_files(stated: list[str]) -> dict[str, Path]:
 
 
 def row_numbers(stated: list[str]) -> dict[str, list[int]]:
-    """Rows by variable, of options `NAME=ROW`.
+    """Rows by variable from options `NAME=ROW`.
 
     >>> row_numbers(["a=17", "b=18", "b=20"])
     {'a': [17], 'b': [18, 20]}
@@ -75,7 +75,7 @@ def row_numbers(stated: list[str]) -> dict[str, list[int]]:
 
 
 def read_loss(path: Path) -> LossModel:
-    """The loss model that a JSON file states."""
+    """The loss model in a JSON file."""
     try:
         stated = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as e:
@@ -84,7 +84,7 @@ def read_loss(path: Path) -> LossModel:
 
 
 def read_statistics(path: Path) -> dict[str, Any]:
-    """The statistics that a JSON file states."""
+    """The statistics in a JSON file."""
     try:
         stated: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as e:
@@ -93,7 +93,7 @@ def read_statistics(path: Path) -> dict[str, Any]:
 
 
 def order_columns(given: list[str]) -> list[str] | None:
-    """Names of `--order-by` or `--order`, which may be repeated or hold several with commas between them.
+    """Column names of `--order-by` or `--order`, which may be repeated or separated by commas.
 
     >>> order_columns(["ts,seq", "n"]), order_columns([])
     (['ts', 'seq', 'n'], None)
@@ -120,6 +120,6 @@ def parameter_values(given: list[str]) -> dict[str, Any]:
 
 
 def not_both_stdin(query: str, events: str | None) -> None:
-    """Standard input holds one thing."""
+    """Refuse to read both the query and the events from standard input."""
     if query == STDIN and events == STDIN:
         raise typer.BadParameter("the query and the events cannot both come from standard input", param_hint="QUERY")

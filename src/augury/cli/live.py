@@ -1,4 +1,4 @@
-"""How a stream is doing, as a table that stays in its place on a terminal."""
+"""The progress of a stream as a live table in the terminal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from augury.engine.board import HEADER, RULE_HEADER, Board
 from augury.printable import one_line
 
 SHOWN_MATCHES = 5
-"""The last matches that fit a terminal beside the tables."""
+"""Latest matches listed beside the tables."""
 
 SHOWN_RULES = 10
-"""The costliest rules that fit a terminal beside the rest."""
+"""Costliest rules listed in the terminal."""
 
 
 def board_table(board: Board) -> Group:
-    """The queries, their rules and their last matches; what the events hold is text, and no markup."""
+    """The queries, their rules and their last matches; text from events is not parsed as markup."""
     tables = [_table(HEADER, board.rows())]
     rules = board.rules()
     if rules:
@@ -31,7 +31,7 @@ def board_table(board: Board) -> Group:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> Table:
-    """Rows under a header; the first columns are texts, the others numbers."""
+    """Rows under a header; the first columns are text, the others numbers."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for k, name in enumerate(header):
         table.add_column(name, justify="right" if k >= texts else "left")
@@ -42,6 +42,6 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1)
 
 @contextmanager
 def shown_live(board: Board, console: Console) -> Iterator[Callable[[], None]]:
-    """Keep the table on a terminal up to date as long as this lasts; gives what redraws it."""
+    """Keep the table in the terminal up to date while the context is open; yields a function that redraws it."""
     with Live(board_table(board), console=console, auto_refresh=False) as live:
         yield lambda: live.update(board_table(board), refresh=True)

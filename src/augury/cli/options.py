@@ -1,4 +1,4 @@
-"""Options that several commands take, each declared once: its spelling, its help, and how its value is read."""
+"""Options shared by several commands, each declared once: its name, its help, and the conversion of its value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _as_given(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SharedOption:
-    """How an option is declared, and what turns the value of the command line into that of `MatchOptions`."""
+    """The declaration of an option, and the conversion of its value to that of `MatchOptions`."""
 
     declared: Any
     read: Callable[[Any], Any] = _as_given
@@ -107,27 +107,27 @@ SHARED: Mapping[str, SharedOption] = {
         ]
     ),
 }
-"""By the name in `MatchOptions`; `no_type` stands for a `type` of None, which a command line cannot say."""
+"""Options by their names in `MatchOptions`; `no_type` is a `type` of None, which has no value on a command line."""
 
 COLUMNS = ("time", "type", "no_type", "order_by", "time_unit")
 LAZY_CHAIN = ("order", "negation", "statistics")
 BUDGETS = ("max_matches", "max_partial_matches", "max_memory", "timeout")
 SQL_BUDGETS = ("max_memory", "timeout")
-"""What row patterns keep to beside `--max-steps`: a row begins one match at most, and no partial matches wait."""
+"""Budgets of row patterns besides `--max-steps`: a row begins at most one match, and no partial matches are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenOptions:
-    """Shared options as a command line states them; what they name is read when it is asked for."""
+    """Shared options from a command line; files that they name are read on use."""
 
     stated: Mapping[str, Any]
 
     def roles(self) -> Roles:
-        """Which columns hold time, type and order."""
+        """The columns of time, type and order."""
         return read_form(Roles, self._values(Roles))
 
     def options(self) -> Options:
-        """How the query is evaluated; reads the files that hold statistics and a loss model."""
+        """The options of evaluation; reads the files of statistics and the loss model."""
         return read_form(Options, self._values(Options))
 
     def _values(self, form: type[Any]) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class GivenOptions:
 
 
 def shared_options(*names: str, last: tuple[str, ...] = ()) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Give a command these options in place of its argument `given`, and those of `last` after all others.
+    """Give a command these options in place of its parameter `given`, and those of `last` after all others.
 
     The function is called with one `GivenOptions`.
     """
@@ -150,7 +150,7 @@ def shared_options(*names: str, last: tuple[str, ...] = ()) -> Callable[[Callabl
         @wraps(command)
         def called(**arguments: Any) -> Result:
             stated = {name: arguments.pop(name) for name in (*names, *last)}
-            # A parameter that cannot be read is a mistake in how the command is used, and told before anything else.
+            # A parameter that cannot be read is an error of usage, reported before any other.
             stated["parameters"] = parameter_values(stated.get("parameters") or [])
             return command(**arguments, given=GivenOptions(stated))
 
@@ -174,7 +174,7 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 def _default(name: str) -> Any:
-    """What holds where a command line says nothing: the default of the field of that name."""
+    """The default of an option: that of the field with the same name."""
     if name == "no_type":
         return False
     (default,) = (f.default for form in (Roles, Options) for f in fields(form) if f.name == name)

@@ -1,4 +1,4 @@
-"""Matches as JSON lines, CSV, Parquet or a table."""
+"""Output of matches as JSON lines, CSV, Parquet or a table."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from augury.engine.results.files import unwritable
 from augury.engine.results.render import cell, text_table
 from augury.engine.results.values import to_json, to_shown
 
-WIDEST = 80
-"""Characters of a table cell that are shown."""
+MAX_CELL_CHARACTERS = 80
+"""Characters of a table cell after which it is cut off."""
 
 
 class Format(StrEnum):
@@ -66,7 +66,7 @@ def print_query(text: str) -> None:
     if not sys.stdout.isatty():
         sys.stdout.write(text + "\n")
         return
-    # Colours are not worth the wait where none are shown.
+    # Importing the highlighter takes time, so it is not done without colours.
     from rich.console import Console
     from rich.syntax import Syntax
 
@@ -82,7 +82,7 @@ def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _flat(table: pa.Table) -> dict[str, list[Any]]:
-    """The columns with the attributes of single events in columns of their own, such as `s.tag`."""
+    """The columns, with the attributes of single events as columns of their own, such as `s.tag`."""
     out: dict[str, list[Any]] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = to_json(column.combine_chunks())
@@ -110,5 +110,5 @@ def _table_text(table: pa.Table, noun: str) -> str:
     count = f"1 {noun}" if table.num_rows == 1 else f"{table.num_rows} {noun}{plural}"
     if not table.num_rows:
         return count
-    columns = [[cell(v, WIDEST) for v in to_shown(column.combine_chunks())] for column in table.columns]
+    columns = [[cell(v, MAX_CELL_CHARACTERS) for v in to_shown(column.combine_chunks())] for column in table.columns]
     return text_table(table.column_names, list(zip(*columns, strict=True))) + "\n\n" + count

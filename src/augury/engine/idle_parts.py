@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augury.ir.branches import MOST_BRANCHES, AbsentPart, Branch, branch_count, branches, in_order
+from augury.ir.branches import MAX_BRANCHES, AbsentPart, Branch, branch_count, branches, in_order
 from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
 from augury.ir.text import part_text
@@ -18,7 +18,7 @@ def idle_parts(query: BoundQuery) -> tuple[str, ...]:
     """What to say of a NOT for which there is no place, and of a strategy for a gap that there is not."""
     if not query.strategies & set(CONTIGUOUS) and not query.steps:
         return ()
-    if branch_count(query.pattern) > MOST_BRANCHES:
+    if branch_count(query.pattern) > MAX_BRANCHES:
         return ()
     found = [b for b in branches(query.pattern) if b.components]
     return tuple(printable(text) for text in (*_without_place(query, found), *_without_gap(query, found)))

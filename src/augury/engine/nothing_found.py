@@ -13,7 +13,7 @@ from augury.engine.scan.narrow import passing
 from augury.engine.scan.needed import Relevant
 from augury.engine.scan.scan import Scan
 from augury.errors import names
-from augury.ir.branches import MOST_BRANCHES, Branch, branch_count, branches
+from augury.ir.branches import MAX_BRANCHES, Branch, branch_count, branches
 from augury.ir.pattern import Event, Repeat, event_of, variable_of
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.ir.text import duration_text
@@ -27,7 +27,7 @@ def nothing_found(query: CompiledQuery, scan: Scan, events: Arrivals) -> tuple[s
     Whoever has matches need not ask, so that these warnings cost nothing where they cannot appear.
     """
     bound = query.bound
-    if not scan.rows or bound.threshold is not None or branch_count(bound.pattern) > MOST_BRANCHES:
+    if not scan.rows or bound.threshold is not None or branch_count(bound.pattern) > MAX_BRANCHES:
         return ()
     found = [b for b in branches(query.rewritten.pattern) if b.components]
     return (*_unsatisfied(query.rewritten, found, scan, events), *_too_short(bound, found, events))

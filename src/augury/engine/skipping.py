@@ -19,7 +19,7 @@ from augury.compiler import CompiledProgram
 from augury.engine.arrivals import Arrivals
 from augury.engine.cut.by_key import key_shares
 from augury.engine.exchange.codes import are_of_types
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Arithmetic, Compare, Element, Expr, Literal, Negate, Ref, walk
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
@@ -95,7 +95,7 @@ def _always(p: Pattern) -> Iterator[Event]:
         case Seq(parts) | AllOf(parts):
             for part in parts:
                 yield from _always(part)
-        case Repeat() | Group() | Maybe() | AnyOf() | Absent():
+        case Repeat() | Group() | OptionalPart() | AnyOf() | Absent():
             return
         case _:
             assert_never(p)

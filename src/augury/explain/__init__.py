@@ -1,1 +1,1 @@
-"""What became of a query, stage by stage."""
+"""Explanations of queries, stage by stage."""

@@ -1,4 +1,4 @@
-"""What became of a query, as an object: text, HTML, JSON, Mermaid and a picture."""
+"""The explanation of a query as an object: text, HTML, JSON, Mermaid and a picture."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from augury.planner.draw.diagram import Diagram, Edge, Node
 from augury.timing import StageTime, Stopwatch
 
 DRAWN_STAGES = ("plan", "kernel")
-"""Stages that have an automaton to draw; of the others only the pattern is drawn."""
+"""Stages shown with the automata of the plan; other stages only show the pattern."""
 
 TIME_COLUMNS = ("left", "right", "right", "right")
-"""On which side the columns of the times are aligned."""
+"""Alignment of the columns of the times."""
 
 
 class Explanation(str):
-    """What became of a query; as a string it is the text that `augury.explain` prints.
+    """The explanation of a query; as a string it is the text that `augury.explain` prints.
 
-    Notebooks show it as a picture with the text below it. `queries` are those of the program. `times` say where the
-    time of the call went, if it is about one: they add up to the whole.
+    Notebooks show it as a picture with the text below it. `queries` are those of the program. `times` are the stages of
+    the call that is explained, if any: they add up to its total time.
     """
 
     __slots__ = ("_compiled", "_counters", "queries", "stage", "times")
@@ -55,7 +55,7 @@ class Explanation(str):
         return made
 
     def diagrams(self) -> tuple[Diagram, ...]:
-        """The pattern of each query and, of its plan, the automata."""
+        """The pattern of each query, and the automata of its plan."""
         return tuple(self._diagrams())
 
     def _diagrams(self) -> Iterator[Diagram]:
@@ -69,15 +69,15 @@ class Explanation(str):
                     yield Diagram(title, diagram.nodes, diagram.edges, diagram.notes)
 
     def to_svg(self) -> str:
-        """The pattern and the automata as one picture."""
+        """The pattern and the automata as one SVG picture."""
         return to_svg(self.diagrams(), "; ".join(part_text(query.pattern) for query in self.queries))
 
     def to_mermaid(self) -> str:
-        """The pattern and the automata as a flowchart of Mermaid, such as Markdown pages show."""
+        """The pattern and the automata as a Mermaid flowchart, for Markdown pages."""
         return to_mermaid(self.diagrams())
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON can hold it: text, diagrams, times, and of each plan its cost and its rivals."""
+        """The explanation as JSON values: text, diagrams, times, and the cost and the rivals of each plan."""
         return {
             "stage": self.stage,
             "text": str(self),
@@ -107,7 +107,7 @@ def explanation(program: CompiledProgram, stage: str) -> Explanation:
 def explanation_of_run(
     compiled: CompiledQuery, stage: str, counters: Mapping[str, int] | None, watch: Stopwatch | None
 ) -> Explanation:
-    """One stage of a query that has run: its counters beside what was expected, and where its time went."""
+    """One stage of a query that has run, with its counters beside the estimates, and its times."""
     times = () if watch is None else watch.times()
     text = explain_text(compiled, stage, counters, times)
     return Explanation(text, stage, (compiled.syntax,), (compiled,), counters, times)
@@ -150,7 +150,7 @@ def _plan(compiled: CompiledQuery) -> dict[str, Any]:
 
 
 def _times(times: tuple[StageTime, ...]) -> str:
-    """Where the time of a call went."""
+    """The times of a call, stage by stage, as HTML."""
     rows = "".join(
         "<tr>"
         + "".join(
@@ -165,7 +165,7 @@ def _times(times: tuple[StageTime, ...]) -> str:
 
 
 def _rivals(compiled: CompiledQuery) -> str:
-    """The plans that were not chosen, and why."""
+    """The plans that were not chosen, with the reasons, as HTML."""
     rivals = sorted(compiled.choice.rivals, key=lambda r: list(FAMILIES).index(r.family))
     rows = "".join(
         f"<tr><td>{html.escape(r.family)}</td><td style='text-align:left'>{html.escape(r.reason)}</td></tr>"

@@ -1,4 +1,4 @@
-"""Descriptions of plans as lines of text."""
+"""Layout of descriptions of plans as lines of text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def laid_out(parts: Iterable[str | Table]) -> list[str]:
 
 
 def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
-    """The cells of each row under those of the row before.
+    """The cells of each row, padded to columns.
 
     >>> aligned([["a", "1"], ["long", ""]])
     ['  a     1', '  long']

@@ -1,4 +1,4 @@
-"""Diagrams -> the text that Mermaid draws."""
+"""Diagrams -> Mermaid text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from augury.planner.draw.diagram import Diagram, Node
 from augury.printable import one_line
 
 PLAIN = frozenset(" .,:_-=+*/'!?")
-"""Characters beside letters and digits that mean nothing to Mermaid between quotes."""
+"""Characters besides letters and digits that have no meaning to Mermaid inside quotes."""
 
 
 def to_mermaid(diagrams: Sequence[Diagram]) -> str:
@@ -28,7 +28,7 @@ def to_mermaid(diagrams: Sequence[Diagram]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text between quotes: what could mean something to Mermaid is written as a numbered character.
+    """Text in quotes, with characters that have a meaning to Mermaid written as entities.
 
     >>> quoted('a.x > "5"')
     'a.x #62; #34;5#34;'

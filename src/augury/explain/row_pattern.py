@@ -1,4 +1,4 @@
-"""How a MATCH_RECOGNIZE clause is run, in words: its pattern as a tree, the program of the search, its conditions."""
+"""Explanation of a MATCH_RECOGNIZE clause: its pattern as a tree, the program of the search, its conditions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from augury.ir.row_pattern import (
 from augury.plan.row_pattern import ACCEPT, AT_FIRST_ROW, ELSEWHERE, FIRST_POSITION, RowPatternPlan
 from augury.printable import one_line, printable
 
-LONGEST_CONDITION = 100
-"""Characters of a condition that are shown."""
+MAX_CONDITION_CHARACTERS = 100
+"""Characters of a condition after which it is cut off."""
 
 
 def explain_row_pattern(planned: PlannedRowPattern, split: str) -> str:
-    """A clause as it will be run; `split` is how its input is cut."""
+    """The explanation of a clause; `split` says how its input is split."""
     bound, plan = planned.bound, planned.plan
     out = ["pattern", *(f"  {line}" for line in _tree(bound.pattern, 0))]
     if plan is None:
@@ -48,7 +48,7 @@ def explain_row_pattern(planned: PlannedRowPattern, split: str) -> str:
 
 
 def numbered(explained: Sequence[str]) -> str:
-    """Explanations of the row patterns of one query, one after the other."""
+    """Explanations of the row patterns of one query, numbered where there are several."""
     if not explained:
         return "there is no MATCH_RECOGNIZE in it"
     if len(explained) == 1:
@@ -58,7 +58,7 @@ def numbered(explained: Sequence[str]) -> str:
 
 
 def key_names(bound: BoundRowPattern) -> str:
-    """The columns of PARTITION BY."""
+    """The columns of PARTITION BY as text."""
     return ", ".join(bound.schema.field(c).name for c in bound.partition_by)
 
 
@@ -86,7 +86,7 @@ def _tree(pattern: RowPattern, depth: int) -> Iterator[str]:
 
 
 def _program(plan: RowPatternPlan) -> list[str]:
-    """After each place, what may come next, the preferred first."""
+    """The places of the program, each with the places that may follow, the preferred first."""
     program = plan.program
     names = ["", "", *(f"{k} {quoted(program.labels[p.label])}" for k, p in enumerate(program.positions, start=1))]
 
@@ -124,7 +124,7 @@ def _named_conditions(bound: BoundRowPattern) -> list[tuple[str, str]]:
 
 def _written(value: RowExpression, bound: BoundRowPattern) -> str:
     """An expression as it stands in the query."""
-    return one_line(" ".join(bound.source.text[value.span.start : value.span.end].split()), LONGEST_CONDITION)
+    return one_line(" ".join(bound.source.text[value.span.start : value.span.end].split()), MAX_CONDITION_CHARACTERS)
 
 
 def _memory(plan: RowPatternPlan) -> str:

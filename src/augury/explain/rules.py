@@ -1,4 +1,4 @@
-"""How a table of rules is matched, in words: what is matched together, what by itself and why, and what is broken."""
+"""Explanation of a table of rules: the shapes that are matched together, rules matched alone, and broken rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augury.ir.unbind import unbind_query
 from augury.options import Options
 from augury.printable import one_line, printable
 
-NAMED_RULES = 6  # of a shape, before "and so many more"
+NAMED_RULES = 6  # rules of a shape listed by name, before "and ... more"
 
 
 def explain_rules(
@@ -25,7 +25,7 @@ def explain_rules(
     broken: Sequence[tuple[Rule, AuguryError]],
     options: Options,
 ) -> str:
-    """The shapes of rules with what is shared, the rules that are matched alone, and those that take no part."""
+    """The shapes of rules with the plan they share, the rules that are matched alone, and the broken ones."""
     together, shapes = sum(map(len, groups)), f"{len(groups)} shape{'' if len(groups) == 1 else 's'}"
     total = together + len(alone) + len(broken)
     out = [f"{total} rules: {together} matched together in {shapes}, {len(alone)} alone, {len(broken)} broken"]
@@ -37,7 +37,7 @@ def explain_rules(
     if broken:
         out += ["", "broken"]
         out += [f"  {_name(rule)}: {str(error).splitlines()[0]}" for rule, error in broken]
-    # Names of rules and of columns may hold what a terminal would obey.
+    # Names of rules and columns may contain control sequences of terminals.
     return printable("\n".join(out))
 
 
@@ -54,7 +54,7 @@ def _shape(number: int, rules: Sequence[GroupedRule], options: Options) -> list[
 
 
 def _differences(shape: Shape, rules: Sequence[GroupedRule]) -> list[str]:
-    """What rules of one shape differ in: the columns that stand for values, and the names that stand for types."""
+    """The differences between rules of one shape: columns that stand for values, and names that stand for types."""
     found = [f"`{shape.columns.rule}` is the number of a rule"]
     for k in range(len(shape.value_types)):
         values = {rule.shaped.values[k] for rule in rules}

@@ -1,6 +1,6 @@
 """Diagrams -> one SVG picture, laid out in layers from left to right.
 
-Every text is escaped here. Colours are variables with a light default, so that a page may give its own.
+All text is escaped here. Colours are CSS variables with light defaults, so that a page can set its own.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from augury.planner.draw.diagram import Diagram, Edge, EdgeKind, Node
 from augury.printable import one_line
 
 LABEL_CHARACTERS = 30
-"""Characters of a label before it goes on in the next line."""
+"""Characters of a label after which it is wrapped."""
 
 LABEL_LINES = 12
-"""Lines of a label; the rest is left out."""
+"""Lines of a label; further ones are left out."""
 
 NOTE_CHARACTERS = 110
-"""Characters of a line below a diagram."""
+"""Characters in a line of notes below a diagram."""
 
-CHARACTER = 6.7  # pixels that a character of a label is wide
-LINE = 15  # pixels from one line of a label to the next
+CHARACTER_WIDTH = 6.7  # pixels that a character of a label is wide
+LINE_HEIGHT = 15  # pixels from one line of a label to the next
 MARGIN = 18  # pixels around the picture
-NODE_CHARACTER, NODE_LINE = 7.8, 18  # pixels of a character and of a line in a node
+NODE_CHARACTER_WIDTH, NODE_LINE_HEIGHT = 7.8, 18  # pixels of a character and of a line in a node
 NODE_HEIGHT, NODE_WIDTH = 42, 42  # pixels of the smallest node
-LEAST_GAP = 46  # pixels between two layers
+MIN_LAYER_GAP = 46  # pixels between two layers
 ROW_GAP = 26  # pixels between two nodes of a layer
 PART_HEIGHT, PART_GAP = 28, 8  # pixels of a part of a pattern, and between two of them
 CROSSING_GAP = 110  # pixels between two layers whose edges cross
-LOOP = 34  # pixels that an edge from a node to itself rises above it
-ARC = 30  # pixels that an edge over a layer bows out, for each layer
+LOOP_HEIGHT = 34  # pixels that an edge from a node to itself rises above it
+ARC_DEPTH = 30  # pixels that an edge over a layer bows out, for each layer
 
 COLOURS: dict[EdgeKind, tuple[str, str]] = {
     "begin": ("--augury-take", "#1d4ed8"),
@@ -44,9 +44,9 @@ COLOURS: dict[EdgeKind, tuple[str, str]] = {
     "link": ("--augury-take", "#1d4ed8"),
     "part": ("--augury-soft", "#5b6675"),
 }
-"""The variable and the default of the colour of each kind of edge."""
+"""The CSS variable and the default of the colour of each kind of edge."""
 
-INK, SOFT, GROUND, PANEL = (
+INK, MUTED, BACKGROUND, PANEL = (
     f"var(--augury-{name}, {default})"
     for name, default in (("ink", "#1b2430"), ("soft", "#5b6675"), ("ground", "#ffffff"), ("panel", "#f6f7f9"))
 )
@@ -55,7 +55,7 @@ MONO = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 def to_svg(diagrams: Sequence[Diagram], title: str) -> str:
-    """The diagrams below one another; `title` is for those who cannot see them."""
+    """The diagrams one below the other, as one picture; `title` is its text for screen readers."""
     canvas = _Canvas()
     top = float(MARGIN)
     for diagram in diagrams:
@@ -64,23 +64,23 @@ def to_svg(diagrams: Sequence[Diagram], title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{_escaped(title, 200)}" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">'
-        f'<rect width="100%" height="100%" fill="{GROUND}"/>{"".join(canvas.parts)}</svg>'
+        f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>{"".join(canvas.parts)}</svg>'
     )
 
 
 @dataclass(slots=True)
 class _Canvas:
-    """The elements of a picture, and how far to the right they reach."""
+    """The elements of a picture, and its width so far."""
 
     parts: list[str] = field(default_factory=list)
     right: float = 0.0
 
     def text(self, x: float, y: float, text: str, *, anchor: str = "middle", size: int = 13, **style: str) -> None:
-        """One line of text, which the ground keeps apart from what lies below it."""
-        width = len(text) * (CHARACTER if style.get("font") == MONO else NODE_CHARACTER)
+        """One line of text, with an outline in the background colour that separates it from lines below."""
+        width = len(text) * (CHARACTER_WIDTH if style.get("font") == MONO else NODE_CHARACTER_WIDTH)
         self.right = max(self.right, x + (width if anchor == "start" else width / 2))
         attributes = f' font-weight="{style["weight"]}"' if "weight" in style else ""
-        attributes += f' stroke="{GROUND}" stroke-width="4" paint-order="stroke"' if style.get("halo") else ""
+        attributes += f' stroke="{BACKGROUND}" stroke-width="4" paint-order="stroke"' if style.get("halo") else ""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" xml:space="preserve" '
             f'font-family="{style.get("font", SANS)}" fill="{style.get("fill", INK)}"{attributes}>'
@@ -88,7 +88,7 @@ class _Canvas:
         )
 
     def path(self, drawn: str, kind: EdgeKind, *, arrow: tuple[float, float, float, float] | None = None) -> None:
-        """A line, with an arrow at a point that comes from a direction."""
+        """A path, optionally with an arrowhead at a point, from a direction."""
         colour, dashes = _colour(kind), ' stroke-dasharray="4 3"' if kind in ("ignore", "part") else ""
         self.parts.append(f'<path d="{drawn}" fill="none" stroke="{colour}" stroke-width="1.4"{dashes}/>')
         if arrow is not None:
@@ -102,7 +102,7 @@ class _Canvas:
 
 @dataclass(slots=True)
 class _Placed:
-    """A node, its rectangle around a middle, and the room that its own edges and its note take around it."""
+    """A node with its centre, its size, and the space that edges to itself and its note take around it."""
 
     node: Node
     width: float
@@ -132,8 +132,8 @@ class _Placed:
 
 
 def _draw(canvas: _Canvas, diagram: Diagram, top: float) -> float:
-    """Draw one diagram below `top`, and say where it ends."""
-    canvas.text(MARGIN, top + 12, diagram.title, anchor="start", weight="600", fill=SOFT)
+    """Draw one diagram below `top`, and return its bottom."""
+    canvas.text(MARGIN, top + 12, diagram.title, anchor="start", weight="600", fill=MUTED)
     placed = _layout(diagram, top + 28)
     crowded = len({p.layer for p in placed.values()}) < len(placed)
     bottoms = [p.bottom + p.room_below for p in placed.values()]
@@ -150,8 +150,8 @@ def _draw(canvas: _Canvas, diagram: Diagram, top: float) -> float:
     bottom = max(bottoms, default=top + 28)
     for note in diagram.notes:
         for k, line in enumerate(wrap(one_line(note, 4 * NOTE_CHARACTERS), NOTE_CHARACTERS)):
-            bottom += LINE
-            canvas.text(MARGIN + 14 * bool(k), bottom + 8, line, anchor="start", size=11, font=MONO, fill=SOFT)
+            bottom += LINE_HEIGHT
+            canvas.text(MARGIN + 14 * bool(k), bottom + 8, line, anchor="start", size=11, font=MONO, fill=MUTED)
     return bottom + (12 if diagram.notes else 0)
 
 
@@ -159,7 +159,7 @@ def _draw(canvas: _Canvas, diagram: Diagram, top: float) -> float:
 
 
 def _layout(diagram: Diagram, top: float) -> dict[str, _Placed]:
-    """Nodes in layers by the longest way that leads to them, each layer sorted by where its edges come from."""
+    """Nodes in layers by the longest path to them, each layer sorted by the sources of its edges."""
     placed = {node.name: _sized(node, diagram.edges) for node in diagram.nodes}
     forward = [e for e in diagram.edges if e.source != e.target]
     for _ in placed:
@@ -174,10 +174,10 @@ def _layout(diagram: Diagram, top: float) -> dict[str, _Placed]:
         for p in layers[k]:
             p.x = x + beside
         leaving = [e for e in forward if placed[e.source].layer == k and placed[e.target].layer == k + 1]
-        labels = [max(map(len, _lines(e)), default=0) * CHARACTER + 34 for e in leaving if e.kind != "part"]
-        x += 2 * beside + max([LEAST_GAP, *labels, *([CROSSING_GAP] if len(labels) > 2 else [])])
+        labels = [max(map(len, _lines(e)), default=0) * CHARACTER_WIDTH + 34 for e in leaving if e.kind != "part"]
+        x += 2 * beside + max([MIN_LAYER_GAP, *labels, *([CROSSING_GAP] if len(labels) > 2 else [])])
     # A label stands above its edge: in a single row it may rise above the nodes.
-    labels_rise = max([LINE * len(_lines(e)) + 8 - NODE_HEIGHT / 2 for e in forward], default=0.0)
+    labels_rise = max([LINE_HEIGHT * len(_lines(e)) + 8 - NODE_HEIGHT / 2 for e in forward], default=0.0)
     single = all(len(layer) == 1 for layer in layers.values())
     gap = PART_GAP if all(node.kind == "part" for node in diagram.nodes) else ROW_GAP
     heights = {k: sum(_height(p) + gap for p in layer) - gap for k, layer in layers.items()}
@@ -203,27 +203,27 @@ def _height(p: _Placed) -> float:
 
 
 def _mean_height(p: _Placed, edges: Sequence[Edge], placed: dict[str, _Placed]) -> float:
-    """The mean height of the nodes that lead here: edges cross less if nodes are sorted by it."""
+    """The mean height of the nodes that lead here, as a sort key that makes edges cross less."""
     before = [placed[e.source].y for e in edges if e.target == p.node.name]
     return sum(before) / len(before) if before else 0.0
 
 
 def _sized(node: Node, edges: Sequence[Edge]) -> _Placed:
-    """How large a node is, and how much room its edges to itself and its note need."""
+    """The size of a node, and the space for edges to itself and for its note."""
     texts = [_cut(line) for line in node.lines]
-    width = max([NODE_WIDTH, *(len(text) * NODE_CHARACTER + 22 for text in texts)])
-    height = PART_HEIGHT if node.kind == "part" else max(NODE_HEIGHT, len(texts) * NODE_LINE + 18)
+    width = max([NODE_WIDTH, *(len(text) * NODE_CHARACTER_WIDTH + 22 for text in texts)])
+    height = PART_HEIGHT if node.kind == "part" else max(NODE_HEIGHT, len(texts) * NODE_LINE_HEIGHT + 18)
     own = [e for e in edges if e.source == node.name == e.target]
-    above = [LOOP + LINE * len(_lines(e)) for e in own if e.kind != "ignore"]
-    below = [LOOP + LINE * len(_lines(e)) for e in own if e.kind == "ignore"]
-    labels = [len(line) * CHARACTER for e in own for line in _lines(e)]
-    labels.append(len(_cut(node.note)) * CHARACTER)
+    above = [LOOP_HEIGHT + LINE_HEIGHT * len(_lines(e)) for e in own if e.kind != "ignore"]
+    below = [LOOP_HEIGHT + LINE_HEIGHT * len(_lines(e)) for e in own if e.kind == "ignore"]
+    labels = [len(line) * CHARACTER_WIDTH for e in own for line in _lines(e)]
+    labels.append(len(_cut(node.note)) * CHARACTER_WIDTH)
     beside = max([width, *labels]) / 2
-    return _Placed(node, width, height, sum(above), max([0.0, *below]) + (LINE + 4 if node.note else 0), beside)
+    return _Placed(node, width, height, sum(above), max([0.0, *below]) + (LINE_HEIGHT + 4 if node.note else 0), beside)
 
 
 def _lines(edge: Edge) -> list[str]:
-    """What is written beside an edge: its kind, then its lines, broken where they are long."""
+    """The label of an edge: its kind, then its lines, wrapped."""
     if edge.kind == "part":
         return []
     found = [edge.kind.upper()]
@@ -252,20 +252,20 @@ def _node(canvas: _Canvas, p: _Placed) -> None:
             f'<rect x="{p.left + 4:.1f}" y="{p.top + 4:.1f}" width="{p.width - 8:.1f}" height="{p.height - 8:.1f}" '
             f'rx="{min(p.height, p.width) / 2 - 4:.1f}" fill="none" stroke="{INK}"/>'
         )
-    first = p.y + 4.5 - NODE_LINE * (len(p.node.lines) - 1) / 2
+    first = p.y + 4.5 - NODE_LINE_HEIGHT * (len(p.node.lines) - 1) / 2
     for k, line in enumerate(p.node.lines):
-        canvas.text(p.x, first + NODE_LINE * k, _cut(line))
+        canvas.text(p.x, first + NODE_LINE_HEIGHT * k, _cut(line))
     if p.node.note:
         below = p.bottom + p.room_below - 2
-        canvas.text(p.x, below, _cut(p.node.note), size=11, font=MONO, fill=SOFT)
+        canvas.text(p.x, below, _cut(p.node.note), size=11, font=MONO, fill=MUTED)
     canvas.right = max(canvas.right, p.x + p.room_beside)
 
 
 def _label(canvas: _Canvas, edge: Edge, x: float, lowest: float) -> None:
-    """The lines of an edge around `x`, the last one at `lowest`."""
+    """The label of an edge centred on `x`, with its last line at `lowest`."""
     lines = _lines(edge)
     for k, line in enumerate(lines):
-        y = lowest - LINE * (len(lines) - 1 - k)
+        y = lowest - LINE_HEIGHT * (len(lines) - 1 - k)
         if k:
             canvas.text(x, y, line, size=11, font=MONO, halo="yes")
         else:
@@ -273,7 +273,7 @@ def _label(canvas: _Canvas, edge: Edge, x: float, lowest: float) -> None:
 
 
 def _straight(canvas: _Canvas, edge: Edge, source: _Placed, target: _Placed, *, crowded: bool) -> None:
-    """An edge to the next layer; where edges cross, its label is one line upon it."""
+    """An edge to the next layer; where edges cross, its label is a single line on top of it."""
     x1, y1, x2, y2 = source.right, source.y, target.left, target.y
     if edge.kind == "part":
         middle = (x1 + x2) / 2
@@ -283,10 +283,10 @@ def _straight(canvas: _Canvas, edge: Edge, source: _Placed, target: _Placed, *, 
     canvas.path(f"M{x1:.1f},{y1:.1f} L{x2:.1f},{y2:.1f}", edge.kind, arrow=(x2, y2, x2 - x1, y2 - y1))
     if crowded:
         text = _cut(", ".join(edge.lines) or edge.kind)
-        half = len(text) * CHARACTER / 2 + 3
+        half = len(text) * CHARACTER_WIDTH / 2 + 3
         canvas.parts.append(
             f'<rect x="{(x1 + x2) / 2 - half:.1f}" y="{(y1 + y2) / 2 - 8:.1f}" width="{2 * half:.1f}" height="16" '
-            f'fill="{GROUND}"/>'
+            f'fill="{BACKGROUND}"/>'
         )
         canvas.text((x1 + x2) / 2, (y1 + y2) / 2 + 4, text, size=11, font=MONO, fill=_colour(edge.kind))
     else:
@@ -295,24 +295,24 @@ def _straight(canvas: _Canvas, edge: Edge, source: _Placed, target: _Placed, *, 
 
 
 def _loop(canvas: _Canvas, edge: Edge, p: _Placed) -> None:
-    """An edge from a node to itself: below it for what is ignored, else above."""
+    """An edge from a node to itself, below it for ignored events, else above."""
     sign = 1 if edge.kind == "ignore" else -1
     edge_of_node = p.bottom if sign > 0 else p.top
-    far = edge_of_node + sign * LOOP
+    far = edge_of_node + sign * LOOP_HEIGHT
     x1, x2 = p.x - 11, p.x + 11
     canvas.path(
         f"M{x1:.1f},{edge_of_node:.1f} C{x1 - 14:.1f},{far:.1f} {x2 + 14:.1f},{far:.1f} {x2:.1f},{edge_of_node:.1f}",
         edge.kind,
         arrow=(x2, edge_of_node, -0.35, -sign),
     )
-    lowest = far + 4 + LINE * (len(_lines(edge)) - 1) + 6 if sign > 0 else far + 4
+    lowest = far + 4 + LINE_HEIGHT * (len(_lines(edge)) - 1) + 6 if sign > 0 else far + 4
     _label(canvas, edge, p.x, lowest)
 
 
 def _arc(canvas: _Canvas, edge: Edge, source: _Placed, target: _Placed) -> float:
-    """An edge over one layer or more, bowing out below; where its label ends."""
+    """An edge that skips layers, as an arc below them; returns the bottom of its label."""
     y1, y2 = source.bottom + source.room_below, target.bottom + target.room_below
-    low = max(y1, y2) + ARC * (target.layer - source.layer)
+    low = max(y1, y2) + ARC_DEPTH * (target.layer - source.layer)
     x1, x2, middle = source.x + 6, target.x - 6, (source.x + target.x) / 2
     canvas.path(
         f"M{x1:.1f},{source.bottom:.1f} C{x1:.1f},{low:.1f} {x2:.1f},{low:.1f} {x2:.1f},{target.bottom:.1f}",
@@ -320,7 +320,7 @@ def _arc(canvas: _Canvas, edge: Edge, source: _Placed, target: _Placed) -> float
         arrow=(x2, target.bottom, 0.0, -1.0),
     )
     reached = (source.bottom + target.bottom) / 2 * 0.25 + low * 0.75
-    end = reached + 14 + LINE * (len(_lines(edge)) - 1)
+    end = reached + 14 + LINE_HEIGHT * (len(_lines(edge)) - 1)
     _label(canvas, edge, middle, end)
     return end + 6
 

@@ -1,4 +1,4 @@
-"""The products of compilation as text."""
+"""The products of the compiler's stages as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from augury.printable import one_line, printable
 from augury.timing import StageTime
 
 STAGES = ("syntax", "bound", "rewritten", "plan", "kernel")
-"""What can be explained, in the order it comes into being."""
+"""Stages that can be explained, in the order of compilation."""
 
 
 def explain_program(program: CompiledProgram, stage: str) -> str:
@@ -35,9 +35,9 @@ def explain_text(
     counters: Mapping[str, int] | None = None,
     times: Sequence[StageTime] = (),
 ) -> str:
-    """One stage of a compiled query; nothing is computed anew.
+    """One stage of a compiled query, from stored products; nothing is compiled again.
 
-    `counters` of a run are shown beside the plan, and below it `times`, which tell where its time went.
+    `counters` of a run are shown beside the plan, and below it `times`, the stages of the call.
     """
     match stage:
         case "syntax":
@@ -52,12 +52,12 @@ def explain_text(
             text = _kernel(compiled)
         case _:
             raise unknown_stage(stage)
-    # Names of columns and values of parameters may hold what a terminal would obey.
+    # Names of columns and values of parameters may contain control sequences of terminals.
     return printable(text)
 
 
 def unknown_stage(stage: str) -> HostError:
-    """A stage that there is not."""
+    """The error for the name of a stage that does not exist."""
     return HostError("A523", f"there is no stage `{one_line(stage, 80)}`", f"stages are {names(STAGES)}")
 
 
@@ -86,7 +86,7 @@ def _variable(variable: Variable) -> list[str]:
 
 
 def _conjunct(conjunct: Conjunct) -> list[str]:
-    """The predicate, how many variables it joins, and how it reads lists."""
+    """The predicate, the number of variables it joins, and how it reads lists."""
     arity = {0: "constant", 1: "unary", 2: "pairwise"}.get(len(conjunct.variables), f"{len(conjunct.variables)}-ary")
     notes = [f"{arity} ({', '.join(conjunct.variables)})" if conjunct.variables else arity]
     for variable in conjunct.variables:
@@ -129,7 +129,7 @@ def _times(times: Sequence[StageTime]) -> str:
 
 
 def time_rows(times: Sequence[StageTime]) -> list[tuple[str, str, str, str]]:
-    """A row for each stage of a call: its name, its seconds, its share of the whole, and what went through it.
+    """A row for each stage of a call: its name, its seconds, its share of the total, and its events or matches.
 
     >>> from augury.timing import CallStage
     >>> for row in time_rows([StageTime(CallStage.READING, 0.25, 2000), StageTime(CallStage.PLANNING, 0.75, 0)]):

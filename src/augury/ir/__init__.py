@@ -1,1 +1,1 @@
-"""What was written (`syntax`) and what was meant (`pattern`, `predicate`, `query`)."""
+"""Intermediate representations: the syntax tree (`syntax`) and the bound query (`pattern`, `predicate`, `query`)."""

@@ -15,24 +15,24 @@ from augury.ir.pattern import (
     BoundEvent,
     Event,
     Group,
-    Maybe,
+    OptionalPart,
     Pattern,
     Repeat,
     Seq,
     variable_of,
 )
 
-MOST_BRANCHES = 4_096
-"""A pattern with more branches is refused: each is evaluated on its own."""
+MAX_BRANCHES = 4_096
+"""Branches of a pattern at most, since each is evaluated on its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbsentPart:
     """A negated part at its place: after every event of the variables `after`, before every one of `before`.
 
-    Where the event `since` is bound, it is looked for after that one. With `silence` it is looked for that many
-    nanoseconds behind the last event of `after`, and what is `before` comes later; without any of those, as long before
-    the others.
+    If the event `since` is bound, the search starts after it. With `silence`, the search spans that many nanoseconds
+    behind the last event of `after`, and what is `before` comes later; without any `after`, it spans as long before the
+    others.
     """
 
     body: Pattern
@@ -44,11 +44,11 @@ class AbsentPart:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One way to match: components that are all bound, their order, and what must be absent.
+    """One way to match: components that are all bound, their order, and the parts that must be absent.
 
-    Components are in pattern order, each variable once, every `Repeat` takes at least one event and binds a list.
-    `order` holds (u, v) iff all events of u precede all of v, and is transitive. `sets` when an AND, also one of a
-    single part, binds some of the components.
+    Components are in pattern order, each variable once; every `Repeat` takes at least one event and binds a list.
+    `order` holds (u, v) iff all events of u precede all of v, and is transitive. `sets` if an AND, even one of a single
+    part, binds some of the components.
     """
 
     components: tuple[Event | Repeat, ...]
@@ -67,7 +67,7 @@ class Branch:
 
     @property
     def by_runs(self) -> bool:
-        """Whether strategies that consume events one by one follow it by runs, not by instances of sets."""
+        """Whether strategies that consume events one by one evaluate it by runs, not by instances of sets."""
         return self.sequential and not self.sets
 
     @property
@@ -78,9 +78,9 @@ class Branch:
 
 
 def prefixes(branch: Branch) -> tuple[Branch, ...]:
-    """What a run of a sequential branch may have bound: its first components, one more each time, up to all of them.
+    """The partial matches of a sequential branch: its first components, one more each time, up to all of them.
 
-    The last of them may be a list that is not complete. What must be absent between bound components is.
+    The last component may be an incomplete list. Parts between bound components must be absent.
 
     >>> [b.variables for (whole,) in [branches(Seq((Event("a"), Event("b"))))] for b in prefixes(whole)]
     [('a',), ('a', 'b')]
@@ -99,12 +99,12 @@ def prefixes(branch: Branch) -> tuple[Branch, ...]:
 
 
 def is_total(order: Collection[tuple[str, str]], variables: Collection[object]) -> bool:
-    """Whether a transitive order among `variables` leaves no two of them open."""
+    """Whether a transitive order among `variables` is total."""
     return len(order) == len(variables) * (len(variables) - 1) // 2
 
 
 def in_order(variables: Iterable[str], order: Collection[tuple[str, str]]) -> list[str]:
-    """Variables by how many others the order puts before them: a total order is followed.
+    """Variables sorted by the number of variables before them, which follows a total order.
 
     >>> in_order("ba", {("a", "b")})
     ['a', 'b']
@@ -115,7 +115,7 @@ def in_order(variables: Iterable[str], order: Collection[tuple[str, str]]) -> li
 def branches(pattern: Pattern) -> tuple[Branch, ...]:
     """Every branch of `pattern`, without repeats.
 
-    A group stands in a branch as the list of its rounds: `ir.rounds` has what they bind.
+    A group is in a branch as the list of its rounds: `ir.rounds` names what they bind.
 
     >>> [b.variables for b in branches(Seq((Event("a"), AnyOf((Event("b"), Event("c"))), Event("d"))))]
     [('a', 'b', 'd'), ('a', 'c', 'd')]
@@ -129,30 +129,30 @@ def branches(pattern: Pattern) -> tuple[Branch, ...]:
         case Group(variable, _, low, high, reluctant):
             rounds = Branch((Repeat(Event(variable), max(low, 1), high, reluctant=reluctant, span=pattern.span),))
             return (rounds,) if low > 0 else (rounds, Branch(()))
-        case Maybe(body):
+        case OptionalPart(body):
             return tuple(dict.fromkeys((*branches(body), Branch(()))))
         case Absent(body, since, silence):
             return (Branch((), absent=(AbsentPart(body, since=since, silence=silence),)),)
         case AnyOf(parts):
             return tuple(dict.fromkeys(b for part in parts for b in branches(part)))
         case AllOf(parts):
-            together = (_folded(_beside, choice) for choice in product(*map(branches, parts)))
-            return _possible(replace(b, sets=bool(b.components)) for b in together)
+            together = (_combined(_unordered, choice) for choice in product(*map(branches, parts)))
+            return _without_cycles(replace(b, sets=bool(b.components)) for b in together)
         case Seq(parts):
-            combined = (_folded(_then, choice) for choice in product(*map(branches, parts)))
-            return _possible(combined)
+            combined = (_combined(_sequenced, choice) for choice in product(*map(branches, parts)))
+            return _without_cycles(combined)
         case _:
             assert_never(pattern)
 
 
 def branch_count(pattern: Pattern) -> int:
-    """How many branches there are at most, without building them."""
+    """An upper bound of the number of branches, without building them."""
     match pattern:
         case Event() | Absent():
             return 1
         case Repeat(low=low) | Group(low=low):
             return 1 if low > 0 else 2
-        case Maybe(body):
+        case OptionalPart(body):
             return branch_count(body) + 1
         case AnyOf(parts):
             return sum(map(branch_count, parts))
@@ -162,16 +162,16 @@ def branch_count(pattern: Pattern) -> int:
             assert_never(pattern)
 
 
-def _folded(combine: Callable[[Branch, Branch], Branch], parts: Sequence[Branch]) -> Branch:
-    """The parts combined in their order, by halves: an order of n variables has n^2 pairs, best not copied n times."""
+def _combined(combine: Callable[[Branch, Branch], Branch], parts: Sequence[Branch]) -> Branch:
+    """The parts combined pairwise: the order of n variables has n^2 pairs, which should not be copied n times."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return combine(_folded(combine, parts[:half]), _folded(combine, parts[half:]))
+    return combine(_combined(combine, parts[:half]), _combined(combine, parts[half:]))
 
 
-def _beside(left: Branch, right: Branch) -> Branch:
-    """Both branches, neither before the other; a variable of both is the same event."""
+def _unordered(left: Branch, right: Branch) -> Branch:
+    """Both branches in no order; a variable of both is the same event."""
     known = set(left.variables)
     new = tuple(c for c in right.components if variable_of(c) not in known)
     order = left.order | right.order
@@ -182,10 +182,10 @@ def _beside(left: Branch, right: Branch) -> Branch:
     )
 
 
-def _then(left: Branch, right: Branch) -> Branch:
-    """`left`, and after all its events `right`."""
+def _sequenced(left: Branch, right: Branch) -> Branch:
+    """`left` followed by `right`."""
     earlier, later = frozenset(left.variables), frozenset(right.variables)
-    both = _beside(left, right)
+    both = _unordered(left, right)
     order = both.order | set(product(earlier, later))
     return Branch(
         both.components,
@@ -207,6 +207,6 @@ def _transitive(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         closed |= more
 
 
-def _possible(found: Iterable[Branch]) -> tuple[Branch, ...]:
-    """Without branches in which an event would have to precede itself."""
+def _without_cycles(found: Iterable[Branch]) -> tuple[Branch, ...]:
+    """The branches without those in which an event would have to precede itself."""
     return tuple(dict.fromkeys(b for b in found if not any(u == v for u, v in b.order)))

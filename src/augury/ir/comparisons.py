@@ -1,4 +1,4 @@
-"""What comparisons say: their sides in ascending order, whether they need no function, bounds of dot products."""
+"""Analysis of comparisons: sides in ascending order, whether they vectorise, bounds of dot products."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from math import isfinite
 from augury.ir.predicate import Arithmetic, Call, Compare, Conjunct, Expr, Literal, Negate, Ref, walk
 from augury.schema import Kind
 
-TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Comparisons, and what they are with their sides exchanged."""
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparison operators with their sides exchanged."""
 
 
 def sides(j: Conjunct) -> tuple[Expr, Expr, bool] | None:
-    """The lower side of a comparison, the upper one, and whether they differ."""
+    """The lower and the upper side of a comparison, and whether it is strict."""
     match j.expr:
         case Compare("<" | "<=" as operator, low, high) | Compare(">" | ">=" as operator, high, low):
             return low, high, "=" not in operator
@@ -21,7 +21,7 @@ def sides(j: Conjunct) -> tuple[Expr, Expr, bool] | None:
 
 
 def vectorises(j: Conjunct) -> bool:
-    """Whether a conjunct is a comparison of numbers, without anything that may call a function or branch."""
+    """Whether a conjunct is a comparison of numbers without function calls or branches."""
     return isinstance(j.expr, Compare) and all(map(_plain, walk(j.expr)))
 
 
@@ -38,12 +38,12 @@ def _plain(e: Expr) -> bool:
 
 
 def large_product(e: Expr) -> tuple[Expr, Expr, float, int] | None:
-    """Two lists, and what their dot product has to be at least: once, or -1 times the product."""
+    """Two lists and the lower bound of their dot product, times a sign of 1 or -1."""
     match e:
-        case Compare(operator, Call("dot", (left, right)), bound) if operator in TURNED:
+        case Compare(operator, Call("dot", (left, right)), bound) if operator in MIRRORED:
             pass
-        case Compare(operator, bound, Call("dot", (left, right))) if operator in TURNED:
-            operator = TURNED[operator]
+        case Compare(operator, bound, Call("dot", (left, right))) if operator in MIRRORED:
+            operator = MIRRORED[operator]
         case _:
             return None
     value, sign = _constant(bound), 1 if ">" in operator else -1
@@ -51,7 +51,7 @@ def large_product(e: Expr) -> tuple[Expr, Expr, float, int] | None:
 
 
 def _constant(e: Expr) -> float | None:
-    """The number that is written there."""
+    """The value of a constant number."""
     match e:
         case Literal(value=int() | float() as value) if not isinstance(value, bool) and isfinite(value):
             return float(value)

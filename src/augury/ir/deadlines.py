@@ -1,4 +1,4 @@
-"""Until when a negated event can matter, as conditions on differences of times say (SEMANTICS section 10)."""
+"""Deadlines of negated events from conditions on differences of times (SEMANTICS section 10)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from augury.ir.query import BoundQuery
 from augury.schema import UNITS, Kind
 
 _TICKS = (Kind.INT, Kind.TIMESTAMP, Kind.DURATION)
-"""Kinds of values that are whole ticks; times that are floats are rounded to ticks, and bound nothing."""
+"""Kinds of values that are whole ticks; float times are rounded to ticks, so they give no deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """An event is at most `ticks` later than that of `variable`, of a list the first one or the `last`."""
+    """An event is at most `ticks` later than the event of `variable`, which is the first or the `last` of a list."""
 
     variable: str
     last: bool
@@ -24,9 +24,9 @@ class Deadline:
 
 
 def deadlines(query: BoundQuery, conjuncts: Iterable[Conjunct], negated: str) -> tuple[Deadline, ...]:
-    """Every deadline that the conditions give the event of a negated component.
+    """The deadlines that conditions set for the event of a negated component.
 
-    `n.ts - b.ts <= 1 second`, `n.ts < b.ts + 5 seconds` and the like are such conditions.
+    Such conditions are `n.ts - b.ts <= 1 second`, `n.ts < b.ts + 5 seconds` and the like.
     """
     found = []
     for j in conjuncts:
@@ -47,7 +47,7 @@ def deadlines(query: BoundQuery, conjuncts: Iterable[Conjunct], negated: str) ->
 
 
 def _sum(e: Expr, query: BoundQuery) -> tuple[dict[Ref, int], int] | None:
-    """How often the time of each event counts in an expression, and what is added to that; None for any other."""
+    """The coefficient of each event's time in a linear expression, and its constant; None for any other expression."""
     match e:
         case Ref(column=column, type=type, element=element):
             plain = element in (Element.SINGLE, Element.FIRST, Element.LAST)

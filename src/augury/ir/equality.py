@@ -1,4 +1,4 @@
-"""Equalities that follow from equalities."""
+"""Transitive closure of equalities."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Side: TypeAlias = "Ref | Literal"
 def close_equalities(
     conjuncts: Sequence[Conjunct], bound: Iterable[str], pattern_order: tuple[str, ...]
 ) -> tuple[Conjunct, ...]:
-    """Add what follows by transitivity: from `a.x = b.x` and `b.x = c.x` also `a.x = c.x`.
+    """Add equalities that follow by transitivity: from `a.x = b.x` and `b.x = c.x` also `a.x = c.x`.
 
-    Only through the variables `bound`, which every match has: an equality over one that was left out says nothing.
-    Elements of one list that all equal the same thing also equal one another.
+    Only through the variables `bound`, which every match has: an equality over an unbound variable holds anyway.
+    Elements of one list that all equal the same value also equal one another.
     """
     bound = frozenset(bound)
     known = {frozenset((c.expr.left, c.expr.right)) for c in conjuncts if isinstance(c.expr, Compare)}
@@ -48,7 +48,7 @@ def equal_columns(conjuncts: Sequence[Conjunct], bound: Sequence[str]) -> tuple[
 
 
 def _classes(conjuncts: Sequence[Conjunct], bound: frozenset[str]) -> list[list[Side]]:
-    """Sides of equalities grouped by what they must all equal, in the order they were written."""
+    """Sides of equalities grouped by the value that they must all equal, in the order written."""
     groups: list[list[Side]] = []
     for c in conjuncts:
         match c.expr:

@@ -1,4 +1,4 @@
-"""What an expression is worth over the events of a match."""
+"""Evaluation of expressions over the events of a match."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ from augury.ir.predicate import (
     variables,
     walk,
 )
-from augury.ir.rounds import written
+from augury.ir.rounds import name_in_round
 from augury.schema import ColumnType, Kind
 
 Row: TypeAlias = Mapping[str, Value]
 Bindings: TypeAlias = Mapping[str, Sequence[Row]]
 """The events of each bound variable; a single variable has one.
 
-A group has as many empty rows as it has rounds; what the rounds bind stands under the names of `ir.rounds.written`.
+A group has an empty row for each of its rounds; events bound in rounds have the names of `ir.rounds.name_in_round`.
 """
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 
-NONE: Mapping[str, Any] = {}
+EMPTY: Mapping[str, Any] = {}
 
 SHOWN_ATTRIBUTES = 8
-"""Attributes of an event that a message shows."""
+"""Attributes of an event that an error message shows."""
 
 
 def evaluate(
-    expr: Expr, bindings: Bindings, *, elements: Mapping[str, int] = NONE, functions: Functions = NONE
+    expr: Expr, bindings: Bindings, *, elements: Mapping[str, int] = EMPTY, functions: Functions = EMPTY
 ) -> Value:
-    """The value of `expr`; null when it reads what is not bound.
+    """The value of `expr`; null if it reads an unbound variable.
 
-    `elements` says which element of an iterated variable `b[i]` means now.
+    `elements` has the current element of each iterated variable that is read as `b[i]`.
 
     >>> from augury.schema import INT
     >>> evaluate(Arithmetic("-", Ref("a", "x", INT), Literal(1, INT), INT), {"a": [{"x": 5}]})
@@ -142,7 +142,7 @@ def evaluate(
             values = [value(a) for a in arguments]
             if function in BUILTINS:
                 return BUILTINS[function].compute(*values)
-            # As with the built-in functions, a registered one is not asked about nulls.
+            # Registered functions are not called with nulls, as with built-in ones.
             if None in values:
                 return None
             try:
@@ -150,14 +150,14 @@ def evaluate(
             except AuguryError:
                 raise
             except Exception as e:
-                raise function_failed(function, values, e, _called_for(expr, bindings, elements)) from e
-            return _promised(expr, returned)
+                raise function_failed(function, values, e, _events_read(expr, bindings, elements)) from e
+            return _as_annotated(expr, returned)
         case _:
             assert_never(expr)
 
 
 def _in_round(e: InRound, bindings: Bindings, current: int | None, functions: Functions) -> Value:
-    """The value in one round; null where that does not bind what is read."""
+    """The value in one round; null if the round does not bind what is read."""
     match e.round:
         case int():
             number = e.round
@@ -183,30 +183,30 @@ def _over_rounds(argument: Expr, bindings: Bindings, rounds: int, functions: Fun
             (name,) = lists
             places: list[Mapping[str, int]] = [{name: k} for k in range(len(bound.get(name, ())))]
         else:
-            places = [NONE] if bound else []
+            places = [EMPTY] if bound else []
         values += [evaluate(argument, bound, elements=place, functions=functions) for place in places]
     return values
 
 
 def _of_round(e: Expr, bindings: Bindings, number: int) -> Bindings:
-    """What a round binds of the variables that `e` reads."""
-    return {v: bindings[written(v, number)] for v in variables(e) if written(v, number) in bindings}
+    """The events that a round binds to the variables of `e`."""
+    return {v: bindings[name_in_round(v, number)] for v in variables(e) if name_in_round(v, number) in bindings}
 
 
-PROMISES: Mapping[Kind, tuple[tuple[type, ...], Callable[[Any], Value]]] = {
+ANNOTATED_RESULTS: Mapping[Kind, tuple[tuple[type, ...], Callable[[Any], Value]]] = {
     Kind.BOOL: ((bool, np.bool_), bool),
     Kind.INT: ((Integral,), int),
     Kind.FLOAT: ((Real,), float),
     Kind.STRING: ((str,), str),
 }
-"""What a function annotated with each type may return, NumPy's scalars included, and how that becomes a value."""
+"""Types that a function may return for each annotated type, with NumPy's scalars, and their conversion to values."""
 
 
-def _promised(call: Call, value: Any) -> Value:
-    """What a registered function returned, as the type that its annotation promises."""
+def _as_annotated(call: Call, value: Any) -> Value:
+    """The result of a registered function, converted to the type of its annotation."""
     if value is None:
         return None
-    accepted, convert = PROMISES[call.type.kind]
+    accepted, convert = ANNOTATED_RESULTS[call.type.kind]
     if not isinstance(value, accepted):
         raise broken_annotation(call, f"{value!r} is of type {type(value).__name__}")
     try:
@@ -216,7 +216,7 @@ def _promised(call: Call, value: Any) -> Value:
 
 
 def function_failed(name: str, values: Sequence[Any], cause: Exception, events: str = "") -> FunctionFailed:
-    """A registered function raised `cause` when it was called with `values`, for the `events` in words."""
+    """The error for a registered function that raised `cause` when called with `values`, for `events` in words."""
     called = ", ".join(shown(v.item() if isinstance(v, np.generic) else v) for v in values)
     return FunctionFailed(
         "A616",
@@ -226,8 +226,8 @@ def function_failed(name: str, values: Sequence[Any], cause: Exception, events: 
     )
 
 
-def _called_for(call: Call, bindings: Bindings, elements: Mapping[str, int]) -> str:
-    """The events that a call reads, in words."""
+def _events_read(call: Call, bindings: Bindings, elements: Mapping[str, int]) -> str:
+    """The events that a call reads, as text."""
     parts = []
     for name in sorted(variables(call)):
         rows = bindings.get(name, ())
@@ -239,8 +239,8 @@ def _called_for(call: Call, bindings: Bindings, elements: Mapping[str, int]) -> 
 
 
 def broken_annotation(expr: Expr, reason: object) -> HostError:
-    """A registered function in `expr` returned something else than its annotation says."""
-    # Only a mistake needs the text of the expression.
+    """The error for a registered function in `expr` whose result does not match its annotation."""
+    # The text of the expression is only needed for the error.
     from augury.ir.text import expression_text
     from augury.ir.unbind import unbind
 
@@ -251,10 +251,12 @@ def broken_annotation(expr: Expr, reason: object) -> HostError:
     )
 
 
-def holds(c: Conjunct, bindings: Bindings, *, elements: Mapping[str, int] = NONE, functions: Functions = NONE) -> bool:
+def holds(
+    c: Conjunct, bindings: Bindings, *, elements: Mapping[str, int] = EMPTY, functions: Functions = EMPTY
+) -> bool:
     """Whether `c` is true for every choice of elements of the iterated variables it quantifies over.
 
-    `elements` restricts some of them to one element; a conjunct that starts at the second element holds for the first.
+    `elements` fixes the element of some of them; a conjunct that starts at the second element holds for the first.
     """
     variables = sorted(c.each)
     choices: list[Iterable[int]] = []
@@ -269,7 +271,7 @@ def holds(c: Conjunct, bindings: Bindings, *, elements: Mapping[str, int] = NONE
 
 
 def aggregate(function: str, values: Sequence[Value]) -> Value:
-    """An aggregate over the elements of a list; nulls do not count, except for first and last.
+    """An aggregate over the elements of a list; nulls are ignored, except by first and last.
 
     >>> aggregate("avg", [1, None, 2])
     1.5
@@ -293,7 +295,7 @@ def aggregate(function: str, values: Sequence[Value]) -> Value:
         case "stddev":
             if len(present) < 2:
                 return None
-            # By Welford's recurrence, so that a running aggregate is the same number to the last bit.
+            # Welford's recurrence, so that a running aggregate is the same number to the last bit.
             mean = squares = 0.0
             for n, v in enumerate(present, start=1):
                 d = v - mean
@@ -322,7 +324,7 @@ def compare(symbol: str, left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
     if isinstance(left, float) != isinstance(right, float):
-        # Kernels compare numbers of two kinds as floats; Python would compare them exactly.
+        # Kernels compare an integer with a float as floats; Python would compare them exactly.
         left, right = float(left), float(right)
     return COMPARISONS[symbol](left, right)
 
@@ -347,14 +349,14 @@ def _arithmetic(symbol: str, left: Any, right: Any, type: ColumnType) -> Value:
             case "/":
                 result = left / right
             case "%":
-                # The sign of the dividend, as in SQL; Python's own operator takes the divisor's.
+                # The sign of the dividend, as in SQL; Python's operator takes that of the divisor.
                 result = abs(left) % abs(right) * (-1 if left < 0 else 1) if whole else math.fmod(left, right)
             case _:
                 raise AssertionError(f"unknown operator {symbol}")
     except (OverflowError, ValueError):
         return None
     if isinstance(result, float) and type.kind in (Kind.DURATION, Kind.TIMESTAMP):
-        # Ticks are whole: a part of a duration is cut off towards zero.
+        # Ticks are integers: a fraction of a duration is truncated towards zero.
         result = int(result) if math.isfinite(result) else math.nan
     return representable(result)
 

@@ -1,4 +1,4 @@
-"""The built-in scalar functions: what they take, what they give, what they compute."""
+"""The built-in scalar functions: types of arguments and results, and computation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from augury.ir.predicate import Value
 from augury.schema import FLOAT, INT, INT_MAX, INT_MIN, NULL, STRING, ColumnType, Kind, list_of
 
 TypeRule: TypeAlias = Callable[[tuple[ColumnType, ...]], ColumnType | None]
-"""The type of the result, or None when the arguments do not fit."""
+"""The result type for argument types, or None if they do not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A built-in function; `usage` shows its arguments, `most` is None when it takes any number from `least` on.
+    """A built-in function; `usage` shows its arguments, `most` is None if it takes any number from `least` on.
 
-    `compute` takes and gives plain Python values. A null argument makes the result null unless `skips_null`.
+    `compute` works on plain Python values. A null argument makes the result null unless `skips_null`.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Function:
     skips_null: bool = False
 
     def compute(self, *arguments: Value) -> Value:
-        """The value of the function; what cannot be computed is null.
+        """The result of the function; null if it cannot be computed.
 
         >>> BUILTINS["sqrt"].compute(-1.0) is None, BUILTINS["round"].compute(-2.5)
         (True, -3.0)
@@ -41,7 +41,7 @@ class Function:
 
 
 def representable(value: Value) -> Value:
-    """Null for what is not a number or does not fit 64 bits."""
+    """The value, or null if it is NaN or does not fit 64 bits."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
@@ -126,7 +126,7 @@ def _ceil(x: float) -> int | None:
 
 
 def _round(x: float, places: int = 0) -> float:
-    """Half away from zero, which `round` of Python is not."""
+    """Rounding half away from zero, unlike Python's `round`."""
     if isinstance(x, int):
         return x if places >= 0 else _round_integer(x, 10 ** min(-places, 20))
     if not math.isfinite(x) or places > 308:
@@ -137,7 +137,7 @@ def _round(x: float, places: int = 0) -> float:
     scaled = abs(x) * scale if places >= 0 else abs(x) / scale
     if math.isinf(scaled):
         return x
-    # The fraction is exact, whereas adding a half first would carry 0.49999999999999994 over to 1.
+    # The fraction is exact, whereas adding 0.5 first would round 0.49999999999999994 up to 1.
     whole = math.floor(scaled)
     nearest = float(whole + 1 if scaled - whole >= 0.5 else whole)
     return math.copysign(nearest / scale if places >= 0 else nearest * scale, x)
@@ -161,7 +161,7 @@ def _coalesce(*values: Any) -> Any:
 
 
 def standardise(values: Sequence[float | None]) -> list[float] | None:
-    """The values less their mean, over the root of the sum of their squares; null without variance.
+    """The values minus their mean, divided by the root of the sum of their squares; null without variance.
 
     >>> standardise([1, 3])
     [-0.7071067811865475, 0.7071067811865475]
@@ -187,9 +187,8 @@ def standardise(values: Sequence[float | None]) -> list[float] | None:
 def dot(left: Sequence[float | None], right: Sequence[float | None]) -> float | None:
     """The sum of the products of the elements; null for lists of unequal length.
 
-    Floats add up to another number in another order, so the order is fixed, and such that eight additions can be made
-    at once: lane k sums the elements k, k + 8, k + 16, ...; then lanes 4 apart are added, then 2 apart, then the last
-    two.
+    The order of float additions is fixed, since it changes the result, and allows eight additions at once: lane k sums
+    the elements k, k + 8, k + 16, ...; then lanes 4 apart are added, then 2 apart, then the last two.
 
     >>> dot([1.0, 2.0], [3.0, 4.0])
     11.0
@@ -236,7 +235,7 @@ _TABLE = (
 )
 
 BUILTINS: dict[str, Function] = {f.name: f for f in _TABLE}
-"""Every built-in function by its name."""
+"""Built-in functions by name."""
 
 INTERNAL = frozenset({"standardise", "dot"})
-"""Functions that `corr` is rewritten into; not offered to users."""
+"""Functions that `corr` is rewritten to; not available to users."""

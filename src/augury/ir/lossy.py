@@ -1,4 +1,4 @@
-"""A lossy query as the evaluators see it: its components in order, and a loss model that fits them."""
+"""Lossy queries for the evaluators: components in order, and a loss model that fits them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sequence(pattern: Pattern) -> list[Step]:
 
 
 def check_model(query: BoundQuery, model: LossModel | None) -> LossModel:
-    """The loss model with the rate of each component, if it says all that the query needs."""
+    """The loss model with the rate of each component; an error if it lacks something that the query needs."""
     if model is None:
         raise HostError(
             "A550",
@@ -61,7 +61,7 @@ def last_positive(steps: Sequence[Step]) -> str:
 
 
 def may_miss(steps: Sequence[Step], model: LossModel) -> frozenset[str]:
-    """The positive components that may be missing: the last one only where the model says when it would have come."""
+    """The positive components that may be missing; the last one only if the model has a delay for it."""
     last = last_positive(steps)
     return frozenset(
         step.variable
@@ -73,11 +73,11 @@ def may_miss(steps: Sequence[Step], model: LossModel) -> frozenset[str]:
 
 
 class _NoDefault(Exception):
-    """An expression reads a missing event and has no default for it."""
+    """Raised for an expression that reads a missing event without a default."""
 
 
 def with_defaults(expr: Expr, missing: frozenset[str]) -> Expr | None:
-    """`expr` over what was observed; None when it does not apply then, or reads no event any more."""
+    """`expr` over the observed events; None if it does not apply, or reads no event any more."""
 
     def fill(e: Expr) -> Expr:
         if isinstance(e, Ref):
@@ -96,7 +96,7 @@ def with_defaults(expr: Expr, missing: frozenset[str]) -> Expr | None:
 
 
 def _check_support(variable: str, model: LossModel) -> None:
-    """Delays of one's own are not checked by a constructor of ours."""
+    """Check the delays that the caller defined, which no constructor has checked."""
     if model.delays[variable].distribution(0.0) > 0:
         raise HostError(
             "A555",
@@ -106,7 +106,7 @@ def _check_support(variable: str, model: LossModel) -> None:
 
 
 def _rate(variable: str, query: BoundQuery, model: LossModel) -> float:
-    """The loss rate of a component: its own, that of the value it must have of an attribute, or the general one."""
+    """The loss rate of a component: its own, that of a required value of an attribute, or the general one."""
     if variable in model.rates:
         return model.rates[variable]
     for attribute, rates in model.values.items():
@@ -124,7 +124,7 @@ def _rate(variable: str, query: BoundQuery, model: LossModel) -> float:
 
 
 def _demanded(variable: str, attribute: str, query: BoundQuery) -> set[str]:
-    """The values of an attribute that a component can have, as text; none if the query does not say."""
+    """The values of an attribute that a component can have, as text; empty if the query does not restrict them."""
     found = set(query[variable].types) if attribute == query.schema.type else set()
     for c in query.conjuncts:
         match c.expr:

@@ -1,7 +1,7 @@
-"""Predicates as a conjunction of small parts.
+"""Predicates as a conjunction of small conjuncts.
 
-Where a conjunct is tested decides which events a run selects (paper 001, section 3.2), so the parts are fixed here
-once, for the reference and for the rewrite rules alike: negations are moved inwards, then AND is split.
+Which conjuncts are tested at a state decides which events a run selects (paper 001, section 3.2). So they are derived
+once, for the reference and for the rewrite rules: negations are pushed inwards, then AND is split.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def negation_normal_form(e: Expr) -> Expr:
-    """`NOT (p OR x < 1)` as `NOT p AND x >= 1`; equal also where a value is null."""
+    """`NOT (p OR x < 1)` as `NOT p AND x >= 1`; equivalent also for null values."""
     match e:
         case Not(And(operands)):
             return Or(tuple(negation_normal_form(Not(o, span=o.span)) for o in operands), span=e.span)
@@ -46,7 +46,7 @@ def normal_conjuncts(conjuncts: Iterable[Conjunct], pattern_order: tuple[str, ..
 
 
 def _parts(c: Conjunct, pattern_order: tuple[str, ...]) -> Iterable[Conjunct]:
-    # Most have nothing to be pushed inwards or split.
+    # Most conjuncts contain nothing to push inwards or to split.
     if not isinstance(c.expr, And) and not any(isinstance(e, Not) for e in walk(c.expr)):
         return (c,)
     return [conjunct(part, pattern_order) for part in split(negation_normal_form(c.expr))]

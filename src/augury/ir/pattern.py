@@ -1,4 +1,4 @@
-"""What was meant: the logical structure of a pattern.
+"""The logical structure of a pattern.
 
 Canonical after `rewrite`: no group directly inside a group of its own kind, no group of one part.
 """
@@ -30,7 +30,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Seq:
-    """Every event of an earlier part precedes every event of a later part."""
+    """A sequence: every event of an earlier part precedes every event of a later part."""
 
     parts: tuple[Pattern, ...]
     span: Span = span_field()
@@ -41,7 +41,7 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part occurs, in any order."""
+    """All parts occur, in any order."""
 
     parts: tuple[Pattern, ...]
     span: Span = span_field()
@@ -52,7 +52,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Exactly one part is bound."""
+    """One of the parts is bound, and no other."""
 
     parts: tuple[Pattern, ...]
     span: Span = span_field()
@@ -63,10 +63,10 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A list of `low` to `high` events, or with `single` one event that may be left out.
+    """A list of `low` to `high` events, or with `single` one optional event.
 
-    A `reluctant` list may end early: after any of its elements from `low` on. No element is an event `until`, and no
-    such event lies between two elements.
+    A `reluctant` list may end early: after any of its elements from `low` on. An event `until` ends the list: it is not
+    an element, and does not lie between two elements.
 
     >>> str(Repeat(Event("b", ("B",)), 2, None)), str(Repeat(Event("b", ("B",)), 0, 1, single=True))
     ('B{2,} b[]', 'B? b')
@@ -86,10 +86,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`low` to `high` rounds of `body`, one after the other: a list named `variable` with what each round binds.
+    """`low` to `high` rounds of `body`, one after another: a list named `variable`, with the variables of each round.
 
-    A `reluctant` one may end early: after any of its rounds from `low` on. What stands inside has names of its own,
-    each a list of the events that all rounds bind to it; every round binds at least one event.
+    A `reluctant` group may end early: after any of its rounds from `low` on. Variables inside it are local, each a list
+    of the events that all rounds bind to it; every round binds at least one event.
 
     >>> str(Group("g", Seq((Event("b", ("B",)), Event("c", ("C",)))), 1, None))
     'SEQ(B b, C c)+ g[]'
@@ -107,10 +107,10 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
-    """A part that occurs or is left out.
+class OptionalPart:
+    """An optional part.
 
-    >>> str(Maybe(Seq((Event("b", ("B",)), Event("c", ("C",))))))
+    >>> str(OptionalPart(Seq((Event("b", ("B",)), Event("c", ("C",))))))
     'SEQ(B b, C c)?'
     """
 
@@ -123,7 +123,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class BoundEvent:
-    """An event of a match: that of `variable`, or the first or the last of its list."""
+    """An event of a match: the event of `variable`, or the first or the last one of its list."""
 
     variable: str
     last: bool = False
@@ -134,7 +134,7 @@ class BoundEvent:
 class Absent:
     """The body must not occur at this place.
 
-    It is looked for from the event `since` on, if there is one, or for so many nanoseconds of `silence` alone.
+    The search starts at the event `since` if given, or spans exactly `silence` nanoseconds.
     """
 
     body: Pattern
@@ -146,7 +146,7 @@ class Absent:
         return _text(self)
 
 
-Pattern: TypeAlias = "Event | Seq | AllOf | AnyOf | Repeat | Group | Maybe | Absent"
+Pattern: TypeAlias = "Event | Seq | AllOf | AnyOf | Repeat | Group | OptionalPart | Absent"
 
 
 def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
@@ -156,14 +156,14 @@ def map_children(f: Callable[[Pattern], Pattern], p: Pattern) -> Pattern:
             return p
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             return replace(p, parts=tuple(map(f, parts)))
-        case Group(body=body) | Maybe(body) | Absent(body):
+        case Group(body=body) | OptionalPart(body) | Absent(body):
             return replace(p, body=f(body))
         case _:
             assert_never(p)
 
 
 def components(p: Pattern, *, negated: bool = True) -> Iterator[Event | Repeat]:
-    """The leaves of `p` in pattern order; `negated=False` leaves out what stands inside a NOT or an UNTIL."""
+    """The leaves of `p` in pattern order; `negated=False` leaves out those inside a NOT or an UNTIL."""
     match p:
         case Event():
             yield p
@@ -174,7 +174,7 @@ def components(p: Pattern, *, negated: bool = True) -> Iterator[Event | Repeat]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from components(part, negated=negated)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from components(body, negated=negated)
         case Absent(body):
             if negated:
@@ -193,7 +193,7 @@ def groups(p: Pattern) -> Iterator[Group]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from groups(part)
-        case Maybe(body) | Absent(body):
+        case OptionalPart(body) | Absent(body):
             yield from groups(body)
         case _:
             assert_never(p)

@@ -1,4 +1,4 @@
-"""What was meant: typed expressions over the events of a match, and the conjuncts of WHERE."""
+"""Typed expressions over the events of a match, and the conjuncts of WHERE."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from augury.schema import BOOL, INT, ColumnType
 from augury.source import Span, span_field
 
 Value: TypeAlias = "bool | int | float | str | list[Value] | tuple[Value, ...] | None"
-"""What an expression evaluates to; times and durations are integers, counted in ticks of their type's unit."""
+"""The value of an expression; times and durations are integers in ticks of their type's unit."""
 
 
 class Element(StrEnum):
-    """Which event of its variable a `Ref` reads."""
+    """The event of its variable that a `Ref` reads."""
 
     SINGLE = "single"
     EACH = "each"
@@ -26,14 +26,14 @@ class Element(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Nth:
-    """`b[3]`: a `Ref` to the element of that number, two or more; null where the complete list is shorter."""
+    """`b[3]`: a `Ref` to an element by number, two or more; null if the complete list is shorter."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant; parameters are constants too by the time they are bound."""
+    """A constant; bound parameters are constants as well."""
 
     value: Value
     type: ColumnType
@@ -54,7 +54,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class ListLength:
-    """`b.len`: how many events an iterated variable holds."""
+    """`b.len`: the number of events of an iterated variable."""
 
     variable: str
     type: ColumnType = INT
@@ -63,7 +63,7 @@ class ListLength:
 
 @dataclass(frozen=True, slots=True)
 class InRound:
-    """`g[i].b.x`: what `operand` is worth in one round of a group: a `Ref`, `ListLength` or `Aggregate` of its part.
+    """`g[i].b.x`: the value of `operand`, a `Ref`, `ListLength` or `Aggregate`, in one round of a group.
 
     A number stands for that round, counted from 1.
     """
@@ -82,8 +82,8 @@ class Aggregate:
     The argument reads the elements as `Element.EACH`; None counts the events themselves. Over the `rounds`
     of a group, as `avg(g[].b.x)`, the argument is read in each round, and for each element where it reads a list of it.
 
-    In RETURN of OUTPUT COUNT it is taken over all matches that an event completes: the argument is read of every event
-    that they bind to the variable, which may be a single one. With the empty variable it counts the matches.
+    In RETURN of OUTPUT COUNT it is taken over all matches that an event completes: the argument is read from every
+    event that they bind to the variable, which may be a single one. With an empty variable it counts the matches.
     """
 
     function: str
@@ -98,7 +98,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """`+ - * / %`. Integers stay integers except under `/`; what cannot be computed is null."""
+    """`+ - * / %`. Integers stay integers except under `/`; the result is null if it cannot be computed."""
 
     operator: str
     left: Expr
@@ -158,8 +158,8 @@ class Not:
 class Member:
     """`x IN (...)`.
 
-    Constants of a long list are `listed` beside the other items: walks over expressions pass them over, so that what is
-    done with an expression does not take longer with every value.
+    Constants of a long list are in `listed`, apart from the other items: walks over expressions skip them, so that they
+    do not take longer with every value.
     """
 
     operand: Expr
@@ -180,7 +180,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A built-in function of `ir.functions`, or a Python function the caller registered."""
+    """A built-in function of `ir.functions`, or a Python function that the caller registered."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -241,7 +241,7 @@ def map_children(f: Callable[[Expr], Expr], e: Expr) -> Expr:
 
 
 def walk(e: Expr) -> Iterator[Expr]:
-    """`e` and everything below it, outside first."""
+    """`e` and all its subexpressions, outermost first."""
     pending = [e]
     while pending:
         e = pending.pop()
@@ -251,9 +251,9 @@ def walk(e: Expr) -> Iterator[Expr]:
 
 
 def variables(e: Expr) -> frozenset[str]:
-    """The variables that `e` reads; the default of a missing event does not count.
+    """The variables that `e` reads; defaults of missing events do not count.
 
-    What is read in rounds of a group counts as the group.
+    A variable read in rounds of a group counts as the group.
     """
     match e:
         case InRound(group):
@@ -278,7 +278,7 @@ def inner_variables(e: Expr) -> frozenset[str]:
 
 
 def reads_each(e: Expr) -> bool:
-    """Whether `e` reads events one by one, not a certain one of a list, nor the list as a whole."""
+    """Whether `e` reads events one by one, rather than a certain one of a list or the whole list."""
     return all(
         x.element in (Element.SINGLE, Element.EACH)
         if isinstance(x, Ref)
@@ -287,18 +287,18 @@ def reads_each(e: Expr) -> bool:
     )
 
 
-BRIEF = 8
-"""Values of a list that a brief text shows."""
+BRIEF_VALUES = 8
+"""Values of a list that `Conjunct.brief` shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conjunct:
     """One predicate of WHERE that must be true, with its variables in pattern order.
 
-    How it reads iterated variables decides when it is tested:
-    `each` are the variables it must hold for every element of, `from_second` those of them where it starts at the
-    second element (it reads the one before), `whole` those whose complete list it needs, `decided_at` the number of the
-    last element that it names (`b[3]`) of those that it names any of.
+    How it reads iterated variables decides when it is tested: `each` are the variables it must hold for every element
+    of, `from_second` those of them where it starts at the second element (it reads the one before), `whole` those whose
+    complete list it needs, and `decided_at` has the greatest number of an element (`b[3]`) for each variable with
+    numbered elements.
     """
 
     expr: Expr
@@ -314,7 +314,7 @@ class Conjunct:
 
     @property
     def one_event(self) -> bool:
-        """Whether it reads a single event, or each element of a list by itself."""
+        """Whether it reads a single event, or each element of a list on its own."""
         return reads_each(self.expr)
 
     def __str__(self) -> str:
@@ -325,13 +325,13 @@ class Conjunct:
 
     @property
     def brief(self) -> str:
-        """The text with the first values only of a list of many."""
+        """The text, with only the first values of a long list."""
         return str(replace(self, expr=_brief(self.expr)))
 
 
 def _brief(e: Expr) -> Expr:
-    if isinstance(e, Member) and len(e.listed) > BRIEF:
-        e = replace(e, listed=e.listed[:BRIEF])
+    if isinstance(e, Member) and len(e.listed) > BRIEF_VALUES:
+        e = replace(e, listed=e.listed[:BRIEF_VALUES])
     return map_children(_brief, e)
 
 
@@ -340,7 +340,7 @@ def conjunct(expr: Expr, pattern_order: tuple[str, ...]) -> Conjunct:
     used = variables(expr)
     each, from_second, whole = set(), set(), set()
     decided_at: dict[str, int] = {}
-    # Aggregates read their argument's elements themselves, so their inner references do not quantify the conjunct.
+    # Aggregates read the elements of their argument themselves, so their inner references do not quantify the conjunct.
     pending = [expr]
     while pending:
         e = pending.pop()

@@ -1,4 +1,4 @@
-"""What was meant: a whole query, every name resolved and typed."""
+"""A bound query, with every name resolved and typed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, BoundEvent, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Aggregate, Conjunct, Expr, walk
 from augury.ir.terms import OutputMode, Strategy
 from augury.schema import UNITS, ColumnType, EventSchema
@@ -28,16 +28,16 @@ class CountWindow:
 
 
 RESULT_COLUMNS = ("start", "end", "probability", "missing", "count")
-"""Columns of every result, whatever the query binds or returns."""
+"""Columns of every result, in addition to variables and items of RETURN."""
 
 TIMEOUT_COLUMNS = ("reached", "complete")
-"""Columns that results with timeouts have as well."""
+"""Additional columns of results with timeouts."""
 
 Window: TypeAlias = "TimeWindow | CountWindow"
 
 
 def span_of(window: Window | None) -> int:
-    """How far the start of a match may lie behind its end, in ticks or places; -1 for any distance."""
+    """The largest distance from the start of a match to its end, in ticks or positions; -1 if unbounded."""
     match window:
         case TimeWindow(ticks):
             return ticks
@@ -49,9 +49,9 @@ def span_of(window: Window | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What PATTERN says of one variable; `negated` when it stands inside a NOT.
+    """A variable of PATTERN; `negated` if it is inside a NOT.
 
-    One that is repeated with the `group` around it is read through that. `iterated` are lists and groups.
+    A variable inside a repeated `group` is read through the group. Lists and groups are `iterated`.
     """
 
     name: str
@@ -72,10 +72,10 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The strategy of one step that differs from the others.
+    """The strategy of one step, if it differs from the query's.
 
-    It is about the gap before the event, or the first element, of `variable`; with `inside` about the gaps between the
-    elements of its list. A negated variable is looked for only where the strategy says.
+    It applies to the gap before the event, or the first element, of `variable`; with `inside`, to the gaps between the
+    elements of its list. A negated variable is searched for only where the strategy says.
     """
 
     variable: str
@@ -91,7 +91,7 @@ class BoundQuery:
     count windows, contiguity and NONOVERLAP. `key` holds attributes that all events of a match are known to share, by
     `[attr]` or by equalities: a host may split the stream by them without changing the matches. `steps` are those whose
     strategy is not `strategy`, and negated components that have one. Consecutive events of a match are at most `each`
-    ticks apart. Matches of a partition that are reported end at least `every` ticks apart; with `once` there is one.
+    ticks apart. Reported matches of a partition end at least `every` ticks apart; with `once` there is one.
     """
 
     source: Source
@@ -124,7 +124,7 @@ class BoundQuery:
         return self._named.get((variable, inside), self.strategy)
 
     def strategy_of_negated(self, variable: str) -> Strategy | None:
-        """The strategy that a negated component was given; None where it is looked for everywhere."""
+        """The strategy of a negated component; None if it is searched for everywhere."""
         return self._named.get((variable, False))
 
     @property
@@ -138,7 +138,7 @@ class BoundQuery:
 
     @property
     def declarative(self) -> bool:
-        """Whether an assignment of events is a match however it was found: every step may skip anything."""
+        """Whether an assignment of events is a match however it was found, since every step may skip any event."""
         return self.strategies == {Strategy.SKIP_TILL_ANY_MATCH}
 
     @property
@@ -152,7 +152,7 @@ class BoundQuery:
 
     @property
     def paced(self) -> bool:
-        """Whether it depends on the matches before it in its partition that a match is reported (EVERY, ONCE)."""
+        """Whether earlier matches of the partition decide if a match is reported (EVERY, ONCE)."""
         return self.every is not None or self.once
 
     @property
@@ -162,12 +162,12 @@ class BoundQuery:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether each match is reported, or not, for its own sake: it does not depend on those of other ends."""
+        """Whether each match is reported independently of matches with other ends."""
         return self.output in (OutputMode.ALL, OutputMode.LATEST, OutputMode.COUNT) and not self.paced
 
     @property
     def totals(self) -> tuple[Aggregate, ...]:
-        """The aggregates over all matches of an event that RETURN of OUTPUT COUNT computes with, each once."""
+        """The aggregates over all matches of an event in RETURN of OUTPUT COUNT, without duplicates."""
         if self.output is not OutputMode.COUNT:
             return ()
         found = (e for item in self.returns for e in walk(item.expr) if isinstance(e, Aggregate))
@@ -175,7 +175,7 @@ class BoundQuery:
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The variables that stand for the rounds of a group."""
+        """The names of groups."""
         return tuple(dict.fromkeys(v.group for v in self.variables if v.group is not None))
 
     @property
@@ -190,7 +190,7 @@ def _silences(pattern: Pattern) -> Iterator[int]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _silences(part)
-        case Group(body=body) | Maybe(body):
+        case Group(body=body) | OptionalPart(body):
             yield from _silences(body)
         case Absent(body, silence=silence):
             if silence is not None:

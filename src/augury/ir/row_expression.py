@@ -13,11 +13,11 @@ from augury.source import Span, span_field
 
 @dataclass(frozen=True, slots=True)
 class Navigation:
-    """Which row a value is read from.
+    """The row that a value is read from.
 
-    Among the rows mapped to one of `variables` (None: to any), the one `offset` rows after the first, or before the
-    last; then `shift` rows on in the partition. With `running` only rows up to the current one count. Where there is no
-    such row, the value is null.
+    Among the rows mapped to one of `variables` (None: to any), it is the one `offset` rows after the first, or before
+    the last; then `shift` rows further in the partition. With `running` only rows up to the current one count. If there
+    is no such row, the value is null.
 
     >>> Navigation(frozenset({"A"}), last=False, offset=1)
     Navigation(variables=frozenset({'A'}), last=False, offset=1, running=True, shift=0)
@@ -32,7 +32,7 @@ class Navigation:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value known before any row is read; times are whole ticks of their type's unit."""
+    """A value known before any row is read; times are integers in ticks of their type's unit."""
 
     value: Any
     type: pa.DataType
@@ -41,7 +41,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """An input column at a row; `at` is None inside an aggregate, where it is the row that is aggregated."""
+    """An input column at a row; `at` is None inside an aggregate, for the aggregated row."""
 
     column: int
     type: pa.DataType
@@ -70,8 +70,8 @@ class MatchNumber:
 class Aggregate:
     """An aggregate over the rows mapped to `variables` (None: all rows), up to the current one if `running`.
 
-    Arguments read the row that is aggregated. `limit` is the `n` of `max(x, n)` and `max_by(x, y, n)`. A planner that
-    knows how far from the current row those rows are gives their distances in `shifts`.
+    Arguments read the aggregated row. `limit` is the `n` of `max(x, n)` and `max_by(x, y, n)`. A planner that knows the
+    distances of those rows from the current one sets them in `shifts`.
     """
 
     function: str
@@ -86,7 +86,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A scalar function or an operator, by its name in `sql_functions`."""
+    """A scalar function or an operator, named as in `sql_functions`."""
 
     function: str
     operands: tuple[RowExpression, ...]
@@ -98,7 +98,7 @@ RowExpression: TypeAlias = Constant | ColumnValue | Classifier | MatchNumber | A
 
 
 def walk(expression: RowExpression) -> Iterator[RowExpression]:
-    """The expression and everything inside it, aggregates' arguments included."""
+    """The expression and all its subexpressions, including arguments of aggregates."""
     pending: list[RowExpression] = [expression]
     while pending:
         node = pending.pop()

@@ -1,4 +1,4 @@
-"""Row patterns of SQL: what a MATCH_RECOGNIZE clause means once every name is resolved."""
+"""Row patterns of SQL: a MATCH_RECOGNIZE clause with every name resolved."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def parts_of(pattern: RowPattern) -> Iterator[RowPattern]:
 
 
 class Rows(StrEnum):
-    """What a match writes."""
+    """The rows that a match returns."""
 
     ONE_ROW = "ONE ROW PER MATCH"
     ALL_SHOW_EMPTY = "ALL ROWS PER MATCH SHOW EMPTY MATCHES"
@@ -168,7 +168,7 @@ class Rows(StrEnum):
 
 
 class SkipTo(StrEnum):
-    """Where the search goes on after a match that mapped a row."""
+    """The row at which the search continues after a match that mapped a row."""
 
     PAST_LAST_ROW = "PAST LAST ROW"
     NEXT_ROW = "TO NEXT ROW"
@@ -178,7 +178,7 @@ class SkipTo(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Where the next candidate is; `variables` are the primary ones skipped to, as FIRST and LAST need."""
+    """The start of the next search; `variables` are the primary ones to skip to, resolved for FIRST and LAST."""
 
     to: SkipTo = SkipTo.PAST_LAST_ROW
     variables: frozenset[str] = frozenset()
@@ -204,7 +204,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """How far the rows of a match may be apart in the first ORDER BY column, in ticks of its type."""
+    """The largest distance of the rows of a match in the first ORDER BY column, in ticks of its type."""
 
     distance: int | float
     span: Span = span_field()
@@ -231,7 +231,7 @@ class BoundRowPattern:
 
     @property
     def input_columns(self) -> tuple[int, ...]:
-        """Input columns that are written before the measures, then those written after them."""
+        """Input columns that are returned: those before the measures, then those after them."""
         return self.leading_columns + self.trailing_columns
 
     @property
@@ -244,14 +244,14 @@ class BoundRowPattern:
 
     @property
     def trailing_columns(self) -> tuple[int, ...]:
-        """Input columns after the measures: with ALL ROWS, all that do not stand before them."""
+        """Input columns after the measures: with ALL ROWS, all that are not before them."""
         if self.rows is Rows.ONE_ROW:
             return ()
         return tuple(c for c in range(len(self.schema)) if c not in self.leading_columns)
 
     @property
     def output_schema(self) -> pa.Schema:
-        """The columns that the clause writes, in their order."""
+        """The columns that the clause returns, in order."""
         fields = [self.schema.field(c) for c in self.leading_columns]
         fields += [pa.field(m.name, m.value.type) for m in self.measures]
         fields += [self.schema.field(c) for c in self.trailing_columns]
@@ -266,33 +266,33 @@ class BoundRowPattern:
 
     @property
     def reads_back(self) -> int:
-        """How many rows before those of a match PREV reads at most."""
+        """The largest number of rows before a match that PREV reads."""
         values = [*self.conditions.values(), *(m.value for m in self.measures)]
         return max(0, -min((shift for value in values for shift in _shifts(value)), default=0))
 
     @property
     def reads_ahead(self) -> int:
-        """How many rows after the current one NEXT in conditions reads at most."""
+        """The largest number of rows after the current one that NEXT reads in conditions."""
         return max((shift for value in self.conditions.values() for shift in _shifts(value)), default=0)
 
     @property
     def measures_read_ahead(self) -> int:
-        """How many rows after those of a match NEXT in measures reads at most."""
+        """The largest number of rows after a match that NEXT reads in measures."""
         return max((shift for m in self.measures for shift in _shifts(m.value)), default=0)
 
     @property
     def counts_matches(self) -> bool:
-        """Whether MATCH_NUMBER is asked for."""
+        """Whether MATCH_NUMBER is used."""
         values = [*self.conditions.values(), *(m.value for m in self.measures)]
         return any(isinstance(node, MatchNumber) for value in values for node in walk(value))
 
     @property
     def anchors(self) -> tuple[Anchor, ...]:
-        """Where the pattern asks for the first or the last row of the partition."""
+        """The anchors of the pattern, at the first or the last row of the partition."""
         return tuple(part for part in parts_of(self.pattern) if isinstance(part, Anchor))
 
 
 def _shifts(value: RowExpression) -> Iterator[int]:
-    """How far from rows of the match an expression reads columns, 0 included."""
+    """Offsets at which an expression reads columns, relative to rows of the match, including 0."""
     yield 0
     yield from (n.at.shift for n in walk(value) if isinstance(n, ColumnValue) and n.at is not None)

@@ -1,6 +1,6 @@
-"""Aggregates of SQL as states that grow by one row at a time.
+"""SQL aggregates as states that are extended row by row.
 
-A state is never changed in place: the search goes back to earlier ones when it gives up a choice.
+States are never changed in place, since the search returns to earlier ones when it backtracks.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from augury.ir.sql_numbers import WIDE, ranged, rounded
+from augury.ir.sql_numbers import DECIMAL_CONTEXT, ranged, rounded
 from augury.ir.sql_scalar import BadValue, Types
 from augury.ir.sql_types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
-    MOST_DIGITS,
+    MAX_DIGITS,
     NUMERIC,
     Family,
     family,
@@ -32,7 +32,7 @@ State = Any
 
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """How an aggregate is typed and computed.
+    """The typing and the computation of an aggregate.
 
     `limited` is the number of arguments before the `n` of forms such as `max(x, n)`, or None if there is no such form.
     """
@@ -56,7 +56,7 @@ def _sum_type(types: Types) -> pa.DataType:
         case Family.INTEGER | Family.NULL:
             return BIGINT
         case Family.DECIMAL:
-            return pa.decimal128(MOST_DIGITS, types[0].scale)
+            return pa.decimal128(MAX_DIGITS, types[0].scale)
         case _:
             return plain(types[0])
 
@@ -73,7 +73,7 @@ def _add_sum(state: State, values: Sequence[Any]) -> State:
     if state is None:
         return 1, value
     count, total = state
-    return count + 1, WIDE.add(total, value) if isinstance(value, Decimal) else total + value
+    return count + 1, DECIMAL_CONTEXT.add(total, value) if isinstance(value, Decimal) else total + value
 
 
 def _finish_sum(state: State, types: Types, out: pa.DataType, limit: int | None) -> Any:
@@ -94,7 +94,7 @@ def _finish_average(state: State, types: Types, out: pa.DataType, limit: int | N
     count, total = state
     match family(out):
         case Family.DECIMAL:
-            return rounded(WIDE.divide(total, Decimal(count)), out)
+            return rounded(DECIMAL_CONTEXT.divide(total, Decimal(count)), out)
         case Family.INTERVAL:
             return int(total // count)
         case _:
@@ -134,7 +134,7 @@ def _ordered(types: Types) -> None:
 
 
 def _extreme(greatest: bool) -> AggregateFunction:
-    """The state is the extreme so far and a linked list of all values, which only a limit needs."""
+    """The state is the extreme so far, and a linked list of all values, which is only needed with a limit."""
 
     def add(state: State, values: Sequence[Any]) -> State:
         value = values[0]
@@ -159,7 +159,7 @@ def _extreme(greatest: bool) -> AggregateFunction:
 
 
 def _extreme_by(greatest: bool) -> AggregateFunction:
-    """The value where the key is extreme; rows whose key is null do not count."""
+    """The value at the extreme key; rows with a null key are ignored."""
 
     def finish(state: State, types: Types, out: pa.DataType, limit: int | None) -> Any:
         found = [(key, value) for value, key in _listed(state) if key is not None]
@@ -252,6 +252,6 @@ AGGREGATES: dict[str, AggregateFunction] = {
     "arbitrary": AggregateFunction(1, _plain_first, None, _arbitrary, lambda state, types, out, limit: state),
     "any_value": AggregateFunction(1, _plain_first, None, _arbitrary, lambda state, types, out, limit: state),
 }
-"""Aggregates by their names in lower case."""
+"""Aggregates by name, in lower case."""
 
 __all__ = ["AGGREGATES", "AggregateFunction", "BadValue"]

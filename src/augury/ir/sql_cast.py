@@ -1,4 +1,4 @@
-"""CAST: values of one type of SQL as values of another."""
+"""CAST between types of SQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from augury.ir.sql_types import (
 
 
 def castable(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether CAST takes values from one type to the other."""
+    """Whether CAST supports these types."""
     a, b = family(source), family(target)
     if Family.OTHER in (a, b):
         return bool(source == target)
@@ -40,7 +40,7 @@ def castable(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def convert(value: Any, source: pa.DataType, target: pa.DataType) -> Any:
-    """CAST of a value that is not null."""
+    """CAST of a non-null value."""
     a, b = family(source), family(target)
     match b:
         case Family.STRING:
@@ -106,7 +106,7 @@ def _to_float(value: Any, source: Family) -> float:
 
 
 def _parse_time(text: str, type: pa.DataType) -> int:
-    """Ticks of an ISO 8601 time; in UTC if the type has a zone."""
+    """An ISO 8601 time in ticks; in UTC if the type has a zone."""
     try:
         time = dt.datetime.fromisoformat(text.strip())
     except ValueError:
@@ -119,7 +119,7 @@ def _parse_time(text: str, type: pa.DataType) -> int:
 
 
 def as_text(value: Any, source: pa.DataType) -> str:
-    """A value as CAST(... AS varchar) writes it."""
+    """A value as CAST(... AS varchar) formats it."""
     match family(source):
         case Family.BOOLEAN:
             return "true" if value else "false"

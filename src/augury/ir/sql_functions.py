@@ -1,4 +1,4 @@
-"""Every scalar function and operator of SQL by its name."""
+"""All scalar functions and operators of SQL."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     **NUMBER_FUNCTIONS,
     **TIME_FUNCTIONS,
 }
-"""Functions by their names in lower case, operators by their sign or their words; messages list them in this order."""
+"""Functions by name in lower case, operators by sign or keyword; messages list them in this order."""

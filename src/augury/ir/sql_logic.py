@@ -1,4 +1,4 @@
-"""Comparison, logic of three values, and the functions that choose among values."""
+"""Comparisons, three-valued logic, and functions that choose among values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from augury.ir.sql_types import (
 
 
 def comparable(value: Any, type: pa.DataType, both: pa.DataType) -> Any:
-    """A value as the common type of a comparison."""
+    """A value converted to the common type of a comparison."""
     match family(both):
         case Family.FLOAT:
             return float(value)
@@ -46,7 +46,7 @@ def _comparison(operator: Callable[[Any, Any], object]) -> Callable[[Sequence[An
 
 
 def equal(a: Any, b: Any, types: Types) -> bool | None:
-    """Whether two values are equal; null if one of them is."""
+    """Whether two values are equal; null if either is null."""
     if a is None or b is None:
         return None
     both = common(types[0], types[1])
@@ -59,7 +59,7 @@ def _and(values: Sequence[Any], types: Types, out: pa.DataType) -> bool | None:
 
 
 def any_true(values: Sequence[Any], types: Types, out: pa.DataType) -> bool | None:
-    """OR: null where no value is true and some are null."""
+    """OR: null if no value is true and some are null."""
     return True if True in values else None if None in values else False
 
 
@@ -93,7 +93,7 @@ def _nullif(values: Sequence[Any], types: Types, out: pa.DataType) -> Any:
 
 
 def _case_type(types: Types) -> pa.DataType:
-    """Conditions and values in turn, then the value where none is true."""
+    """Conditions and values alternate, followed by the value of ELSE."""
     expect(types[:-1:2], Family.BOOLEAN)
     return one_type([*types[1::2], types[-1]])
 

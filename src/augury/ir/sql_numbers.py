@@ -1,4 +1,4 @@
-"""Numbers of SQL: the operators of arithmetic, which times have too, and the functions on numbers."""
+"""Numbers of SQL: arithmetic operators, which also apply to times, and numeric functions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from augury.ir.sql_types import (
     sql_name,
 )
 
-WIDE = Context(prec=76)
-"""Enough digits for the product of two decimals of 38."""
+DECIMAL_CONTEXT = Context(prec=76)
+"""A decimal context with enough digits for the product of two decimals of 38 digits."""
 
 
 def ranged(value: int, type: pa.DataType) -> int:
-    """An integer, if it fits its type."""
+    """An integer, checked against the range of its type."""
     least, most = integer_range(type)
     if not least <= value <= most:
         raise BadValue(f"{sql_name(type)} overflow: {value}")
@@ -36,8 +36,8 @@ def ranged(value: int, type: pa.DataType) -> int:
 
 
 def rounded(value: Decimal, type: pa.DataType, how: str = ROUND_HALF_UP) -> Decimal:
-    """A decimal at the scale of its type, if it has no more digits than the type."""
-    out = value.quantize(Decimal(1).scaleb(-type.scale), how, WIDE)
+    """A decimal rounded to the scale of its type, checked against its precision."""
+    out = value.quantize(Decimal(1).scaleb(-type.scale), how, DECIMAL_CONTEXT)
     if len(out.as_tuple().digits) > type.precision and out != 0:
         raise BadValue(f"{sql_name(type)} overflow: {out}")
     return out
@@ -84,19 +84,19 @@ def _integer(operator: str, a: int, b: int) -> int:
 def _decimal(operator: str, a: Decimal, b: Decimal, out: pa.DataType) -> Decimal:
     match operator:
         case "+":
-            value = WIDE.add(a, b)
+            value = DECIMAL_CONTEXT.add(a, b)
         case "-":
-            value = WIDE.subtract(a, b)
+            value = DECIMAL_CONTEXT.subtract(a, b)
         case "*":
-            value = WIDE.multiply(a, b)
+            value = DECIMAL_CONTEXT.multiply(a, b)
         case "/":
             if b == 0:
                 raise BadValue("division by zero")
-            value = WIDE.divide(a, b)
+            value = DECIMAL_CONTEXT.divide(a, b)
         case _:
             if b == 0:
                 raise BadValue("division by zero")
-            value = WIDE.remainder(a, b)
+            value = DECIMAL_CONTEXT.remainder(a, b)
     return rounded(value, out)
 
 
@@ -149,7 +149,7 @@ def _round(values: Sequence[Any], types: Types, out: pa.DataType) -> Any:
     if family(out) is Family.FLOAT and not math.isfinite(value):
         return value
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    moved = exact.quantize(Decimal(1).scaleb(-max(-40, min(digits, 40))), ROUND_HALF_UP, WIDE)
+    moved = exact.quantize(Decimal(1).scaleb(-max(-40, min(digits, 40))), ROUND_HALF_UP, DECIMAL_CONTEXT)
     match family(out):
         case Family.INTEGER:
             return ranged(int(moved), out)
@@ -174,7 +174,7 @@ ARITHMETIC: dict[str, ScalarFunction] = {
     "mod": ScalarFunction(2, 2, _computed("%"), _arithmetic("%")),
     "negate": ScalarFunction(1, 1, first_of(*NUMERIC, Family.INTERVAL, Family.MONTHS), _negated),
 }
-"""Operators of arithmetic, also on times and intervals."""
+"""Arithmetic operators, including those on times and intervals."""
 
 NUMBER_FUNCTIONS: dict[str, ScalarFunction] = {
     "abs": ScalarFunction(1, 1, first_of(*NUMERIC), _absolute),

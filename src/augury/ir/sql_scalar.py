@@ -1,4 +1,4 @@
-"""What a scalar function of SQL is: the types it takes and what it computes.
+"""Scalar functions of SQL: argument types, result types and computation.
 
 Values are Python's: integers, floats, `Decimal`, strings, booleans, lists; times and intervals are whole ticks of their
 type's unit, dates are days since 1970. Unless a function says otherwise, null in gives null out.
@@ -24,7 +24,7 @@ from augury.ir.sql_types import (
 
 
 class BadValue(Exception):
-    """A value that a function cannot work with: division by zero, overflow, a string that is no number."""
+    """Raised for a value that a function cannot use: division by zero, overflow, a string that is not a number."""
 
 
 Types = Sequence[pa.DataType]
@@ -32,10 +32,10 @@ Types = Sequence[pa.DataType]
 
 @dataclass(frozen=True, slots=True)
 class ScalarFunction:
-    """How a function is typed and computed.
+    """The typing and the computation of a function.
 
-    `result` gives the type for argument types, or raises `TypeError` with the reason. `apply` gets the values, then the
-    argument types and the result type. One that `sees_nulls` is applied to nulls too.
+    `result` returns the type for argument types, or raises `TypeError` with the reason. `apply` gets the values, then
+    the argument types and the result type. A function that `sees_nulls` is applied to nulls too.
     """
 
     least: int

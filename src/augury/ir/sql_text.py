@@ -22,13 +22,13 @@ from augury.ir.sql_types import (
     plain,
 )
 
-LONGEST_STRING = 10_000_000
-"""Characters a string function may produce."""
+MAX_STRING_CHARACTERS = 10_000_000
+"""Characters that a string function may produce at most."""
 
 
 @lru_cache(256)
 def _like(pattern: str, escape: str | None) -> re.Pattern[str]:
-    """A LIKE pattern; runs of `%` are one, so that matching cannot take exponential time."""
+    """The regular expression of a LIKE pattern; runs of `%` are merged, so that matching takes no exponential time."""
     out, k = [], 0
     while k < len(pattern):
         c = pattern[k]
@@ -38,7 +38,7 @@ def _like(pattern: str, escape: str | None) -> re.Pattern[str]:
                 raise BadValue("the escape character of LIKE stands before `%`, `_` or itself")
             out.append(re.escape(pattern[k]))
         elif c == "%":
-            # An atomic group: the shortest stretch up to the next literal is as good as any longer one.
+            # An atomic group: the shortest text up to the next literal is as good as any longer one.
             if not out or out[-1] != ".*?":
                 out.append(".*?")
         elif c == "_":
@@ -61,8 +61,8 @@ def _apply_like(values: Sequence[Any], types: Types, out: pa.DataType) -> bool:
 
 
 def _short(text: str) -> str:
-    if len(text) > LONGEST_STRING:
-        raise BadValue(f"a string of more than {LONGEST_STRING} characters")
+    if len(text) > MAX_STRING_CHARACTERS:
+        raise BadValue(f"a string of more than {MAX_STRING_CHARACTERS} characters")
     return text
 
 
@@ -88,7 +88,7 @@ def _concat_ws_type(types: Types) -> pa.DataType:
 
 
 def _concat_ws(values: Sequence[Any], types: Types, out: pa.DataType) -> str | None:
-    """Nulls among the parts are left out, lists are taken apart; a null separator gives null."""
+    """Nulls among the parts are skipped, lists are expanded; a null separator gives null."""
     if values[0] is None:
         return None
     parts = [p for v in values[1:] for p in (v if isinstance(v, list) else [v])]
@@ -102,7 +102,7 @@ def _array_join_type(types: Types) -> pa.DataType:
 
 
 def _array_join(values: Sequence[Any], types: Types, out: pa.DataType) -> str:
-    """Nulls are left out, unless a third argument stands for them."""
+    """Nulls are skipped, unless a third argument replaces them."""
     instead = values[2] if len(values) > 2 else None
     item = types[0].value_type if family(types[0]) is Family.LIST else VARCHAR
     parts = [instead if v is None else as_text(v, item) for v in values[0]]

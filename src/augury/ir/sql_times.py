@@ -27,7 +27,7 @@ FIELDS = ("year", "quarter", "month", "day", "hour", "minute", "second", "millis
 
 
 def ticks(value: int, type: pa.DataType, per_second: int) -> int:
-    """A time or an interval in other ticks, rounded down."""
+    """A time or an interval in ticks of another unit, rounded down."""
     if family(type) is Family.DATE:
         return value * DAY_SECONDS * per_second
     return value * per_second // TICKS[type.unit]
@@ -59,7 +59,7 @@ def time_arithmetic(operator: str, values: Sequence[Any], types: Types, out: pa.
 
 
 def _months_later(time: int, months: int, type: pa.DataType) -> int:
-    """The same day some months later, or the last of that month."""
+    """The same day some months later, or the last day of that month if there is none."""
     day_ticks = 1 if family(type) is Family.DATE else DAY_SECONDS * TICKS[type.unit]
     days, rest = divmod(time, day_ticks)
     date = EPOCH.date() + dt.timedelta(days=days)
@@ -97,7 +97,7 @@ def _date_diff_type(types: Types) -> pa.DataType:
 
 
 def _date_diff(values: Sequence[Any], types: Types, out: pa.DataType) -> int:
-    """Whole units from the first time to the second."""
+    """The number of whole units from the first time to the second."""
     unit = values[0].lower()
     a, b = (ticks(v, t, 1_000_000) for v, t in zip(values[1:], types[1:], strict=True))
     if unit == "millisecond":

@@ -1,4 +1,4 @@
-"""Arrow types as SQL sees them: families, common types, and the types of arithmetic."""
+"""Arrow types in SQL: families, common types, and result types of arithmetic."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ INTERVAL = pa.duration("us")
 MONTHS = pa.month_day_nano_interval()
 """The type of INTERVAL '1' MONTH; its values are whole months."""
 
-MOST_DIGITS = 38
-"""Digits of the widest decimal."""
+MAX_DIGITS = 38
+"""Digits of the widest decimal type."""
 
 TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Ticks a second of each time unit."""
+"""Ticks per second of each time unit."""
 
 DAY_SECONDS = 86_400
 
 
 class Family(StrEnum):
-    """Types whose values can be compared and computed with each other, or not at all."""
+    """Groups of types whose values can be compared and combined with each other."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -111,7 +111,7 @@ def sql_name(arrow: pa.DataType) -> str:
 
 
 def plain(arrow: pa.DataType) -> pa.DataType:
-    """The type that values of a column have once they are computed with: no dictionaries, no views.
+    """The type of a column's values in computations: without dictionaries and views.
 
     >>> plain(pa.dictionary(pa.int8(), pa.large_string()))
     DataType(string)
@@ -126,14 +126,14 @@ def plain(arrow: pa.DataType) -> pa.DataType:
 
 
 def as_decimal(arrow: pa.DataType) -> tuple[int, int]:
-    """Digits and scale of a number as a decimal."""
+    """Precision and scale of a number as a decimal."""
     if pa.types.is_decimal(arrow):
         return arrow.precision, arrow.scale
     return {8: 3, 16: 5, 32: 10}.get(arrow.bit_width, 19), 0
 
 
 def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type both can be read as, or None.
+    """The common type to which both can be converted, or None.
 
     >>> common(pa.int32(), pa.decimal128(4, 2))
     Decimal128Type(decimal128(12, 2))
@@ -153,7 +153,7 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         if Family.DECIMAL in (a, b):
             (p, s), (q, t) = as_decimal(left), as_decimal(right)
             scale = max(s, t)
-            return pa.decimal128(min(MOST_DIGITS, max(p - s, q - t) + scale), scale)
+            return pa.decimal128(min(MAX_DIGITS, max(p - s, q - t) + scale), scale)
         return _wider(left, right)
     if a in TEMPORAL and b in TEMPORAL:
         stamps = [t for t in (left, right) if pa.types.is_timestamp(t)]
@@ -171,7 +171,7 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The integer type that holds both: 64 bits where a sign and an unsigned type of the same width meet."""
+    """The integer type that holds both: 64 bits for a signed and an unsigned type of the same width."""
     signed = [t for t in (left, right) if pa.types.is_signed_integer(t)]
     unsigned = [t for t in (left, right) if not pa.types.is_signed_integer(t)]
     width = max(t.bit_width for t in (left, right))
@@ -215,7 +215,7 @@ def arithmetic(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataT
 
 
 def _moved(time: pa.DataType, by: pa.DataType) -> pa.DataType:
-    """The type of a time some interval later; a date moved by hours becomes a timestamp."""
+    """The type of a time plus an interval; a date plus hours becomes a timestamp."""
     if family(time) is Family.DATE:
         return pa.timestamp(by.unit) if family(by) is Family.INTERVAL else time
     if family(by) is Family.MONTHS:
@@ -236,8 +236,8 @@ def _decimal(operator: str, left: tuple[int, int], right: tuple[int, int]) -> pa
         case _:
             scale = max(s, t)
             digits = min(p - s, q - t) + scale
-    scale = min(scale, MOST_DIGITS)
-    return pa.decimal128(min(MOST_DIGITS, max(digits, scale, 1)), scale)
+    scale = min(scale, MAX_DIGITS)
+    return pa.decimal128(min(MAX_DIGITS, max(digits, scale, 1)), scale)
 
 
 def integer_range(arrow: pa.DataType) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What was written: the query text as a tree.
+"""The syntax tree of a query.
 
 Every node carries the `Span` it was read from. Spans do not take part in equality, so `parse(print(q)) == q`.
 Spelling variants are gone: SEQUENCE is SEQ, PERMUTE is AND, `~X` and `!X` are NOT(X), `80%` is 0.8, `<>` is `!=`.
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """How many events an iterated component takes: `+` is (1, None), `*` is (0, None), `{2,3}` is (2, 3).
+    """The number of events of an iterated component: `+` is (1, None), `*` is (0, None), `{2,3}` is (2, 3).
 
-    `reluctant` when a `?` follows: the list may end early.
+    `reluctant` if a `?` follows: the list may end early.
     """
 
     low: int
@@ -74,7 +74,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """`NOT(...)`: its body must not occur, `SINCE` an earlier event or `FOR` a duration if that is written."""
+    """`NOT(...)`: its body must not occur, optionally `SINCE` an earlier event or `FOR` a duration."""
 
     body: Part
     since: BoundEvent | None = None
@@ -89,7 +89,7 @@ Part: TypeAlias = "Component | Group | Negation"
 
 
 class Index(StrEnum):
-    """Which elements of an iterated variable are meant; the value is the spelling between the brackets."""
+    """The elements of an iterated variable that are read; the value is the text between the brackets."""
 
     EACH = "i"
     PREVIOUS = "i-1"
@@ -102,7 +102,7 @@ class Index(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NthIndex:
-    """`b[3]`: the element of that number, counted from one; `b[1]` is `Index.FIRST`."""
+    """`b[3]`: an element by number, counted from one; `b[1]` is `Index.FIRST`."""
 
     number: int
 
@@ -151,7 +151,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A bare name: a parameter that the caller gives a value, or a variable inside `count(b)`."""
+    """A bare name: a parameter, or a variable inside `count(b)`."""
 
     name: str
     span: Span = span_field()
@@ -159,7 +159,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """`b[]` with no attribute, as in `count(b[])`."""
+    """`b[]` without an attribute, as in `count(b[])`."""
 
     variable: str
     index: Index | NthIndex
@@ -168,7 +168,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`x.price`, `b[i].price`, `b.len`, or `x.id[y.id]` with the value it takes when x is missing."""
+    """`x.price`, `b[i].price`, `b.len`, or `x.id[y.id]` with the default for a missing x."""
 
     variable: str
     attribute: str
@@ -179,7 +179,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class GroupAttribute:
-    """`g[i].b.price`, `g[].c[].price` or `g[last].c.len`: an attribute of what the rounds of a group bind."""
+    """`g[i].b.price`, `g[].c[].price` or `g[last].c.len`: an attribute of a variable in rounds of a group."""
 
     group: str
     variable: str
@@ -218,7 +218,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Logical:
-    """`p AND q AND r` or `p OR q`: two or more operands, none of them joined by the same word without parentheses."""
+    """`p AND q AND r` or `p OR q`: two or more operands; nested ones of the same operator are in parentheses."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -266,7 +266,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """`[attr]`: all events of the match agree on `attr`."""
+    """`[attr]`: all events of the match have equal `attr`."""
 
     attribute: str
     span: Span = span_field()
@@ -292,7 +292,7 @@ class ListedVariable:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`strict_contiguity(b, c[])`: a strategy and the steps that it is for; no list where none was written."""
+    """`strict_contiguity(b, c[])`: a strategy and the steps it applies to; without a list if none was written."""
 
     strategy: Strategy
     listed: tuple[ListedVariable, ...] | None = None
@@ -327,9 +327,9 @@ class ReturnItem:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query. What was not written is None (or empty), not the default it stands for.
+    """One query. Clauses that were not written are None (or empty), not their defaults.
 
-    `strategy` and `listed` are of the first strategy; `steps` are the strategies behind it.
+    `strategy` and `listed` belong to the first strategy; `steps` are the further ones.
     """
 
     pattern: Part
@@ -369,7 +369,7 @@ Node: TypeAlias = "Part | Expression | Query | Program | ReturnItem"
 
 
 def children(node: Node) -> Iterator[Part | Expression]:
-    """The direct children of a node, in the order they were written."""
+    """The direct children of a node, in the order written."""
     match node:
         case Component() | Number() | Text() | Boolean() | Null() | Duration() | Name() | Elements() | Equivalence():
             return

@@ -1,4 +1,4 @@
-"""The closed vocabularies of the language."""
+"""Enumerations of the language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Strategy(StrEnum):
 
 
 class OutputMode(StrEnum):
-    """Which of the matches are reported, and in what form."""
+    """The matches that are reported, and their form."""
 
     ALL = "ALL"
     NONOVERLAP = "NONOVERLAP"
@@ -32,12 +32,12 @@ class OutputMode(StrEnum):
 
     @property
     def has_timeouts(self) -> bool:
-        """Whether partial matches are reported that led to no match."""
+        """Whether timed-out partial matches are reported."""
         return self in (OutputMode.TIMEOUTS, OutputMode.ALL_WITH_TIMEOUTS, OutputMode.FIRST_WITH_TIMEOUTS)
 
 
 class Operator(StrEnum):
-    """How the parts of a pattern stand to one another in time."""
+    """The operator of a group: how its parts are ordered in time."""
 
     SEQ = "SEQ"
     AND = "AND"

@@ -1,4 +1,4 @@
-"""Syntax nodes as query text, with the fewest parentheses that read back to the same tree."""
+"""Printing of syntax nodes as query text, with the fewest parentheses that parse back to the same tree."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ RESERVED = (
     "pattern", "where", "within", "threshold", "output", "return", "into", "as",
     "and", "or", "not", "in", "between", "is", "null", "true", "false",
 )  # fmt: skip
-"""Words that are names only in backquotes, except behind a dot."""
+"""Keywords, which are names only in backquotes or after a dot."""
 
-# As the lexer does: only ASCII letters ignore case. A strategy could not start a WHERE as a plain name.
+# As in the lexer, only ASCII letters are case-insensitive. Strategies are reserved, since WHERE may start with one.
 _TAKEN = re.compile(rf"(?a:{'|'.join([*RESERVED, *Strategy])})\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f\s])*")
 
@@ -60,11 +60,11 @@ UNITS = {
     "microsecond": 1_000,
     "nanosecond": 1,
 }
-"""Nanoseconds in each unit of a duration, the largest first."""
+"""Nanoseconds per unit of a duration, the largest unit first."""
 
 
 class _Binding(IntEnum):
-    """How tightly an expression holds together, the loosest first."""
+    """Precedence of expressions, the lowest first."""
 
     OR = 1
     AND = 2
@@ -77,7 +77,7 @@ class _Binding(IntEnum):
 
 
 def word_text(word: str) -> str:
-    """A name where every word may stand, such as an attribute behind its dot.
+    """A name where keywords are allowed, such as an attribute after its dot.
 
     >>> word_text("within"), word_text("tag id")
     ('within', '`tag id`')
@@ -86,7 +86,7 @@ def word_text(word: str) -> str:
 
 
 def name_text(name: str) -> str:
-    """A name, in backquotes where it would not be read as one.
+    """A name, in backquotes where it would be parsed as something else.
 
     >>> name_text("low_speed"), name_text("low-speed"), name_text("within")
     ('low_speed', '`low-speed`', '`within`')
@@ -142,7 +142,7 @@ def expression_text(e: Expression) -> str:
         case Unary("NOT", operand):
             return f"NOT {_at_least(_Binding.NOT, operand)}"
         case Unary(_, operand):
-            # Two signs in a row would start a comment, and a sign before a number belongs to the number.
+            # Two signs in a row would start a comment, and a sign before a number is part of the number.
             signed = _binding(operand) is _Binding.SIGN or isinstance(operand, Number)
             return f"-({expression_text(operand)})" if signed else f"-{_at_least(_Binding.SIGN, operand)}"
         case Binary(operator, left, right):
@@ -199,7 +199,7 @@ def part_text(p: Part) -> str:
 
 
 def query_text(q: Query) -> str:
-    """A query as text, one clause a line.
+    """A query as text, with one clause per line.
 
     >>> print(query_text(Query(Component("a"), within=Duration(3_600_000_000_000))))
     PATTERN   a

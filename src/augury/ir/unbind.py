@@ -1,4 +1,4 @@
-"""From what was meant back to what could have been written, so that everything bound prints as query text."""
+"""Conversion of bound queries back to syntax, so that everything bound prints as query text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INDEX = {
 
 
 def unbind_pattern(pattern: p.Pattern) -> s.Part:
-    """The pattern as it could have been written."""
+    """The syntax of a bound pattern."""
     match pattern:
         case p.Event(variable, types):
             return s.Component(variable, tuple(map(s.TypeName, types)), span=pattern.span)
@@ -43,7 +43,7 @@ def unbind_pattern(pattern: p.Pattern) -> s.Part:
         case p.Group(variable, body, low, high, reluctant):
             rounds = s.Quantifier(low, high, reluctant)
             return replace(_as_group(body), quantifier=rounds, variable=variable, span=pattern.span)
-        case p.Maybe(body):
+        case p.OptionalPart(body):
             return replace(_as_group(body), optional=True, span=pattern.span)
         case p.Absent(body, since, silence):
             named = None if since is None else _bound_event(since)
@@ -54,19 +54,19 @@ def unbind_pattern(pattern: p.Pattern) -> s.Part:
 
 
 def _as_group(body: p.Pattern) -> s.Group:
-    """A part as one that can be repeated: SEQ, AND or OR, which is not repeated itself."""
+    """A part as a repeatable one: an unrepeated SEQ, AND or OR."""
     part = unbind_pattern(body)
     plain = isinstance(part, s.Group) and part.quantifier is None and not part.optional
     return part if isinstance(part, s.Group) and plain else s.Group(Operator.SEQ, (part,))
 
 
 def unbind(expr: e.Expr) -> s.Expression:
-    """The expression as it could have been written."""
+    """The syntax of a bound expression."""
     return _expression(expr, s.Index.EACH, None)
 
 
 def unbind_query(query: q.BoundQuery) -> s.Query:
-    """The query as it could have been written, with every default spelt out."""
+    """The syntax of a bound query, with all defaults written out."""
     conditions = [*map(s.Equivalence, query.partition_by), *(unbind(c.expr) for c in query.conjuncts)]
     where: s.Expression | None
     match conditions:
@@ -107,7 +107,7 @@ def _bound_event(event: p.BoundEvent) -> s.BoundEvent:
 
 
 def _steps(query: q.BoundQuery) -> tuple[s.Step, ...]:
-    """The steps that differ, those of one strategy together."""
+    """The steps with strategies of their own, grouped by strategy."""
     listed: dict[Strategy, list[s.ListedVariable]] = {}
     for step in query.steps:
         listed.setdefault(step.strategy, []).append(s.ListedVariable(step.variable, step.inside))
@@ -127,9 +127,9 @@ def _window(query: q.BoundQuery) -> s.Duration | s.CountWindow | None:
 
 
 def _expression(expr: e.Expr, each: s.Index, rounds: tuple[str, s.Index] | None) -> s.Expression:
-    """`each` is how references to every element are spelt here: differently inside an aggregate.
+    """The syntax of an expression; `each` is the index of references to every element, which aggregates change.
 
-    Inside a group, `rounds` are its name and the spelling of the rounds that are read.
+    Inside a group, `rounds` are its name and the index of the rounds that are read.
     """
 
     def below(child: e.Expr) -> s.Expression:
@@ -150,7 +150,7 @@ def _expression(expr: e.Expr, each: s.Index, rounds: tuple[str, s.Index] | None)
         case e.ListLength(variable):
             return s.Attribute(variable, "len", span=span)
         case e.InRound(group, round, operand):
-            # One of the rounds that a condition holds in, if it is none with a name.
+            # An unnumbered round, in which a condition holds.
             index = _INDEX.get(round) if isinstance(round, e.Element) else s.Index.FIRST if round == 1 else None
             return _expression(operand, each, (group, index or s.Index.EACH))
         case e.Aggregate(function, "", None):
@@ -210,7 +210,7 @@ def _literal(literal: e.Literal) -> s.Expression:
         case str():
             return s.Text(value, span=span)
         case list() | tuple():
-            # The language has no list literal: the text names a parameter that tells what it held.
+            # The language has no list literal, so the text is a parameter whose name shows the values.
             return s.Name(str(list(value)), span=span)
         case int() if literal.type.kind is Kind.TIMESTAMP:
             return s.Text(iso(value * UNITS[literal.type.unit or "ns"]), span=span)
@@ -218,7 +218,7 @@ def _literal(literal: e.Literal) -> s.Expression:
             length = s.Duration(abs(value) * UNITS[literal.type.unit or "ns"], span=span)
             return length if value >= 0 else s.Unary("-", length, span=span)
         case float() if math.isinf(value):
-            # No literal reads as infinity, but an overflowing exponential is just that.
+            # No literal is infinity, but an overflowing exponential parses as infinity.
             infinity = s.Call("exp", (s.Number(1000),), span=span)
             return infinity if value > 0 else s.Unary("-", infinity, span=span)
         case int() | float():
@@ -228,7 +228,7 @@ def _literal(literal: e.Literal) -> s.Expression:
 
 
 def iso(nanoseconds: int) -> str:
-    """A time, in nanoseconds since 1970, as ISO 8601.
+    """A time in nanoseconds since 1970 as ISO 8601.
 
     >>> iso(1_500_000_000), iso(-86_400_000_000_000), iso(1)
     ('1970-01-01T00:00:01.500', '1969-12-31', '1970-01-01T00:00:00.000000001')

@@ -1,6 +1,6 @@
-"""A query with the rounds of its groups written out: `SEQ(B b, C c){2} g[]` as `SEQ(B b1, C c1, B b2, C c2)`.
+"""Expansion of groups into rounds: `SEQ(B b, C c){2} g[]` as `SEQ(B b1, C c1, B b2, C c2)`.
 
-That is what a group means (SEMANTICS section 10), so whoever evaluates the query written out needs no groups.
+This is what a group means (SEMANTICS section 10), so evaluators of expanded queries need no groups.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from augury.ir.pattern import (
     AnyOf,
     Event,
     Group,
-    Maybe,
+    OptionalPart,
     Pattern,
     Repeat,
     Seq,
@@ -39,18 +39,18 @@ from augury.ir.predicate import (
 )
 from augury.ir.predicate import map_children as map_operands
 from augury.ir.query import BoundQuery, Step
-from augury.ir.rounds import written
+from augury.ir.rounds import name_in_round
 
 Rounds: TypeAlias = "Mapping[str, tuple[Pattern, ...]]"
-"""For each group the rounds that are written out, each without alternatives; none for one that is left out."""
+"""The rounds of each group, each without alternatives; empty for a group that is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenOut:
-    """A query whose groups have so many `rounds`, as one branch without groups.
+    """A query whose groups are expanded to `rounds`, as one branch without groups.
 
-    `query` has the strategies of its steps, `conjuncts` the conditions on what the rounds bind. `numbers` is how many
-    rounds each group has.
+    `query` has the strategies of its steps, `conjuncts` the conditions on the variables of rounds. `numbers` is the
+    number of rounds of each group.
     """
 
     query: BoundQuery
@@ -64,9 +64,9 @@ class WrittenOut:
 
 
 def choices(pattern: Pattern) -> Iterator[Pattern | None]:
-    """`pattern` without alternatives, for each choice that OR, `?` and `*` leave; None where nothing is left of it.
+    """`pattern` without alternatives, for each choice at OR, `?` and `*`; None if nothing is left of it.
 
-    >>> print(*choices(Seq((Event("a"), AnyOf((Event("b"), Maybe(Event("c"))))))), sep="; ")
+    >>> print(*choices(Seq((Event("a"), AnyOf((Event("b"), OptionalPart(Event("c"))))))), sep="; ")
     SEQ(a, b); SEQ(a, c); SEQ(a)
     """
     match pattern:
@@ -80,7 +80,7 @@ def choices(pattern: Pattern) -> Iterator[Pattern | None]:
             yield replace(pattern, low=max(low, 1))
             if low == 0:
                 yield None
-        case Maybe(body):
+        case OptionalPart(body):
             yield from choices(body)
             yield None
         case AnyOf(parts):
@@ -95,9 +95,9 @@ def choices(pattern: Pattern) -> Iterator[Pattern | None]:
 
 
 def write_out(query: BoundQuery, conjuncts: Iterable[Conjunct], shape: Pattern, rounds: Rounds) -> WrittenOut | None:
-    """The query with one choice of its alternatives and these rounds; None where SEQs contradict one another.
+    """The query with one choice of its alternatives and these rounds; None if its SEQs contradict one another.
 
-    A condition is in it once for each round that it holds in, or not at all where it reads what is not bound.
+    A condition is repeated for each round that it holds in, and dropped if it reads an unbound variable.
     """
     pattern = with_rounds(shape, rounds)
     found = branches(pattern)
@@ -111,14 +111,14 @@ def write_out(query: BoundQuery, conjuncts: Iterable[Conjunct], shape: Pattern, 
 
 
 def with_rounds(shape: Pattern, rounds: Rounds) -> Pattern:
-    """The pattern with its groups written out."""
+    """The pattern with expanded groups."""
     if isinstance(shape, Group):
         return Seq(tuple(_renamed(body, n) for n, body in enumerate(rounds[shape.variable], start=1)), shape.span)
     return map_children(lambda part: with_rounds(part, rounds), shape)
 
 
 def up_to(shape: Pattern, group: str) -> Pattern | None:
-    """What comes before a group, with the group; of an AND around it nothing else. None where it is not in there."""
+    """The pattern up to and including a group, without other parts of an AND around it. None if it lacks the group."""
     match shape:
         case Group(variable):
             return shape if variable == group else None
@@ -130,28 +130,28 @@ def up_to(shape: Pattern, group: str) -> Pattern | None:
             return None
         case AllOf(parts):
             return next((found for part in parts if (found := up_to(part, group)) is not None), None)
-        case Event() | Repeat() | Absent() | AnyOf() | Maybe():
-            # A choice has no alternatives left.
+        case Event() | Repeat() | Absent() | AnyOf() | OptionalPart():
+            # After a choice, no alternatives are left.
             return None
         case _:
             assert_never(shape)
 
 
 def _renamed(pattern: Pattern, number: int) -> Pattern:
-    """A round with the names that its variables have in it."""
+    """A round with variables renamed for its number."""
     match pattern:
         case Event(variable):
-            return replace(pattern, variable=written(variable, number))
+            return replace(pattern, variable=name_in_round(variable, number))
         case Repeat(body, until=until):
-            named = replace(body, variable=written(body.variable, number))
-            ending = None if until is None else replace(until, variable=written(until.variable, number))
+            named = replace(body, variable=name_in_round(body.variable, number))
+            ending = None if until is None else replace(until, variable=name_in_round(until.variable, number))
             return replace(pattern, body=named, until=ending)
         case _:
             return map_children(lambda part: _renamed(part, number), pattern)
 
 
 def _steps(query: BoundQuery, rounds: Rounds) -> Iterator[Step]:
-    """The strategy of every step: the gap before the first event of a round is one of its group."""
+    """The strategy of every step; the gap before the first event of a round is a step of its group."""
     yield from query.steps
     for group, bodies in rounds.items():
         for n, body in enumerate(bodies, start=1):
@@ -160,12 +160,12 @@ def _steps(query: BoundQuery, rounds: Rounds) -> Iterator[Step]:
             for c in components(body, negated=False):
                 v = variable_of(c)
                 before = query.strategy_of(group, inside=n > 1) if c == first else query.strategy_of(v)
-                yield Step(written(v, n), False, before)
-                yield Step(written(v, n), True, query.strategy_of(v, inside=True))
+                yield Step(name_in_round(v, n), False, before)
+                yield Step(name_in_round(v, n), True, query.strategy_of(v, inside=True))
             for c in components(body):
                 strategy = query.strategy_of_negated(variable_of(c))
                 if query[variable_of(c)].negated and strategy is not None:
-                    yield Step(written(variable_of(c), n), False, strategy)
+                    yield Step(name_in_round(variable_of(c), n), False, strategy)
 
 
 def _in_rounds(
@@ -188,8 +188,8 @@ def _in_rounds(
             continue
         used, lists = of_rounds
         if not c.whole.isdisjoint(read):
-            # What waits for all rounds is tested when the last of them is complete.
-            ends = {written(v, len(rounds[g])) for g in c.whole.intersection(read) for v in _inside(query, g)}
+            # Conditions that wait for all rounds are tested when the last one is complete.
+            ends = {name_in_round(v, len(rounds[g])) for g in c.whole.intersection(read) for v in _inside(query, g)}
             used |= ends.intersection(branch.variables)
         outside = [v for v in c.variables if v not in named]
         yield Conjunct(
@@ -202,7 +202,7 @@ def _inside(query: BoundQuery, group: str) -> list[str]:
 
 
 def _numbered(e: Expr, current: Mapping[str, int], rounds: Rounds) -> Expr:
-    """The expression with every round that it reads by its number."""
+    """The expression with every round that it reads given by number."""
     match e:
         case InRound(group, Element.EACH):
             return replace(e, round=current[group])
@@ -217,7 +217,7 @@ def _numbered(e: Expr, current: Mapping[str, int], rounds: Rounds) -> Expr:
 
 
 def _bound_in_rounds(e: Expr, rounds: Rounds, bound: frozenset[str]) -> tuple[set[str], frozenset[str]] | None:
-    """What `e` reads of rounds, and the lists among it that it needs as a whole; None where that is not bound."""
+    """The round variables that `e` reads, and the lists it needs completely; None if some of them are unbound."""
     used: set[str] = set()
     lists: set[str] = set()
     pending = [e]
@@ -225,7 +225,7 @@ def _bound_in_rounds(e: Expr, rounds: Rounds, bound: frozenset[str]) -> tuple[se
         one = pending.pop()
         match one:
             case InRound(_, int() as number, operand):
-                own = {written(v, number) for v in variables(operand)}
+                own = {name_in_round(v, number) for v in variables(operand)}
                 if not own <= bound:
                     return None
                 if any(_needs_whole(x) for x in walk(operand)):
@@ -233,10 +233,10 @@ def _bound_in_rounds(e: Expr, rounds: Rounds, bound: frozenset[str]) -> tuple[se
                 used |= own
             case Aggregate(variable=group, argument=argument, rounds=True) if argument is not None:
                 numbers = range(1, len(rounds[group]) + 1)
-                own = {written(v, n) for v in variables(argument) for n in numbers} & bound
+                own = {name_in_round(v, n) for v in variables(argument) for n in numbers} & bound
                 if not own:
                     return None
-                # An aggregate reads all elements of a list, whichever way it names them.
+                # An aggregate reads all elements of a list, whatever index is written.
                 lists |= own
                 used |= own
             case _:

@@ -34,7 +34,7 @@ Functions: TypeAlias = Mapping[str, Function]
 
 NO_FUNCTIONS: Functions = MappingProxyType({})
 
-INSTRUCTIONS = ("vectors.py", "lanes.py", "abreast.py", "compress.py", "stopping.py")
+INSTRUCTIONS = ("vectors.py", "lanes.py", "list_blocks.py", "compress.py", "stopping.py")
 """Where instructions are written that compiled kernels have in place of functions of the prelude."""
 
 _LOG = logging.getLogger(__name__)
@@ -224,9 +224,9 @@ def _instructions() -> Mapping[str, Any]:
     from numba import types
     from numba.extending import intrinsic
 
-    from augury.native.abreast import emit_coefficients, emit_lowest, emit_near
     from augury.native.compress import emit_ahead, emit_marked
     from augury.native.lanes import ListAt, emit_dot
+    from augury.native.list_blocks import emit_coefficients, emit_lowest, emit_near
     from augury.native.stopping import emit_stopped
 
     int64, float64 = types.int64, types.float64

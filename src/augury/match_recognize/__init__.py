@@ -1,1 +1,1 @@
-"""SQL text with MATCH_RECOGNIZE -> a statement whose row patterns are read, then bound to their input's columns."""
+"""SQL with MATCH_RECOGNIZE: reading the statement, and binding its row patterns to the columns of their input."""

@@ -1,4 +1,4 @@
-"""A clause and its input's columns -> a bound row pattern; every error of the clause is reported at once."""
+"""Binding of a clause to the columns of its input; all errors of the clause are reported together."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from augury.source import Source, Span
 def bind_clause(
     clause: Clause, schema: pa.Schema, table: str, source: Source, answer: Callable[[int], Answer]
 ) -> BoundRowPattern:
-    """What a clause means for an input of these columns; `table` is the name that PARTITION BY may prefix them with.
+    """The bound row pattern of a clause for an input with these columns; `table` is a valid prefix in PARTITION BY.
 
-    `answer` gives the result of a subquery by its number; all of them are uncorrelated.
+    `answer` returns the result of a subquery by its number; subqueries are uncorrelated.
     """
     word = Span(clause.span.start, clause.span.start + len("MATCH_RECOGNIZE"))
     lowered = [name.lower() for name in schema.names]

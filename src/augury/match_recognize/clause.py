@@ -1,4 +1,4 @@
-"""Tokens -> a whole MATCH_RECOGNIZE clause."""
+"""Parser of a whole MATCH_RECOGNIZE clause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLAUSES = ("PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW", "AFTER MATCH", "PA
 
 
 def read_clause(cursor: Cursor) -> Clause:
-    """The clause whose word MATCH_RECOGNIZE comes next, up to its closing parenthesis."""
+    """The clause from the word MATCH_RECOGNIZE, which comes next, to its closing parenthesis."""
     start = cursor.advance()
     cursor.expect("(")
     expressions = ExpressionReader(cursor)

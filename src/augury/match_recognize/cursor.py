@@ -1,4 +1,4 @@
-"""Walking over the tokens of a statement, with errors that point into its text."""
+"""A cursor over the tokens of a statement, with errors that point into its text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from sqlglot.parser import Parser
 
 VALUES = (TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER)
-"""Tokens whose text is never a word of SQL."""
+"""Types of tokens that are never keywords."""
 
 
 class Cursor:
-    """The place that sqlglot's parser has reached, read by our own rules for a while."""
+    """The current position of sqlglot's parser, which Augury's own parser advances."""
 
     def __init__(self, parser: Parser, source: Source) -> None:
         self.parser, self.source = parser, source
@@ -33,14 +33,14 @@ class Cursor:
 
     @property
     def span(self) -> Span:
-        """Where the next token is."""
+        """The place of the next token."""
         if self.at_end:
             return Span(len(self.source.text), len(self.source.text) + 1)
         return Span(self.token.start, self.token.end + 1)
 
     @property
     def last_span(self) -> Span:
-        """Where the token before the next one is."""
+        """The place of the token before the next one."""
         previous = self.parser._tokens[self.parser._index - 1]
         return Span(previous.start, previous.end + 1)
 
@@ -63,7 +63,7 @@ class Cursor:
         return span
 
     def accept(self, *words: str) -> Span | None:
-        """Step over these words if they come next; the tokenizer may have joined two of them."""
+        """Step over these words if they come next; the tokenizer may have joined two of them into one token."""
         wanted, found, ahead = list(words), list[str](), 0
         while len(found) < len(wanted):
             text = self.text(ahead)
@@ -79,7 +79,7 @@ class Cursor:
         return first | self.last_span
 
     def expect(self, *words: str, code: str = "A702") -> Span:
-        """Step over these words, or fail."""
+        """Step over these words, or raise an error."""
         span = self.accept(*words)
         if span is None:
             raise self.error(code, f"expected {' '.join(words)}, found {self.shown()}", self.span, "here")

@@ -1,4 +1,4 @@
-"""Tokens -> expressions of MEASURES and DEFINE, by precedence climbing."""
+"""Parser of expressions in MEASURES and DEFINE, by precedence climbing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from augury.match_recognize.syntax import (
 )
 from augury.source import Span
 
-MOST_NESTED = 60
-"""Expressions inside expressions; each takes a dozen Python frames to read."""
+MAX_NESTED = 60
+"""Nested expressions at most; each level takes a dozen Python frames to parse."""
 
 COMPARISONS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -47,7 +47,7 @@ RESERVED = {"AS", "AND", "OR", "THEN", "ELSE", "END", "WHEN", "FROM", "SELECT", 
 
 
 class ExpressionReader:
-    """Reads one expression after the other and collects the subqueries in them."""
+    """Parses expressions and collects the subqueries in them."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
@@ -55,10 +55,10 @@ class ExpressionReader:
         self.depth = 0
 
     def expression(self) -> Expression:
-        """OR, the loosest operator."""
+        """Parse an expression, starting with OR, the operator of lowest precedence."""
         self.depth += 1
-        if self.depth > MOST_NESTED:
-            raise self.cursor.error("A704", f"the expression nests more than {MOST_NESTED} deep", self.cursor.span)
+        if self.depth > MAX_NESTED:
+            raise self.cursor.error("A704", f"the expression nests more than {MAX_NESTED} deep", self.cursor.span)
         out = self._chain("OR", self._conjunction)
         self.depth -= 1
         return out
@@ -171,8 +171,8 @@ class ExpressionReader:
             span = self.cursor.advance()
             if minus:
                 signs.append(span)
-            if len(signs) > MOST_NESTED:
-                raise self.cursor.error("A704", f"more than {MOST_NESTED} signs in a row", span)
+            if len(signs) > MAX_NESTED:
+                raise self.cursor.error("A704", f"more than {MAX_NESTED} signs in a row", span)
         out = self._postfix()
         for span in reversed(signs):
             out = Operator("negate", (out,), span | out.span)
@@ -261,7 +261,7 @@ class ExpressionReader:
         return replace(out, span=opened | cursor.expect(")"))
 
     def _query(self, opened: Span) -> int:
-        """A query up to its closing parenthesis, read by sqlglot."""
+        """Parse a query up to its closing parenthesis, with sqlglot; returns its number."""
         query = self.cursor.parser._parse_select()
         if not isinstance(query, exp.Query):
             raise self.cursor.error("A702", f"expected a query, found {self.cursor.shown()}", self.cursor.span)
@@ -419,7 +419,7 @@ class ExpressionReader:
         return FunctionCall(name, tuple(arguments), semantics, span | cursor.last_span, tuple(odd))
 
     def _skip_to_parenthesis(self) -> None:
-        """Step over what is refused anyway, up to the parenthesis that closes it."""
+        """Step over an unsupported part, up to its closing parenthesis."""
         open_parentheses = 0
         while not self.cursor.at_end and (open_parentheses or self.cursor.text() != ")"):
             open_parentheses += {"(": 1, ")": -1}.get(self.cursor.text(), 0)

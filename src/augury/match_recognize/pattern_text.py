@@ -1,4 +1,4 @@
-"""The text between the parentheses of PATTERN -> a row pattern."""
+"""Parser of the text between the parentheses of PATTERN."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from augury.ir.row_pattern import (
 )
 from augury.source import Source, Span
 
-MOST_NESTED = 100
-"""Groups inside groups; each takes a few Python frames to read."""
+MAX_NESTED = 100
+"""Nested groups at most; each level takes a few Python frames to parse."""
 
-LARGEST_BOUND = 2**31 - 1
+MAX_BOUND = 2**31 - 1
 
 TOKEN = re.compile(
     r"""\s+ | /\*.*?\*/ | --(?!\})[^\n]*
@@ -96,9 +96,9 @@ def read_pattern(source: Source, start: int, end: int) -> RowPattern:
 
 def _alternation(reader: _Reader) -> RowPattern:
     reader.depth += 1
-    if reader.depth > MOST_NESTED:
+    if reader.depth > MAX_NESTED:
         place = reader.peek().span
-        raise reader.error("A704", f"the row pattern nests more than {MOST_NESTED} groups", place)
+        raise reader.error("A704", f"the row pattern nests more than {MAX_NESTED} groups", place)
     first = reader.peek().span
     options = [_concatenation(reader)]
     while reader.next_is("|"):
@@ -177,8 +177,8 @@ def _bound(reader: _Reader) -> int | None:
     if reader.peek().kind != "number":
         return None
     token = reader.take()
-    if len(token.text) > 10 or int(token.text) > LARGEST_BOUND:
-        raise reader.error("A705", f"a quantifier is at most {LARGEST_BOUND}", token.span)
+    if len(token.text) > 10 or int(token.text) > MAX_BOUND:
+        raise reader.error("A705", f"a quantifier is at most {MAX_BOUND}", token.span)
     return int(token.text)
 
 

@@ -1,4 +1,4 @@
-"""SQL text -> a statement in which every MATCH_RECOGNIZE clause is read by our own rules, the rest by sqlglot."""
+"""Parser of SQL statements: MATCH_RECOGNIZE clauses by Augury, the rest by sqlglot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from augury.match_recognize.syntax import Clause
 from augury.source import Source, Span
 
 WHOLE_TEXT = 1_000_000_000
-"""Characters of context in an error of sqlglot: all of them, so that their number is the place."""
+"""Characters of context in an error of sqlglot: all of them, so that their number is the position of the error."""
 
 
 class RowPatternTable(exp.Expression):
@@ -27,8 +27,8 @@ class RowPatternTable(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "clause": True, "alias": False}
 
 
-class _Reading:
-    """What the parser of every dialect does differently: a table may be followed by row patterns."""
+class _RowPatternParser:
+    """The mixin for parsers of all dialects that parses row patterns behind a table."""
 
     source: Source
 
@@ -43,24 +43,24 @@ class _Reading:
 
 @dataclass(slots=True)
 class Statement:
-    """A query whose row patterns are replaced by tables, one after the other, until plain SQL is left."""
+    """A query whose row patterns are replaced by tables, one after another, until it is plain SQL."""
 
     source: Source
     tree: exp.Query
 
     def row_patterns(self) -> list[RowPatternTable]:
-        """Those still to be replaced, in an order in which each comes after what it reads."""
+        """The remaining row patterns, each after the ones that it reads."""
         found = list(self.tree.find_all(RowPatternTable))
         return sorted(found, key=lambda node: clause_of(node).span.start)
 
     def names(self) -> Iterator[str]:
-        """Column names that the text outside of row patterns mentions, in lower case."""
+        """Column names used outside of row patterns, in lower case."""
         for column in self.tree.find_all(exp.Column):
             yield column.name.lower()
 
 
 def is_whole(statement: Statement, node: RowPatternTable) -> bool:
-    """Whether a statement is all columns and rows of one row pattern: `SELECT * FROM t MATCH_RECOGNIZE (...)`."""
+    """Whether a statement returns all columns and rows of one row pattern: `SELECT * FROM t MATCH_RECOGNIZE (...)`."""
     tree = statement.tree
     said = {name for name, value in tree.args.items() if value}
     if type(tree) is not exp.Select or said != {"expressions", "from_"} or tree.args["from_"].this is not node:
@@ -77,7 +77,7 @@ def clause_of(node: RowPatternTable) -> Clause:
 
 
 def read_statement(source: Source, dialect: str) -> Statement:
-    """The one query of a text."""
+    """Parse a text that holds one query."""
     try:
         known = Dialect.get_or_raise(dialect)
     except ValueError:
@@ -118,14 +118,14 @@ def _parser(dialect: Dialect, source: Source) -> Parser:
     modifiers = dict(dialect.parser_class.QUERY_MODIFIER_PARSERS)
     modifiers.pop(TokenType.MATCH_RECOGNIZE, None)
     body = {"QUERY_MODIFIER_PARSERS": modifiers, "source": source}
-    kind = type("RowPatternParser", (_Reading, dialect.parser_class), body)
+    kind = type("RowPatternParser", (_RowPatternParser, dialect.parser_class), body)
     parser = kind(dialect=dialect, error_level=ErrorLevel.IMMEDIATE, error_message_context=WHOLE_TEXT)
     assert isinstance(parser, Parser)
     return parser
 
 
 def _marked(tokens: list[Token]) -> list[Token]:
-    """Dialects without row patterns take MATCH_RECOGNIZE for a name."""
+    """Mark MATCH_RECOGNIZE as a keyword, which is a name in dialects without row patterns."""
     for token in tokens:
         if token.text.upper() == "MATCH_RECOGNIZE" and token.token_type not in VALUES:
             token.token_type = TokenType.MATCH_RECOGNIZE
@@ -145,7 +145,7 @@ def _unreadable(error: ParseError, source: Source) -> QueryError:
 
 
 def input_of(node: RowPatternTable) -> tuple[str | None, str]:
-    """The table that a clause reads, if its input is no more than that, and what its columns may be prefixed with."""
+    """The table that a clause reads, if its input is just a table, and the prefix that its columns may have."""
     table = node.this
     alias = table.args.get("alias")
     name = table.alias_or_name
@@ -180,29 +180,29 @@ def input_query(node: RowPatternTable) -> exp.Query:
 
 
 def subquery(node: RowPatternTable, query: exp.Query) -> exp.Query:
-    """A query inside an expression of a clause, with the named queries that it can use."""
+    """A subquery in an expression of a clause, with the CTEs that it can use."""
     return _with(query.copy(), node)
 
 
 def input_sql(node: RowPatternTable, functions: Sequence[str]) -> str:
-    """DuckDB's text of a query for the input of a clause."""
+    """The query for the input of a clause in DuckDB's SQL."""
     return duckdb_sql(input_query(node), functions)
 
 
 def subquery_sql(node: RowPatternTable, query: exp.Query, functions: Sequence[str]) -> str:
-    """DuckDB's text of a query inside an expression of a clause."""
+    """A subquery in an expression of a clause in DuckDB's SQL."""
     return duckdb_sql(subquery(node, query), functions)
 
 
 def _visible(node: exp.Expression) -> list[exp.CTE]:
-    """Named queries of WITH that can be used where a node stands, the outermost first."""
+    """CTEs visible at a node, the outermost first."""
     levels: list[list[exp.CTE]] = []
     inside: exp.Expr | None = node
     while inside is not None:
         parent = inside.parent
         named = None if parent is None else parent.args.get("with_")
         if isinstance(parent, exp.With):
-            # In one of these: only those before it are visible.
+            # The node is in one of these CTEs, which sees only those before it.
             ctes = parent.expressions
             levels.append(ctes[: next(k for k, cte in enumerate(ctes) if cte is inside)])
         elif isinstance(named, exp.With) and named is not inside:
@@ -227,7 +227,7 @@ def _with(query: exp.Query, node: RowPatternTable) -> exp.Query:
 
 
 def replace(node: RowPatternTable, table: str, columns: Sequence[str]) -> None:
-    """Put a table in the place of a row pattern; its columns take the names that the alias gives them."""
+    """Replace a row pattern by a table, whose columns get the names of the alias."""
     alias = node.args.get("alias")
     name = exp.to_identifier(table, quoted=True) if alias is None else alias.this
     renamed = (
@@ -238,13 +238,13 @@ def replace(node: RowPatternTable, table: str, columns: Sequence[str]) -> None:
 
 
 def alias_columns(node: RowPatternTable) -> list[str]:
-    """The names that the alias gives the columns, if it does."""
+    """The column names of the alias, if it has any."""
     alias = node.args.get("alias")
     return [] if alias is None else [column.name for column in alias.columns]
 
 
 def duckdb_sql(tree: exp.Query, functions: Sequence[str]) -> str:
-    """DuckDB's text of a query; `functions` are the names of its division that keeps integers."""
+    """A query in DuckDB's SQL; `functions` are the names for Trino's division, which keeps integers."""
     (divide,) = functions
 
     def changed(node: exp.Expr) -> exp.Expr:
@@ -259,9 +259,9 @@ def duckdb_sql(tree: exp.Query, functions: Sequence[str]) -> str:
 
 
 def spark_sql(tree: exp.Query) -> str:
-    """Spark's text of a query.
+    """A query in Spark's SQL.
 
-    Trino divides integers as integers, Spark as doubles: a division is one of integers where both sides are.
+    Trino divides integers as integers, Spark as doubles: a division of two integers is translated to an integer one.
     """
 
     def changed(node: exp.Expr) -> exp.Expr:

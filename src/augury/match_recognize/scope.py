@@ -1,4 +1,4 @@
-"""Names that the expressions of a clause may use, and the errors found so far."""
+"""Names visible to the expressions of a clause, and the errors found so far."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from augury.match_recognize.syntax import Identifier
 from augury.source import Source, Span
 
 Answer = tuple[list[Any], pa.DataType, int]
-"""The values and the type of the first column that a subquery gives, and how many columns there are."""
+"""The values and the type of the first column of a subquery, and its number of columns."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """The input columns, the pattern's variables with the subsets, and what was found wrong."""
+    """The input columns, the pattern's variables and subsets, and the errors found so far."""
 
     schema: pa.Schema
     table: str
@@ -32,7 +32,7 @@ class Scope:
         self.diagnostics.append(Diagnostic(code, message, span, label, help))
 
     def variables(self, name: Identifier) -> frozenset[str] | None:
-        """The primary variables that a name stands for; None if it is no variable."""
+        """The primary variables that a name stands for; None if it is not a variable."""
         if name.variable in self.primary:
             return frozenset({name.variable})
         return self.unions.get(name.variable)
@@ -41,7 +41,7 @@ class Scope:
         return [*self.primary, *self.unions]
 
     def column(self, name: Identifier) -> int | None:
-        """The number of an input column; case counts only where a quoted name has an exact counterpart."""
+        """The number of an input column; case matters only where a quoted name has an exact counterpart."""
         if name.quoted and name.text in self.schema.names:
             return int(self.schema.names.index(name.text))
         lowered = [n.lower() for n in self.schema.names]

@@ -1,4 +1,4 @@
-"""What a MATCH_RECOGNIZE clause says, before any name in it is looked up."""
+"""The syntax tree of a MATCH_RECOGNIZE clause, before names are resolved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A reference to a column: `x`, `A.x`, or something longer that cannot be meant."""
+    """A reference to a column: `x`, `A.x`, or a longer one, which is an error later."""
 
     parts: tuple[Identifier, ...]
     span: Span
@@ -39,7 +39,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """`*` or `A.*`, as count takes it."""
+    """`*` or `A.*` in count."""
 
     variable: Identifier | None
     span: Span
@@ -56,7 +56,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A function with everything that may stand around it; `odd` names what row patterns do not allow there."""
+    """A function call with all its modifiers; `odd` names those that row patterns do not allow."""
 
     name: Identifier
     arguments: tuple[Expression, ...]
@@ -67,7 +67,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator by its name in `sql_functions`."""
+    """An operator, named as in `sql_functions`."""
 
     name: str
     operands: tuple[Expression, ...]
@@ -87,7 +87,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Subquery:
-    """A query inside an expression, by its number in the clause: `kind` is "value", "in" or "exists"."""
+    """A subquery in an expression, by its number in the clause: `kind` is "value", "in" or "exists"."""
 
     number: int
     kind: str
@@ -109,7 +109,7 @@ class OrderItem:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A whole MATCH_RECOGNIZE clause; `queries` are those of its subqueries, in the reader's own form."""
+    """A whole MATCH_RECOGNIZE clause; `queries` are its subqueries as sqlglot trees."""
 
     partition_by: tuple[Expression, ...]
     order_by: tuple[OrderItem, ...]

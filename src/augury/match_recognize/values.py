@@ -1,4 +1,4 @@
-"""Expressions as they were written -> typed expressions over mapped rows."""
+"""Binding of expressions: from syntax to typed expressions over mapped rows."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from augury.source import Span
 PHYSICAL, LOGICAL, CLASSIFIER, MATCH_NUMBER = ("PREV", "NEXT"), ("FIRST", "LAST"), "CLASSIFIER", "MATCH_NUMBER"
 NAVIGATION = (*PHYSICAL, *LOGICAL)
 OPERATORS = frozenset({"negate", "in", "like", "case", "array", "subscript", "and", "or", "not"})
-"""Entries of FUNCTIONS that are words but not called by their name."""
+"""Entries of FUNCTIONS that are operators and not called by name."""
 
-FARTHEST = 2**31 - 1
-"""Rows that PREV, NEXT, FIRST and LAST can go."""
+MAX_OFFSET = 2**31 - 1
+"""Largest offset of PREV, NEXT, FIRST and LAST, in rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionSite:
-    """Where an expression stands.
+    """The context of an expression.
 
-    `define` is whether it is a condition. Inside FIRST, LAST, PREV or NEXT, `navigation` says from which row its
-    columns are read, apart from the variable; inside an aggregate, `aggregate` is its name. `call` is the innermost of
-    them.
+    `define` says whether it is a condition. Inside FIRST, LAST, PREV or NEXT, `navigation` is the row that its columns
+    are read from, apart from the variable; inside an aggregate, `aggregate` is its name. `call` is the innermost of
+    these functions.
     """
 
     define: bool
@@ -60,15 +60,15 @@ class ExpressionSite:
     call: str = ""
 
 
-class _Wrong(Exception):
-    """An error was noted; the expression has no type."""
+class _InvalidExpression(Exception):
+    """Raised once an error is noted and the expression has no type."""
 
 
 def bind_value(written: Expression, scope: Scope, *, define: bool) -> RowExpression | None:
     """The typed expression, or None once errors are noted in the scope."""
     try:
         return _bind(written, scope, ExpressionSite(define))
-    except _Wrong:
+    except _InvalidExpression:
         return None
 
 
@@ -81,7 +81,7 @@ def _bind(written: Expression, scope: Scope, place: ExpressionSite) -> RowExpres
         case Star():
             help = "count(*) counts rows, count(A.*) those mapped to A"
             scope.error("A723", "`*` is an argument of count only", written.span, "", help)
-            raise _Wrong
+            raise _InvalidExpression
         case FunctionCall():
             return _call(written, scope, place)
         case Operator(name, operands, span):
@@ -95,15 +95,15 @@ def _bind(written: Expression, scope: Scope, place: ExpressionSite) -> RowExpres
 
 
 def _all(written: tuple[Expression, ...], scope: Scope, place: ExpressionSite) -> tuple[RowExpression, ...]:
-    """Every operand bound, so that the errors of all are noted before one of them stops us."""
+    """All operands bound, so that the errors of all are noted before the first is raised."""
     out, wrong = [], False
     for operand in written:
         try:
             out.append(_bind(operand, scope, place))
-        except _Wrong:
+        except _InvalidExpression:
             wrong = True
     if wrong:
-        raise _Wrong
+        raise _InvalidExpression
     return tuple(out)
 
 
@@ -114,7 +114,7 @@ def _column(name: Name, scope: Scope, place: ExpressionSite) -> RowExpression:
         shown = ".".join(p.text for p in name.parts)
         help = "write the column alone, or with one variable: A.x"
         scope.error("A712", f"`{shown}` is neither a column nor a variable's column", name.span, "", help)
-        raise _Wrong
+        raise _InvalidExpression
     if prefix:
         variables = scope.variables(prefix[0])
         if variables is None:
@@ -123,23 +123,23 @@ def _column(name: Name, scope: Scope, place: ExpressionSite) -> RowExpression:
                 scope.error("A712", f"`{prefix[0].text}` is the input table", prefix[0].span, "not a variable", help)
             else:
                 scope.unknown_variable(prefix[0])
-            raise _Wrong
+            raise _InvalidExpression
     column = scope.column(last)
     if column is None:
         scope.unknown_column(last)
-        raise _Wrong
+        raise _InvalidExpression
     return ColumnValue(column, plain(scope.schema.field(column).type), _at(variables, place), name.span)
 
 
 def _at(variables: frozenset[str] | None, place: ExpressionSite) -> Navigation | None:
-    """The row that a value is read from; inside an aggregate its variables are kept until all of them are compared."""
+    """The row that a value is read from; inside an aggregate, variables are kept until all of them are compared."""
     if place.aggregate is not None:
         return Navigation(variables)
     return replace(place.navigation or Navigation(), variables=variables)
 
 
 def _call(call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpression:
-    # Quoted names are ordinary functions, so that a column function may be called FIRST.
+    # Quoted names are ordinary functions, so that a user-defined function may be called FIRST.
     word = "" if call.name.quoted else call.name.text.upper()
     if word in NAVIGATION:
         return _navigation(word, call, scope, place)
@@ -149,7 +149,7 @@ def _call(call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpress
         _plain_call(call, scope, "MATCH_NUMBER")
         if call.arguments:
             scope.error("A721", "MATCH_NUMBER takes no argument", call.arguments[0].span, "", "write MATCH_NUMBER()")
-            raise _Wrong
+            raise _InvalidExpression
         return MatchNumber(BIGINT, call.span)
     name = call.name.text.lower()
     if name in AGGREGATES:
@@ -158,7 +158,7 @@ def _call(call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpress
 
 
 def _plain_call(call: FunctionCall, scope: Scope, name: str, *, semantics: bool = False) -> None:
-    """Refuse what stands around a function in other places of SQL."""
+    """Refuse modifiers of a function that other parts of SQL allow."""
     if call.odd:
         what, span = call.odd[0]
         if what == "OVER":
@@ -166,20 +166,20 @@ def _plain_call(call: FunctionCall, scope: Scope, name: str, *, semantics: bool 
         else:
             message, help = f"{what} cannot be used with {name} in a row pattern", f"leave {what} out"
         scope.error("A720", message, span, "not allowed here", help)
-        raise _Wrong
+        raise _InvalidExpression
     if call.semantics is not None and not semantics:
         message = f"{call.semantics} cannot stand before {name}"
         help = "RUNNING and FINAL stand before FIRST, LAST or an aggregate"
         scope.error("A722", message, call.span, "", help)
-        raise _Wrong
+        raise _InvalidExpression
 
 
 def _semantics(call: FunctionCall, scope: Scope, place: ExpressionSite) -> bool:
-    """Whether a call is RUNNING."""
+    """Whether a call has RUNNING semantics."""
     if call.semantics == "FINAL" and place.define:
         help = "a condition is tested while the match grows; its end is not known yet"
         scope.error("A722", "FINAL cannot be used in DEFINE", call.span, "not known yet", help)
-        raise _Wrong
+        raise _InvalidExpression
     return call.semantics != "FINAL"
 
 
@@ -188,17 +188,17 @@ def _navigation(word: str, call: FunctionCall, scope: Scope, place: ExpressionSi
     if place.aggregate is not None:
         message = f"{word} cannot stand inside the aggregate {place.aggregate}"
         scope.error("A724", message, call.span, "nested", "aggregates read the rows they aggregate and no others")
-        raise _Wrong
+        raise _InvalidExpression
     if place.call and not (place.call in PHYSICAL and word in LOGICAL):
         message = f"{word} cannot stand inside {place.call}"
         help = "only FIRST or LAST stand inside PREV or NEXT: PREV(LAST(A.x), 2)"
         scope.error("A724", message, call.span, "nested wrongly", help)
-        raise _Wrong
+        raise _InvalidExpression
     running = _semantics(call, scope, place)
     if not 1 <= len(call.arguments) <= 2:
         message = f"{word} takes a value and perhaps a number of rows, not {len(call.arguments)} arguments"
         scope.error("A721", message, call.span, "", f"{word}(x) or {word}(x, 2)")
-        raise _Wrong
+        raise _InvalidExpression
     offset = _offset(word, call, scope)
     base = place.navigation or Navigation()
     if word in LOGICAL:
@@ -211,7 +211,7 @@ def _navigation(word: str, call: FunctionCall, scope: Scope, place: ExpressionSi
         help = f"write {word}(LAST(A.x + 1)) rather than {word}(LAST(A.x) + 1)"
         message = f"inside {word}, FIRST or LAST is the whole first argument"
         scope.error("A724", message, argument.span, "nested wrongly", help)
-        raise _Wrong
+        raise _InvalidExpression
     inner = _bind(argument, scope, ExpressionSite(place.define, navigation, None, word))
     if not nested:
         _one_variable(argument, word, scope, need=True)
@@ -231,7 +231,7 @@ def _has_logical(written: Expression) -> bool:
 
 
 def _inside(written: Expression) -> list[Expression]:
-    """The expression and everything in it."""
+    """The expression and all its subexpressions."""
     out: list[Expression] = []
     pending = [written]
     while pending:
@@ -253,7 +253,7 @@ def _inside(written: Expression) -> list[Expression]:
 
 
 def _one_variable(written: Expression, call: str, scope: Scope, *, need: bool) -> frozenset[str] | None:
-    """The variables that all columns and classifiers of an argument speak of, which must be the same ones."""
+    """The variables that all columns and classifiers of an argument refer to, which must be the same ones."""
     found: dict[str | None, tuple[Span, frozenset[str] | None]] = {}
     for node in _inside(written):
         named: Identifier | None = None
@@ -270,11 +270,11 @@ def _one_variable(written: Expression, call: str, scope: Scope, *, need: bool) -
         spans = sorted(span for span, _ in found.values())
         message = f"all columns and classifiers inside {call} speak of the same variable"
         scope.error("A725", message, spans[-1], "another variable than before", "use one variable, or a SUBSET of both")
-        raise _Wrong
+        raise _InvalidExpression
     if need and not found:
         message = f"{call} needs a column or CLASSIFIER() in its first argument"
         scope.error("A725", message, written.span, "speaks of no row", f"such as {call}(A.x)")
-        raise _Wrong
+        raise _InvalidExpression
     return next((variables for _, variables in found.values()), None)
 
 
@@ -282,29 +282,29 @@ def _offset(word: str, call: FunctionCall, scope: Scope) -> int:
     if len(call.arguments) == 1:
         return 1 if word in PHYSICAL else 0
     written = call.arguments[1]
-    if isinstance(written, Literal) and family(written.type) is Family.INTEGER and 0 <= written.value <= FARTHEST:
+    if isinstance(written, Literal) and family(written.type) is Family.INTEGER and 0 <= written.value <= MAX_OFFSET:
         return int(written.value)
     message = f"the second argument of {word} is a whole number of rows, 0 or more"
     scope.error("A721", message, written.span, "", f"such as {word}(x, 2)")
-    raise _Wrong
+    raise _InvalidExpression
 
 
 def _classifier(call: FunctionCall, scope: Scope, place: ExpressionSite) -> RowExpression:
     _plain_call(call, scope, "CLASSIFIER")
     if len(call.arguments) > 1:
         scope.error("A721", "CLASSIFIER takes at most one variable", call.span, "", "CLASSIFIER() or CLASSIFIER(A)")
-        raise _Wrong
+        raise _InvalidExpression
     variables: frozenset[str] | None = None
     if call.arguments:
         argument = call.arguments[0]
         if not isinstance(argument, Name) or len(argument.parts) != 1:
             help = "CLASSIFIER() or CLASSIFIER(A)"
             scope.error("A721", "the argument of CLASSIFIER is a variable of the pattern", argument.span, "", help)
-            raise _Wrong
+            raise _InvalidExpression
         variables = scope.variables(argument.parts[0])
         if variables is None:
             scope.unknown_variable(argument.parts[0])
-            raise _Wrong
+            raise _InvalidExpression
     return Classifier(_at(variables, place), VARCHAR, call.span)
 
 
@@ -314,7 +314,7 @@ def _aggregate(name: str, call: FunctionCall, scope: Scope, place: ExpressionSit
         outer = place.aggregate or place.call
         help = "aggregate first, outside of it" if place.aggregate else f"{place.call} reads one row, {name} many"
         scope.error("A724", f"the aggregate {name} cannot stand inside {outer}", call.span, "nested", help)
-        raise _Wrong
+        raise _InvalidExpression
     running = _semantics(call, scope, place)
     function = AGGREGATES[name]
     if name == "count" and (not call.arguments or any(isinstance(a, Star) for a in call.arguments)):
@@ -325,13 +325,13 @@ def _aggregate(name: str, call: FunctionCall, scope: Scope, place: ExpressionSit
         if not isinstance(last, Literal) or family(last.type) is not Family.INTEGER or last.value < 1:
             message = f"the last argument of {name} is how many values to keep"
             scope.error("A721", message, last.span, "", "a whole number, 1 or more")
-            raise _Wrong
+            raise _InvalidExpression
         arguments, limit = arguments[:-1], int(last.value)
     if len(arguments) != function.arguments:
         count = function.arguments
         message = f"{name} takes {count} argument{'s' if count != 1 else ''}, not {len(call.arguments)}"
         scope.error("A721", message, call.span)
-        raise _Wrong
+        raise _InvalidExpression
     inner = ExpressionSite(place.define, None, name, name)
     bound = _all(arguments, scope, inner)
     variables = _one_variable(Operator("and", arguments, call.span), name, scope, need=False)
@@ -339,7 +339,7 @@ def _aggregate(name: str, call: FunctionCall, scope: Scope, place: ExpressionSit
         type = function.result([b.type for b in bound])
     except TypeError as e:
         scope.error("A732", f"{name} {e}", call.span)
-        raise _Wrong from e
+        raise _InvalidExpression from e
     rows = tuple(_of_row(b) for b in bound)
     out = type if limit is None else pa.list_(type)
     return Aggregate(name, rows, variables, running, out, limit, call.span)
@@ -351,17 +351,17 @@ def _count_rows(call: FunctionCall, running: bool, scope: Scope) -> RowExpressio
         star = call.arguments[0]
         if len(call.arguments) > 1 or not isinstance(star, Star):
             scope.error("A723", "`*` is the only argument of count", call.span, "", "count(*) or count(A.*)")
-            raise _Wrong
+            raise _InvalidExpression
         if star.variable is not None:
             variables = scope.variables(star.variable)
             if variables is None:
                 scope.unknown_variable(star.variable)
-                raise _Wrong
+                raise _InvalidExpression
     return Aggregate("count", (), variables, running, BIGINT, None, call.span)
 
 
 def _of_row(expression: RowExpression) -> RowExpression:
-    """The argument of an aggregate: its columns are those of the row that is aggregated."""
+    """The argument of an aggregate, with columns read from the aggregated row."""
     match expression:
         case ColumnValue() | Classifier():
             return replace(expression, at=None)
@@ -383,12 +383,12 @@ def _scalar(name: str, call: FunctionCall, scope: Scope, place: ExpressionSite) 
             help = f"write {call.name.text.upper()} without quotes"
         message = f"there is no function `{call.name.text}` in row patterns"
         scope.error("A713", message, call.name.span, "unknown function", help)
-        raise _Wrong
+        raise _InvalidExpression
     stars = [a for a in call.arguments if isinstance(a, Star)]
     if stars:
         help = "count(*) counts rows, count(A.*) those mapped to A"
         scope.error("A723", "`*` is an argument of count only", stars[0].span, "", help)
-        raise _Wrong
+        raise _InvalidExpression
     operands = _all(call.arguments, scope, place)
     if name == "if" and len(operands) == 2:
         operands = (*operands, Constant(None, NULL, call.span))
@@ -396,7 +396,7 @@ def _scalar(name: str, call: FunctionCall, scope: Scope, place: ExpressionSite) 
         most = function.most
         takes = f"{function.least}" if most == function.least else f"{function.least} to {most or 'any number of'}"
         scope.error("A721", f"{name} takes {takes} arguments, not {len(operands)}", call.span)
-        raise _Wrong
+        raise _InvalidExpression
     return _operation(name, operands, scope, call.span)
 
 
@@ -407,7 +407,7 @@ def _operation(name: str, operands: tuple[RowExpression, ...], scope: Scope, spa
     except TypeError as e:
         message = str(e) if str(e).startswith("cannot compare") else f"`{name}` {e}"
         scope.error("A732", message, span, "", _type_help([o.type for o in operands]))
-        raise _Wrong from e
+        raise _InvalidExpression from e
     return Operation(name, operands, type, span)
 
 
@@ -423,7 +423,7 @@ def _cast(cast: Cast, scope: Scope, place: ExpressionSite) -> RowExpression:
     if not castable(operand.type, cast.type):
         message = f"{sql_name(operand.type)} cannot be cast to {sql_name(cast.type)}"
         scope.error("A732", message, cast.span)
-        raise _Wrong
+        raise _InvalidExpression
     out: RowExpression = Operation("try_cast" if cast.safe else "cast", (operand,), cast.type, cast.span)
     if cast.length is not None:
         first, length = Constant(1, INTEGER), Constant(cast.length, BIGINT)
@@ -441,11 +441,11 @@ def _subquery(query: Subquery, scope: Scope, place: ExpressionSite) -> RowExpres
     except HostError as e:
         help = "a subquery sees tables and WITH, not the rows of the match"
         scope.error("A729", f"the subquery cannot be run: {e.message.splitlines()[0]}", query.span, "", help)
-        raise _Wrong from e
+        raise _InvalidExpression from e
     if query.kind != "exists" and columns != 1:
         message = f"the subquery gives {columns} columns where one is needed"
         scope.error("A709", message, query.span, "", "select one column")
-        raise _Wrong
+        raise _InvalidExpression
     match query.kind:
         case "exists":
             return Constant(bool(values), BOOLEAN, query.span)
@@ -453,14 +453,14 @@ def _subquery(query: Subquery, scope: Scope, place: ExpressionSite) -> RowExpres
             if len(values) > 1:
                 message = f"the subquery gives {len(values)} rows where one value is needed"
                 scope.error("A709", message, query.span, "", "add LIMIT 1, or aggregate")
-                raise _Wrong
+                raise _InvalidExpression
             return Constant(values[0] if values else None, plain(type), query.span)
         case _:
             assert operand is not None
             if common(operand.type, type) is None:
                 message = f"cannot compare {sql_name(operand.type)} with {sql_name(type)}"
                 scope.error("A732", message, query.span)
-                raise _Wrong
+                raise _InvalidExpression
             if not values:
                 return Constant(False, BOOLEAN, query.span)
             items = tuple(Constant(v, plain(type), query.span) for v in dict.fromkeys(values))
@@ -468,13 +468,13 @@ def _subquery(query: Subquery, scope: Scope, place: ExpressionSite) -> RowExpres
 
 
 def _no_pattern_functions(written: Expression, scope: Scope) -> None:
-    """IN with a subquery is decided row by row before matching, so its left side cannot look at the match."""
+    """Refuse IN with a subquery over pattern functions: it is computed for each row before matching."""
     for node in _inside(written):
         if isinstance(node, Name) and len(node.parts) > 1 and scope.variables(node.parts[0]) is not None:
             message = "a variable's column cannot stand on the left of IN with a subquery"
             help = f"put the test inside a navigation: LAST({node.parts[-1].text} IN (SELECT ...))"
             scope.error("A726", message, node.span, "not allowed here", help)
-            raise _Wrong
+            raise _InvalidExpression
         if isinstance(node, FunctionCall):
             word = node.name.text.upper()
             special = not node.name.quoted and word in (*NAVIGATION, CLASSIFIER, MATCH_NUMBER)
@@ -482,7 +482,7 @@ def _no_pattern_functions(written: Expression, scope: Scope) -> None:
                 message = f"{word} cannot stand on the left of IN with a subquery"
                 help = "put the test inside it, such as LAST(x IN (SELECT ...)), or list the values"
                 scope.error("A726", message, node.span, "not allowed here", help)
-                raise _Wrong
+                raise _InvalidExpression
 
 
 __all__ = ["Identifier", "bind_value"]

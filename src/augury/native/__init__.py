@@ -1,1 +1,1 @@
-"""The compiled library that kernels call: plain Python that Numba compiles, and intrinsics in its place."""
+"""The compiled library that kernels call: plain Python for Numba, and LLVM instructions for some of its functions."""

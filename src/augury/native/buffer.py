@@ -1,9 +1,9 @@
-"""What the automata of every query do alike with partitions, runs and the match buffer; compiled once for all of them.
+"""Functions for partitions, runs and the match buffer of automata; compiled once for all queries.
 
-Nodes are events bound to components: `node_event` the event, `node_component` the component (-1 for a node that only
-joins histories), `node_before` the node before, `node_edge` further ones as a list of edges (`edge_node`, `edge_next`),
-`node_start` the latest start of the ways back. docs/decisions/0010 says more. Only what Numba compiles belongs here;
-the functions of the prelude are there by name.
+Nodes are events bound to components: `node_event` is the event, `node_component` the component (-1 for a node that only
+joins histories), `node_before` the node before, `node_edge` a list of further ones (`edge_node`, `edge_next`), and
+`node_start` the latest start of its histories; see docs/decisions/0010. This module holds only what Numba compiles; it
+calls the functions of the prelude by name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from augury.native.prelude import INT_MAX, INT_MIN, mix, natural, stopped
 
 
 def index_keys(nums: Ints, keys: Ints2, table: Ints2) -> None:
-    """Fill an empty hash table with the keys there are.
+    """Fill an empty hash table with the known keys.
 
-    The hash is written out here and in `number`, where a function for both would cost a sixth of the time.
+    The hash is repeated here and in `number`: a function for both would make it a sixth slower.
     """
     mask = table.shape[0] - 1
     for p in range(nums[KeyCell.KEYS]):
@@ -46,10 +46,10 @@ def number(
     part: Ints,
     place: Ints,
 ) -> int:
-    """Give each event the number of its key, by first appearance, and if asked its place among the events of that key.
+    """Number each event by its key, in order of first appearance, and optionally by its place among the key's events.
 
-    When one more key would not fit, the event to come back to is returned. `table` has the first word of a key beside
-    its number: with a hundred thousand keys, each further place in memory that is looked at is far away.
+    If the table is full, the event to resume at is returned. `table` holds the first word of each key beside its
+    number: with a hundred thousand keys, each further memory access is a cache miss.
     """
     mask = table.shape[0] - 1
     for i in range(i0, n):
@@ -103,10 +103,10 @@ def expand(
     events: Ints,
     codes: Ints,
 ) -> int:
-    """Write out the matches that end at the nodes `final_node[f0:nf]`, one for each way back inside the window.
+    """Write out the matches that end at the nodes `final_node[f0:nf]`, one for each history inside the window.
 
-    `state` holds the depth of the walk, the number of matches and of their events; when an array is full, the index of
-    the node to come back to is returned, and the walk goes on where it stopped.
+    `state` holds the depth of the walk, the number of matches and of their events. When an array is full, the index of
+    the node to resume at is returned, and the next call continues the walk.
     """
     node_event = nodes.event
     node_before = nodes.before
@@ -161,11 +161,11 @@ def count(
     scratch: Counting,
     each: Ints,
 ) -> int:
-    """How many matches end at each of the nodes `final_node[:nf]`, without writing them out; MANY if they are too many.
+    """Count the matches that end at each of the nodes `final_node[:nf]`, or OVERFLOWED if they do not fit in 64 bits.
 
-    The ways back from a node are those from its predecessors. Where all of them start inside the window they are the
-    same for every final node; the others are counted again for each, every `fork` once: from there on the way back is
-    not one to a single predecessor. The number of nodes that were looked at.
+    The histories of a node are those of its predecessors. Where all of them start inside the window, their number is
+    the same for every final node. Other nodes are counted again for each final node; chains of single predecessors are
+    skipped up to the next `fork`. Returns the number of nodes visited.
     """
     node_event = nodes.event
     node_before = nodes.before
@@ -202,7 +202,7 @@ def count(
                 ways[node] = plus(ways[node], 1)
                 earliest[node] = min(earliest[node], start[node_event[node]])
             else:
-                # A history that was thrown away because it had expired.
+                # A history that was dropped because it had expired.
                 earliest[node] = INT_MIN
     for f in range(nf):
         if stopped(stop):
@@ -255,7 +255,7 @@ def split(
     out_offsets: Ints2,
     out_rows: Ints,
 ) -> None:
-    """Write the matches `order` variable by variable: the rows of each one's events, and where those of a match are."""
+    """Write the matches `order` variable by variable: the rows of their events, and the offsets of each match."""
     variables = out_offsets.shape[0]
     at = np.zeros(variables, np.int64)
     for k in range(order.shape[0]):
@@ -281,7 +281,7 @@ def split(
 
 
 def is_later(a: int, b: int, offsets: Ints2, events: Ints) -> bool:
-    """Whether match `a` is later than `b`: by the last variable first, and of each list by its last event first."""
+    """Whether match `a` is later than `b`, compared by the last variable first, and by the last event of each list."""
     for back in range(offsets.shape[0]):
         v = offsets.shape[0] - 1 - back
         i, j = offsets[v, a + 1] - 1, offsets[v, b + 1] - 1
@@ -296,7 +296,7 @@ def is_later(a: int, b: int, offsets: Ints2, events: Ints) -> bool:
 
 
 def latest_matches(last: Ints, offsets: Ints2, events: Ints, best: Ints) -> None:
-    """For each event the latest of the matches that it is the `last` event of, -1 if there is none."""
+    """For each event, the latest of the matches that it is the `last` event of, -1 if there is none."""
     for m in range(last.shape[0]):
         if best[last[m]] < 0 or is_later(m, best[last[m]], offsets, events):
             best[last[m]] = m
@@ -314,9 +314,9 @@ def sweep(
     first_run: Ints,
     live_runs: Ints,
 ) -> None:
-    """Free the runs whose window has passed, also those of partitions that get no more events.
+    """Free the runs whose window has passed, including those of partitions without further events.
 
-    A window is measured in time, or `by_count` in the events that a partition has had.
+    A window is measured in time or, with `by_count`, in events of the partition.
     """
     for g in range(first_run.shape[0]):
         r = first_run[g]
@@ -348,11 +348,11 @@ def collect(
     part: Ints,
     start: Ints,
 ) -> int:
-    """Keep the nodes and edges that a run can reach and that start no earlier than `limit`; the least event kept.
+    """Keep the nodes and edges that runs can reach and that start no earlier than `limit`; return the least event kept.
 
-    With a `window`, which is one of places, each partition has its own limit, written to `limits`: what a run takes
-    next comes after all that the runs of its partition have taken. Without, there is one for all. A node comes after
-    those it leads back to, so one pass backwards marks them with whose limit is theirs, and one forwards moves them.
+    With a `window`, counted in events, each partition has its own limit, written to `limits`, since the next event of a
+    run comes after all events of its partition so far. Without, there is one limit for all. A node comes after its
+    predecessors, so one backward pass marks reachable nodes with their limit, and one forward pass moves them.
     """
     run_node = runs.node
     run_next = runs.next
@@ -408,7 +408,7 @@ def collect(
         while edge >= 0:
             before = edge_node[edge]
             if before == -1 or (before >= 0 and place[before] >= 0):
-                # Into a second array: the edges of one node do not lie together.
+                # Into a second array, since the edges of one node are not adjacent.
                 moved_edges[0, linked] = before if before < 0 else place[before]
                 moved_edges[1, linked] = node_edge[kept]
                 node_edge[kept] = linked
@@ -429,7 +429,7 @@ def collect(
 
 
 def rehead(n: int, ids: Ints, following: Ints, head: Ints) -> None:
-    """Link the partial matches `[:n]` of each key, the newest first."""
+    """Link the partial matches `[:n]` of each key in a list, the newest first."""
     for g in range(head.shape[0]):
         head[g] = -1
     for q in range(n):

@@ -1,6 +1,6 @@
-"""The cells of `nums`, by family: the numbers that a kernel and its caller tell each other, then what it counts.
+"""The cells of `nums`, by family: numbers exchanged between a kernel and its caller, then counters.
 
-Compiled functions name them too, so that this file is the first part of the prelude.
+Compiled functions refer to them by name, so this file is the first part of the prelude.
 """
 
 from __future__ import annotations
@@ -9,34 +9,34 @@ from enum import IntEnum
 
 
 class Cell(IntEnum):
-    """Cells that mean the same in every kernel; those before `PREDICATES` are the family's own."""
+    """Cells with the same meaning in every kernel; those before `PREDICATES` belong to the family."""
 
     PREDICATES = 8
-    """The first counter: how many conditions were evaluated."""
+    """The first counter: conditions evaluated."""
     RUNS = 9
     BUFFER_WRITES = 11
     STOP = 15
-    """Not 0 if the kernel is to come back at once; the cell that `augury.budget` writes."""
+    """Nonzero if the kernel should return at once; written by `augury.budget`."""
 
 
 class KeyCell(IntEnum):
-    """Cells of the numbering of keys."""
+    """Cells of the functions that number keys."""
 
     KEYS = 6
-    """How many keys have a number."""
+    """Keys that have a number."""
 
 
 class RunCell(IntEnum):
-    """Cells of a kernel with runs: how far its pools are filled, then what it counts."""
+    """Cells of a kernel with runs: the fill of its pools, then counters."""
 
     NODES = 0
     EDGES = 1
     FREE = 2
-    """Runs that are free."""
+    """Free runs."""
     FOUND = 3
-    """Nodes that end matches, not written out yet."""
+    """Nodes that end matches, not yet written out."""
     LIVE = 4
-    """Runs that are not free."""
+    """Runs in use."""
     STAMP = 5
     """Events that the table of merged runs has been used for."""
     PREDICATES = 8
@@ -44,26 +44,26 @@ class RunCell(IntEnum):
     PEAK_RUNS = 10
     BUFFER_WRITES = 11
     MERGED = 12
-    """Of event sets, the instances looked at."""
+    """Runs merged; for event sets, instances visited."""
 
 
 class ChainCell(IntEnum):
     """Cells of a kernel of lazy chains."""
 
     MATCHES = 0
-    """Matches that were written."""
+    """Matches written."""
     EVENTS = 1
-    """Events of these."""
+    """Events of the matches written."""
     FULL = 2
-    """What had no room left (`augury.codegen.lazy.source`)."""
+    """The array that was full (codes in `augury.codegen.lazy.source`)."""
     LIMIT = 3
-    """How many lists there may be for one partial match."""
+    """Lists allowed for one partial match."""
     SO_FAR = 4
-    """Matches there were when there was no room, those of the outermost event included."""
+    """Matches found when an array was full, including those of the current outermost event."""
     PREDICATES = 8
     BUFFER_WRITES = 11
     BOUNDS = 12
-    """Comparisons of lists that leading coefficients have decided."""
+    """Comparisons of lists decided by leading coefficients."""
 
 
 class LinkCell(IntEnum):
@@ -75,13 +75,13 @@ class LinkCell(IntEnum):
     FINALS = 3
     """Final lists, or events that complete matches."""
     MATCHES = 4
-    """Matches that `combine` has written."""
+    """Matches written by `combine`."""
     EVENTS = 5
-    """Events of these, where matches have lists."""
+    """Events of these matches, where they have lists."""
     TOO_MANY_STEPS = 6
-    """1 if a walk was given up."""
+    """1 if a walk was given up because it took too many steps."""
     WALKED = 7
-    """Matches that the walk from one event has found."""
+    """Matches found by the walk from one event."""
     PREDICATES = 8
     TEMPORARY_MATCHES = 9
     COPIES = 10
@@ -91,13 +91,13 @@ class QueueCell(IntEnum):
     """Cells of a kernel of lossy streams."""
 
     FOUND = 0
-    """Matches that were written, or would have been with more room."""
+    """Matches written, or found while there was no room."""
     FREE = 1
-    """Entries that are free."""
+    """Free entries."""
     LIMIT = 2
-    """How many matches end the work."""
+    """Number of matches after which to stop."""
     NO_ROOM = 3
-    """How many matches there was no room for, 0 if there was."""
+    """Matches that there was no room for."""
     BOUNDS = 8
     ARRIVALS = 9
     PEAK_ENTRIES = 10
@@ -107,7 +107,7 @@ class QueueCell(IntEnum):
 
 
 FIRST_COUNTER = 8
-"""Cells from here on count what a kernel does; a state that is built anew keeps them."""
+"""The first cell that counts work; a rebuilt state keeps the counters."""
 
 CELLS = 16
-"""Cells of every kernel."""
+"""Cells in `nums` of every kernel."""

@@ -1,7 +1,7 @@
-"""What linked chains, and factorised sequences, of every query do alike; compiled once for all of them.
+"""Functions for linked chains and for factorised sequences; compiled once for all queries.
 
-Ways back are the nodes of `kernels.common.segment`. Only what Numba compiles belongs here; the functions of the prelude
-are there by name.
+Histories are stored as nodes of `kernels.common.segment`. This module holds only what Numba compiles; it calls the
+functions of the prelude by name.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def settled(
     part: Ints,
     out: Ints,
 ) -> int:
-    """Which combinations of chains get no further match, each once: `final_given` marks those that have been given out.
+    """The combinations of chains that get no further match; `final_given` marks those already returned.
 
-    That is so when their chains have ended, or are out of reach of one that has; `ended` when the stream has.
+    A combination is settled when its chains have ended or are out of reach of one that has, or when the stream `ended`.
     """
     found = 0
     for q in range(n):
@@ -66,13 +66,13 @@ def chain_ways(
     nodes: Nodes,
     edges: Edges,
 ) -> None:
-    """Sequences of one event of each buffer as ways back: position p is node 2p, it or an earlier one node 2p + 1."""
+    """Build the nodes of sequences with one event per buffer: position p is node 2p, and 2p + 1 joins earlier ones."""
     for b in range(starts.shape[0] - 1):
         for p in range(starts[b], starts[b + 1]):
             before = -1
             if b > 0:
                 before = lower_bound(ranks, starts[b - 1], starts[b], ranks[p]) - 1
-                # Nothing before it: no way back, as if its history had been thrown away.
+                # No event before it: an empty history, as if it had expired.
                 before = 2 * before + 1 if before >= starts[b - 1] else -3
             join_ways(
                 p,
@@ -96,7 +96,7 @@ def join_ways(
     nodes: Nodes,
     edges: Edges,
 ) -> None:
-    """Node 2p is `event` after the node `before`, node 2p + 1 is that or one `earlier`, by edge p."""
+    """Write node 2p for `event` after the node `before`, and node 2p + 1 for that node or one `earlier`, by edge p."""
     node_event = nodes.event
     node_before = nodes.before
     node_component = nodes.component
@@ -130,7 +130,7 @@ def linked_ways(
     nodes: Nodes,
     edges: Edges,
 ) -> None:
-    """The nodes of linked chains as ways back: node x is node 2x, it or an earlier one of its list node 2x + 1."""
+    """Build the nodes of linked chains: node x is node 2x, and 2x + 1 joins it with earlier ones of its list."""
     for x in range(n):
         depth, e = list_depth[link_list[x]], link_event[x]
         before = -1
@@ -161,7 +161,7 @@ def final_ways(
     rank: Ints,
     nodes: Nodes,
 ) -> None:
-    """Nodes 2n + f for the events that complete matches by going on from the nodes `final_above` or earlier ones."""
+    """Build nodes 2n + f for the events that complete matches after the nodes `final_above` or earlier ones."""
     node_event = nodes.event
     node_before = nodes.before
     node_component = nodes.component
@@ -177,7 +177,7 @@ def final_ways(
 
 
 def latest_before(node: int, k: int, rank: Ints, link_event: Ints, link_before: Ints) -> int:
-    """The last node from `node` back whose event has a lower rank than `k`; -1 if there is none."""
+    """The last node from `node` back whose event ranks below `k`; -1 if there is none."""
     while node >= 0 and rank[link_event[node]] >= k:
         node = link_before[node]
     return node

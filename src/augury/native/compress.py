@@ -1,7 +1,7 @@
-"""Where a mask is set, 64 places at a time, and how far ascending integers stay below a value, 16 at a time.
+"""Instructions that list the set places of a mask, 64 at a time, and that count ascending integers below a value.
 
-With AVX-512, eight places are moved together and stored whole, without a jump that depends on them: there must be room
-for eight more than are found.
+With AVX-512, eight places are compressed and stored at once, without a data-dependent branch; the output needs room for
+eight more than are found.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from augury.native.prelude_search import AHEAD
+from augury.native.prelude_search import SEARCH_VECTOR
 from augury.native.vectors import all_lanes, call, come_from
 
 LANES = 8
@@ -19,7 +19,7 @@ MASK_WORD_BITS = 64
 """Bits tested at once; most words are zero."""
 
 MAX_SINGLE_WRITES = 6
-"""Bits of a word up to which their places are written one by one; more are written as a vector."""
+"""Set bits of a word up to which their places are written one by one; more are written as vectors."""
 
 _BIT = ir.IntType(1)
 _BYTE = ir.IntType(8)
@@ -73,16 +73,18 @@ def emit_marked(builder: Any, mask: Any, size: Any, lo: Any, found: Any, *, nati
 
 def emit_ahead(builder: Any, operator: str, ascending: Any, lo: Any, value: Any) -> Any:
     """Instructions for `below` and `up_to` of the prelude."""
-    lanes = ir.VectorType(_INDEX, AHEAD)
+    lanes = ir.VectorType(_INDEX, SEARCH_VECTOR)
     there = builder.load(builder.bitcast(builder.gep(ascending, [lo]), lanes.as_pointer()), align=8)
-    bits = builder.bitcast(builder.icmp_signed(operator, there, all_lanes(builder, value, AHEAD)), ir.IntType(AHEAD))
-    # With a one behind the last place, so that there is a first place that is not below.
+    bits = builder.bitcast(
+        builder.icmp_signed(operator, there, all_lanes(builder, value, SEARCH_VECTOR)), ir.IntType(SEARCH_VECTOR)
+    )
+    # With an extra bit after the last place, so that a first place that is not below always exists.
     bits = builder.not_(builder.zext(bits, _INDEX))
     return call(builder, "llvm.cttz.i64", _INDEX, bits, _BIT(1))
 
 
 def _together(builder: Any, bits: Any, base: Any, found: Any, n: Any) -> Any:
-    """Write the places of `bits`, counted from `base`; how many there are by then."""
+    """Write the places of `bits`, counted from `base`, as vectors; returns the number of places so far."""
     eight = ir.VectorType(_BIT, LANES)
     places = builder.add(all_lanes(builder, base, LANES), ir.Constant(_PLACES, list(range(LANES))))
     for k in range(0, MASK_WORD_BITS, LANES):
@@ -112,7 +114,7 @@ def _one_by_one(builder: Any, bits: Any, base: Any, found: Any, n: Any) -> Any:
 
 
 def _first(builder: Any, count: Any) -> Any:
-    """Ones for the first `count` places of a block, of which there is at least one."""
+    """A mask of the first `count` places of a block; `count` is at least 1."""
     unused = builder.sub(_INDEX(MASK_WORD_BITS), count)
     unused = builder.select(builder.icmp_signed(">", unused, _INDEX(0)), unused, _INDEX(0))
     return builder.lshr(_INDEX(-1), unused)

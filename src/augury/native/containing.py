@@ -1,4 +1,4 @@
-"""Which matches another one contains, for OUTPUT LONGEST.
+"""Matches that are contained in another one, for OUTPUT LONGEST.
 
 Compiled once for all queries, like `augury.native.buffer`; the functions of the prelude are there by name.
 """
@@ -20,7 +20,7 @@ def mark_contained(
     larger_words: Ints,
     found: Bytes,
 ) -> None:
-    """Set `found` for each match whose words are among those of a match with more of them.
+    """Set `found` for each match whose words all occur in a larger match.
 
     The words of a match ascend. `larger[begin[m]:end[m]]` are the matches that may contain match m, the largest first.
     """

@@ -1,15 +1,16 @@
-"""Sums and products of numbers of matches, exact up to 2**63 - 1; MANY stands for any greater number.
+"""Overflow-checked sums and products of match counts, exact up to 2**63 - 1; OVERFLOWED stands for any greater number.
 
-No number of matches is negative, so a sum or product that has MANY in it is MANY too, but for a product with zero: a
-result is MANY if and only if the true number does not fit. Compiled once for all queries, like `augury.native.buffer`.
+Counts are never negative, so a sum with OVERFLOWED is OVERFLOWED, and so is a product unless the other factor is zero:
+a result is OVERFLOWED if and only if the true number does not fit. Compiled once for all queries, like
+`augury.native.buffer`.
 """
 
 from __future__ import annotations
 
 from augury.native.prelude import INT_MAX
 
-MANY = -1
-"""More matches than 64 bits can count."""
+OVERFLOWED = -1
+"""A number of matches that does not fit in 64 bits."""
 
 
 def plus(a: int, b: int) -> int:
@@ -33,7 +34,7 @@ def times(a: int, b: int) -> int:
         return 0
     if a < 0 or b < 0:
         return -1
-    # A division costs more than all the rest: only what comes close to the limit is looked at exactly.
+    # A division costs more than everything else, so only products close to the limit are checked exactly.
     if float(a) * float(b) > 4e18 and a > INT_MAX // b:
         return -1
     return a * b

@@ -1,7 +1,7 @@
 """Arrays that functions of the library take together, as named tuples.
 
-A named tuple costs a call from Python twice what its arrays would: once for each batch, not for each event. Functions
-take the arrays out at their head, so that no loop does.
+A named tuple makes a call from Python twice as expensive as its arrays would, but once per batch, not per event.
+Functions unpack the arrays first, outside of their loops.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Nodes(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Further ways back from nodes."""
+    """Predecessors of nodes beyond the first, as linked lists."""
 
     node: Ints
     next: Ints
 
 
 class Runs(NamedTuple):
-    """Where runs stand: the node of each, the next one of its partition, and the first of each partition."""
+    """Positions of runs: the node of each, the next run of its partition, and the first run of each partition."""
 
     node: Ints
     next: Ints
@@ -37,7 +37,7 @@ class Runs(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What events add: which components count for what is summed and for what is least, then by event."""
+    """The weights of events: which components count for each sum and each least value, and the values by event."""
 
     on_sum: Bytes2
     on_least: Bytes2
@@ -46,7 +46,7 @@ class Weights(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Ways back from each node: how many there are, as a pair of floats, what they sum up to, and their least keys."""
+    """Totals over the histories of each node: their number as a pair of floats, sums, and least keys."""
 
     number: Floats2
     sums: Floats3
@@ -54,7 +54,7 @@ class Ways(NamedTuple):
 
 
 class Products(NamedTuple):
-    """The same for each cell of a product of matrices, or for each row of one and an event."""
+    """Totals for each cell of a product of matrices, or for each row of one and an event."""
 
     number: Floats3
     sums: Floats4
@@ -62,7 +62,7 @@ class Products(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """Scratch of `count`, a cell for each node or each depth of its walk."""
+    """Scratch arrays of `count`, with a cell per node or per depth of its walk."""
 
     stack: Ints
     cursor: Ints

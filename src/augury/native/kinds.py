@@ -1,7 +1,7 @@
-"""What functions of the library take, as annotations that say the type and the dimensions of an array.
+"""Annotations of array parameters of the library, with element type and dimensions.
 
-To a type checker all of them are arrays. `augury.native.support` reads them, so that a function can be compiled before
-it is called.
+A type checker treats all of them as arrays. `augury.native.support` reads them to compile a function before it is
+called.
 """
 
 from __future__ import annotations

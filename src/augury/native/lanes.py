@@ -1,7 +1,7 @@
 """The dot product of two lists as vector instructions: the sum that `dot` of the prelude computes, in the same order.
 
-A compiler may not reorder a sum of floats, so it leaves the loop of the prelude as it is, one element at a time. Eight
-partial sums that are independent by definition are one vector.
+A compiler may not reorder a sum of floats, so it compiles the loop of the prelude to one element at a time. The eight
+partial sums of the prelude are independent by definition, so they fit one vector.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from llvmlite import ir
 from augury.native.vectors import all_lanes, call, come_from, sum_of_lanes
 
 LANES = 8
+"""Floats in a vector, and partial sums of `dot`."""
 
-SHORT = 3 * LANES
-"""Elements that are read without asking whether there are so many."""
+MASKED_ELEMENTS = 3 * LANES
+"""Elements loaded with a mask instead of a length check."""
 
 _INDEX = ir.IntType(64)
 _NUMBER = ir.DoubleType()
@@ -38,21 +39,21 @@ class ListAt:
 def emit_dot(builder: Any, left: ListAt, right: ListAt, *, masks: bool) -> Any:
     """Instructions for the dot product of two lists, NaN for a null or unequal lengths.
 
-    With `masks`, the processor has instructions that read some lanes of a vector only. Short lists then take no jump.
+    With `masks`, the processor can load some lanes of a vector only, and short lists take no branch.
     """
     (a, n), (b, m) = (_elements(builder, side) for side in (left, right))
     nulls = builder.or_(*(_constant(builder, builder.gep(side.null, [side.index])) for side in (left, right)))
     fits = builder.and_(builder.icmp_signed("==", nulls, ir.IntType(8)(0)), builder.icmp_signed("==", n, m))
     sums = _ZEROS
-    for at in range(0, SHORT if masks else 0, LANES):
+    for at in range(0, MASKED_ELEMENTS if masks else 0, LANES):
         x, y = (_first(builder, pointer, at, size) for pointer, size in ((a, n), (b, m)))
         sums = builder.fadd(sums, builder.fmul(x, y))
-    total = _products(builder, a, b, builder.select(fits, n, _INDEX(0)), sums, SHORT if masks else 0)
+    total = _products(builder, a, b, builder.select(fits, n, _INDEX(0)), sums, MASKED_ELEMENTS if masks else 0)
     return builder.select(fits, total, _NUMBER(float("nan")))
 
 
 def _elements(builder: Any, side: ListAt) -> tuple[Any, Any]:
-    """Where the elements of a list are, and how many."""
+    """Pointer to the elements of a list, and their number."""
     first, end = (
         _constant(builder, builder.gep(side.offsets, [at])) for at in (side.index, builder.add(side.index, _INDEX(1)))
     )
@@ -60,7 +61,7 @@ def _elements(builder: Any, side: ListAt) -> tuple[Any, Any]:
 
 
 def _constant(builder: Any, pointer: Any) -> Any:
-    """What no kernel writes to, so that it is read once for a list that a loop compares with others."""
+    """An invariant load, of memory that kernels never write: loops over other lists load it once."""
     value = builder.load(pointer)
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
@@ -69,7 +70,7 @@ def _constant(builder: Any, pointer: Any) -> Any:
 def _products(builder: Any, a: Any, b: Any, n: Any, done: Any, begin: int) -> Any:
     """Instructions for the sum of `a[k] * b[k]` over `n` elements behind two pointers; `done` are those before `begin`.
 
-    Nothing allows LLVM to fuse a product with its sum or to assume that there is no NaN.
+    LLVM may neither fuse a product with its sum nor assume that there is no NaN.
     """
     before = builder.block
     more, loop, rest, part, end = map(builder.append_basic_block, ("more", "lanes", "rest", "part", "end"))
@@ -110,9 +111,9 @@ def _load(builder: Any, pointer: Any, type: Any) -> Any:
 
 
 def _first(builder: Any, pointer: Any, at: Any, size: Any) -> Any:
-    """The elements from `at` on of `size` as a vector; zeros fill it up, which leave a lane as it is.
+    """The elements from `at` on of `size` as a vector, padded with zeros, which leave a lane unchanged.
 
-    No lane is ever minus zero. Lanes without an element are not read: they may lie behind the end of the column.
+    No lane is ever minus zero. Lanes without an element are not read: they may lie beyond the end of the column.
     """
     begin = _INDEX(at) if isinstance(at, int) else at
     numbers = ir.Constant(_INDICES, list(range(LANES)))

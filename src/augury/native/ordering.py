@@ -1,8 +1,8 @@
-"""Matches in the order in which they are reported: by end, then start, then the events of the variables.
+"""Sorting of matches into report order: by end, then start, then the events of the variables.
 
-Matches that share their end are sorted by keys of 64 bits: their start and their words, each as many bits wide as they
-differ in, and last their places. What does not fit is read from the words. Chains find most matches in order or in runs
-that only have to be merged; what is in order already is written at once. Only what Numba compiles belongs here, as in
+Matches with the same end are sorted by 64 bit keys: their start and their words, packed into as many bits as differ,
+and their position. What does not fit is compared by words. Chains find most matches in order, or in runs that only
+have to be merged; matches already in order are written directly. This module holds only what Numba compiles, as in
 `augury.native.buffer`.
 """
 
@@ -23,9 +23,9 @@ def spell(
     starts: Ints,
     words: Ints,
 ) -> None:
-    """Write each match as words that compare as it does: the events of each variable, and -1 after those of each.
+    """Write each match as words that sort as matches do: the events of each variable, followed by -1.
 
-    The words of match m are `words[starts[m]:starts[m + 1]]`. None are the beginning of another's.
+    The words of match m are `words[starts[m]:starts[m + 1]]`. No match's words are a prefix of another's.
     """
     at = np.empty(variables, np.int64)
     starts[0] = 0
@@ -35,7 +35,7 @@ def spell(
         for e in range(offsets[m], offsets[m + 1]):
             v = variable_of[natural(codes[e])]
             if v < variable:
-                # Not in the order of the variables: they are counted first.
+                # Events are not in the order of the variables, so they are counted first.
                 variable = -1
                 break
             while variable < v:
@@ -77,11 +77,10 @@ def pack_keys(
     keys: Ints,
     groups: Ints2,
 ) -> int:
-    """Write a key for each match and, for those of equal `ends`, where they end and the width of places in their keys.
+    """Write a key for each match, and the end and the position bits of each group of matches with equal `ends`.
 
-    How many such groups there are, -1 if ends descend. The words of match m are `words[starts[m]:stops[m]]`; `first` is
-    what comes before them, if there is anything. There is always room for it, since neither matches nor events are
-    2**31 many.
+    Returns the number of such groups, -1 if ends descend. The words of match m are `words[starts[m]:stops[m]]`; `first`
+    is compared before them, unless it is empty. There is always room, since neither matches nor events reach 2**31.
     """
     n, groups_so_far, lo = ends.shape[0], 0, 0
     while lo < n:
@@ -117,7 +116,7 @@ def pack_keys(
                     word = words[natural(begins[k] + f)]
                     if word >= 0:
                         least, most = min(least, word), max(most, word)
-            # 0 is for the end of a list, and for words that a match does not have any more.
+            # 0 stands for the end of a list, and for words beyond the end of a match.
             wide = width_of(most - least + 1) if most >= 0 else 0
             if wide > room:
                 break
@@ -137,7 +136,7 @@ def pack_keys(
 
 
 def width_of(x: int) -> int:
-    """How many bits a number that is not negative takes.
+    """The number of bits of a non-negative number.
 
     >>> width_of(0), width_of(1), width_of(8)
     (0, 1, 4)
@@ -149,14 +148,14 @@ def width_of(x: int) -> int:
 
 
 def comes_before(x: int, y: int, by_words: int, width: int, lo: int, starts: Ints, stops: Ints, words: Ints) -> bool:
-    """Whether the match of key x comes before that of y, as numbers or also by their words."""
+    """Whether the match of key x comes before that of y, by keys or also by words."""
     if by_words == 0:
         return bool(x < y)
     return precedes(x, y, width, lo, starts, stops, words)
 
 
 def precedes(x: int, y: int, width: int, lo: int, starts: Ints, stops: Ints, words: Ints) -> bool:
-    """Whether the match of key x comes before that of y, both of the group that begins at `lo`."""
+    """Whether the match of key x comes before that of y, in the group that begins at `lo`."""
     if x >> width != y >> width:
         return bool(x < y)
     mask = (1 << width) - 1
@@ -179,9 +178,9 @@ def merge_keys(
     words: Ints,
     order: Ints,
 ) -> None:
-    """Sort the keys of each group by merging its runs, and write down which matches they are of.
+    """Sort the keys of each group by merging its runs, and write the matches they belong to.
 
-    They are sorted as numbers. Where that decides by the places of matches, they are merged once more by their words.
+    Keys are sorted as numbers. Where positions break ties, they are merged once more by words.
     """
     scratch, bounds = np.empty_like(order), np.empty(order.shape[0] + 1, np.int64)
     lo = 0
@@ -204,7 +203,7 @@ def merge_keys(
                     keys[right - 1], keys[right], by_words, width, lo, starts, stops, words
                 ):
                     right += 1
-                # A run of a few takes in what follows, which is less work than merging.
+                # A short run is extended by insertion, which is less work than merging.
                 while right < min(left + 8, n):
                     key, at = keys[right], right
                     while at > left and comes_before(key, keys[at - 1], by_words, width, lo, starts, stops, words):
@@ -243,9 +242,9 @@ def merge_keys(
 
 
 def write_words(order: Ints, starts: Ints, words: Ints, rows: Ints, out_offsets: Ints2, out_rows: Ints) -> None:
-    """Write spelled matches in `order`, variable by variable: the rows of their events, and where each one's begin.
+    """Write matches given as words in `order`, variable by variable: the rows of their events, and their offsets.
 
-    The first of `out_offsets`, where the events of a variable begin, are there already.
+    The first of `out_offsets`, where the events of a variable begin, are already set.
     """
     variables = out_offsets.shape[0]
     at = out_offsets[:, 0].copy()
@@ -272,7 +271,7 @@ def write_rows(
     start: Ints,
     end: Ints,
 ) -> None:
-    """Write matches of one event a variable in `order`: rows by variable, which is one of the columns of `events`."""
+    """Write matches with one event per variable in `order`; the events of a variable are a column of `events`."""
     size = events.shape[1]
     for k in range(order.shape[0]):
         m = natural(order[k])
@@ -295,7 +294,7 @@ def write_ordered_rows(
     start: Ints,
     end: Ints,
 ) -> bool:
-    """Write matches as `write_rows` does, as long as they are in order; whether all of them are."""
+    """Write matches as `write_rows` does while they are in order; returns whether all of them are."""
     size, begun, ended = events.shape[1], -1, -1
     for m in range(events.shape[0]):
         first = last = events[m, 0]
@@ -334,7 +333,7 @@ def write_ordered_lists(
     start: Ints,
     end: Ints,
 ) -> bool:
-    """Write matches of lists variable by variable, as long as they are in order; whether all of them are.
+    """Write matches of lists variable by variable while they are in order; returns whether all of them are.
 
     The events of each match are in the order of time, and of the variables. Rows of variable v begin at `begins[v]`,
     from where its `out_offsets` count.
@@ -342,7 +341,7 @@ def write_ordered_lists(
     variables = begins.shape[0]
     for v in range(variables):
         begins[v] = 0
-    # Code by code, since comparing many at once takes less time than adding to one of several places.
+    # Code by code: vector comparisons take less time than adding to one of several counters.
     for code in range(variable_of.shape[0]):
         count = 0
         for e in range(offsets[-1]):
@@ -369,7 +368,7 @@ def write_ordered_lists(
             v = natural(variable_of[natural(code)])
             if v < before:
                 return False
-            # A list is written as a whole, so that where it ends is not read and written for each of its events.
+            # A list is written as a whole, so that its end is not loaded and stored for each event.
             before, to = v, natural(at[v])
             while e < hi and codes[natural(e)] == code:
                 out_rows[natural(to)] = rows[natural(events[natural(e)])]
@@ -384,14 +383,14 @@ def write_ordered_lists(
 
 
 def follows(m: int, offsets: Ints, events: Ints, codes: Ints, variable_of: Ints) -> bool:
-    """Whether match m does not come before match m - 1, by the events of the variables."""
+    """Whether match m does not come before match m - 1, compared by the events of the variables."""
     i, j = natural(offsets[natural(m)]), natural(offsets[natural(m - 1)])
     last, stop = i, natural(offsets[natural(m + 1)])
     while i < stop and j < last:
         if events[i] != events[j] or codes[i] != codes[j]:
             v, u = variable_of[natural(codes[i])], variable_of[natural(codes[j])]
             if v != u:
-                # The list that is over first is the lesser one.
+                # The list that ends first comes first.
                 return bool(v < u)
             if events[i] != events[j]:
                 return bool(events[i] > events[j])

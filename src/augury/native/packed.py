@@ -1,10 +1,10 @@
-"""Matches of one event a variable as numbers of 64 bits, which are sorted and read back: nothing else is moved.
+"""Matches of one event per variable packed into 64 bit numbers, which are sorted and unpacked.
 
-A number holds, from its highest bits on: the rank of the last event; how long before it the first one is, so that
-longer matches come first; and the event of each variable, counted from the first event of that rank. Each part is as
-wide as the matches at hand need. So numbers compare as matches do: by end, by start, by the events of the variables. In
-a sequence the first and the last variable take no bits where no events are concurrent: the last one is counted from the
-first event of its own rank. Only what Numba compiles belongs here, as in `augury.native.buffer`.
+From the highest bits on, a number holds the rank of the last event; the distance to the first event, larger ones first;
+and the event of each variable, counted from the first event of that rank. Each part is as wide as the matches at hand
+need, so numbers compare as matches do: by end, by start, by the events of the variables. In a sequence without
+concurrent events the first and the last variable take no bits: the last one is counted from the first event of its own
+rank. This module holds only what Numba compiles, as in `augury.native.buffer`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from augury.native.prelude import natural
 def measure_rows(
     matches: Ints2, columns: Ints, low: int, rank: Ints, firsts: Ints, sequential: bool, most: Ints
 ) -> None:
-    """Find how much the parts of a number have to hold: `most[0]` ranks from first to last, then for each variable.
+    """Measure the greatest value of each part: `most[0]` is the number of ranks in a match, then one for each variable.
 
     The event of variable v is in column `columns[v]`, and event `low` is the first one of `rank`, which begins with 0
     and has no gaps; `firsts` are the first events of all ranks, counted from `low` as well.
@@ -51,10 +51,10 @@ def pack_rows(
     shifts: Ints,
     keys: Ints,
 ) -> None:
-    """Write the number of each match; `longest` is the most that one spans, `shifts` say where its parts begin.
+    """Write the number of each match; `longest` is the most ranks that one spans, `shifts` are the bits of its parts.
 
-    These are, in the order of `most` in `measure_rows`: how long the match is, and each variable. The rank of the last
-    event is `shifts[-1]` bits from the right.
+    Parts are in the order of `most` in `measure_rows`: the length of the match, then each variable. The rank of the
+    last event is shifted by `shifts[-1]` bits.
     """
     size = matches.shape[1]
     from_start = size - 1 if sequential else size
@@ -75,7 +75,7 @@ def pack_rows(
 
 
 def sort_packed(keys: Ints, digit_bits: int, counts: Ints2, other: Ints) -> bool:
-    """Sort numbers by digits, with room for as many in `other`; whether they are there afterwards.
+    """Radix sort of numbers with the buffer `other`; returns whether the result is in `other`.
 
     `counts` are zeros, a row for each digit and a cell for each value of one.
     """
@@ -125,7 +125,7 @@ def write_packed(
 ) -> None:
     """Write the matches of sorted numbers: the rows of their events by variable, and the times they span.
 
-    `widths` are those of the parts that begin at `shifts`; `time` and `rows` are of the events from the first rank on.
+    `widths` are those of the parts at `shifts`; `time` and `rows` are of the events from the first rank on.
     """
     size = out.shape[0]
     from_start = size - 1 if sequential else size

@@ -1,6 +1,6 @@
 """Functions that every generated kernel may call by name; each kernel gets a copy of its own, compiled into it.
 
-Only what Numba compiles belongs here: loops over arrays and scalars, no imports of ours, no classes.
+This module holds only what Numba compiles: loops over arrays and scalars, without imports from augury or classes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ inf = math.inf
 
 
 def natural(x: int) -> int:
-    """`x`, which is not negative: compiled code that knows this need not look whether an index counts from the end.
+    """`x`, asserted to be non-negative: compiled code then need not check for an index from the end.
 
     >>> natural(3)
     3
@@ -64,9 +64,9 @@ def natural(x: int) -> int:
 
 
 def stopped(nums: NDArray[Any]) -> bool:
-    """Whether the kernel is to come back at once, because of Ctrl-C or a timeout (`augury.budget.STOP`).
+    """Whether the kernel should return at once, because of Ctrl-C or a timeout (`augury.budget.STOP`).
 
-    In compiled code this is an instruction that reads the cell whenever it is asked.
+    Compiled code has an instruction in its place that loads the cell at each call.
     """
     return bool(nums[Cell.STOP] != 0)
 
@@ -76,7 +76,7 @@ def isnan(x: float) -> bool:
 
 
 def to_float(x: int, null: bool) -> float:
-    """An integer that may be null, as a float.
+    """An integer that may be null, as a float with NaN for null.
 
     >>> to_float(3, False), to_float(3, True)
     (3.0, nan)
@@ -100,7 +100,7 @@ def multiply_overflows(x: int, y: int) -> bool:
     """
     if x == 0 or y == 0:
         return False
-    # Magnitudes without a sign, since that of the least integer has no positive counterpart.
+    # Unsigned magnitudes, since that of the least integer has no positive counterpart.
     a = np.uint64(-(x + 1)) + np.uint64(1) if x < 0 else np.uint64(x)
     b = np.uint64(-(y + 1)) + np.uint64(1) if y < 0 else np.uint64(y)
     most = np.uint64(2**63 - 1) if (x < 0) == (y < 0) else np.uint64(2**63)
@@ -108,7 +108,7 @@ def multiply_overflows(x: int, y: int) -> bool:
 
 
 def remainder(x: int, y: int) -> int:
-    """With the sign of the dividend; 0 for a divisor of 0, whose result is null.
+    """The remainder with the sign of the dividend; 0 for a divisor of 0, whose result is null.
 
     >>> remainder(-7, 3), remainder(7, -3)
     (-1, 1)
@@ -128,12 +128,12 @@ def divide(x: float, y: float) -> float:
 
 
 def not_whole(x: float) -> bool:
-    """Whether `x` has no integer part of 64 bits."""
+    """Whether the integer part of `x` does not fit in 64 bits, or `x` has none."""
     return not -9223372036854775808.0 <= x < 9223372036854775808.0
 
 
 def whole(x: float) -> int:
-    """`x` cut off towards zero; 0 where there is no such integer.
+    """`x` truncated towards zero; 0 where there is no such integer.
 
     >>> whole(-1.5), whole(math.nan)
     (-1, 0)
@@ -162,7 +162,7 @@ def ceil_or_nan(x: float) -> float:
 
 
 def round_float(x: float, places: int) -> float:
-    """Half away from zero.
+    """`x` rounded to some decimal places, half away from zero.
 
     >>> round_float(-2.5, 0), round_float(1.25, 1)
     (-3.0, 1.3)
@@ -256,7 +256,7 @@ def dot(
 
 
 def stddev(n: int, squares: float) -> float:
-    """Of a sample of `n`, whose squared distances from the mean sum up to `squares`."""
+    """The standard deviation of a sample of `n`, whose squared distances from the mean add up to `squares`."""
     return math.nan if n < 2 else math.sqrt(squares / (n - 1))
 
 
@@ -271,7 +271,7 @@ def gather(
     node_component: NDArray[Any],
     events: NDArray[Any],
 ) -> int:
-    """Write the events that the history of `head` binds to `component` into `events`, in order; how many they are."""
+    """Write the events that the history of `head` binds to `component` into `events`, in order; return their number."""
     n = 0
     node = head
     while node >= 0:
@@ -293,7 +293,7 @@ def tied(
     node_before: NDArray[Any],
     node_component: NDArray[Any],
 ) -> int:
-    """The components, as bits from `first` on, to which the history of `head` binds events of rank `k`, its latest."""
+    """The components to which the history of `head` binds events of its latest rank `k`, as bits from `first` on."""
     mask = 0
     node = head
     while node >= 0 and rank[node_event[node]] == k:
@@ -309,7 +309,7 @@ def contains(a: NDArray[Any], lo: int, hi: int, v: int) -> bool:
 
 
 def in_set(a: NDArray[Any], lo: int, hi: int, v: Any) -> bool:
-    """Whether `v` is one of the ascending numbers `a[lo:hi]`; NaN is none of them.
+    """Whether `v` is one of the ascending numbers `a[lo:hi]`; NaN never is.
 
     >>> import numpy as np
     >>> in_set(np.array([1, 4, 9]), 0, 3, 4), in_set(np.array([1, 4, 9]), 0, 1, 4)
@@ -320,13 +320,13 @@ def in_set(a: NDArray[Any], lo: int, hi: int, v: Any) -> bool:
 
 
 def mix(h: int) -> int:
-    """A number whose low bits depend on all bits of `h`."""
+    """A hash of `h`: its low bits depend on all bits of `h`."""
     h = (h ^ (h >> 29)) & 0x7FFFFFFFFFFFFFFF
     return (h * 0x5851F42D4C957F2D) & 0x7FFFFFFFFFFFFFFF
 
 
 def bits(x: float) -> int:
-    """A number that is the same for the same float."""
+    """An integer that is equal for equal floats."""
     return whole(x * 4096.0)
 
 

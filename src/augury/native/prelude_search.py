@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from augury.native.prelude import inf
 
-AHEAD = 16
-"""Places that a search looks at together; behind the end of what it searches, as many may be read."""
+SEARCH_VECTOR = 16
+"""Values compared at once by a search; as many may be read beyond the end of the array that it searches."""
 
 
 def below(a: NDArray[Any], lo: int, v: int) -> int:
-    """How many of the next 16 elements from `lo` on are less than `v`, before the first that is not.
+    """Number of elements less than `v` among the next 16 from `lo` on, up to the first that is not.
 
     Compiled kernels have vector instructions in its place (`augury.native.compress`).
 
@@ -22,62 +22,62 @@ def below(a: NDArray[Any], lo: int, v: int) -> int:
     2
     """
     n = 0
-    while n < AHEAD and lo + n < len(a) and a[lo + n] < v:
+    while n < SEARCH_VECTOR and lo + n < len(a) and a[lo + n] < v:
         n += 1
     return n
 
 
 def up_to(a: NDArray[Any], lo: int, v: int) -> int:
-    """How many of them are less than `v` or equal to it."""
+    """Number of elements less than or equal to `v`, counted as by `below`."""
     n = 0
-    while n < AHEAD and lo + n < len(a) and a[lo + n] <= v:
+    while n < SEARCH_VECTOR and lo + n < len(a) and a[lo + n] <= v:
         n += 1
     return n
 
 
 def next_lower(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
-    """`lower_bound` of integers with room behind them, where the answer may be near `lo`.
+    """`lower_bound` of integers in a padded array, fast where the answer is near `lo`.
 
     >>> import numpy as np
     >>> next_lower(np.array([1, 3, 3, 7]), 1, 4, 4)
     3
     """
-    width = AHEAD
+    width = SEARCH_VECTOR
     while lo < hi:
         n = below(a, lo, v)
-        if n < AHEAD or lo + AHEAD >= hi:
+        if n < SEARCH_VECTOR or lo + SEARCH_VECTOR >= hi:
             return min(lo + n, hi)
         at = lo + width
         if at >= hi or a[at] >= v:
-            return within_lower(a, lo + AHEAD, min(at, hi), v)
+            return within_lower(a, lo + SEARCH_VECTOR, min(at, hi), v)
         lo = at
         width += width
     return lo
 
 
 def next_upper(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
-    """`upper_bound` likewise."""
-    width = AHEAD
+    """`upper_bound` of integers in a padded array, fast where the answer is near `lo`."""
+    width = SEARCH_VECTOR
     while lo < hi:
         n = up_to(a, lo, v)
-        if n < AHEAD or lo + AHEAD >= hi:
+        if n < SEARCH_VECTOR or lo + SEARCH_VECTOR >= hi:
             return min(lo + n, hi)
         at = lo + width
         if at >= hi or a[at] > v:
-            return within_upper(a, lo + AHEAD, min(at, hi), v)
+            return within_upper(a, lo + SEARCH_VECTOR, min(at, hi), v)
         lo = at
         width += width
     return lo
 
 
 def within_lower(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
-    """`lower_bound` of integers with room behind them.
+    """`lower_bound` of integers in a padded array.
 
     >>> import numpy as np
     >>> within_lower(np.array([1, 3, 3, 7]), 1, 4, 4)
     3
     """
-    while hi - lo > AHEAD:
+    while hi - lo > SEARCH_VECTOR:
         middle = (lo + hi) >> 1
         if a[middle] < v:
             lo = middle + 1
@@ -87,8 +87,8 @@ def within_lower(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
 
 
 def within_upper(a: NDArray[Any], lo: int, hi: int, v: int) -> int:
-    """`upper_bound` likewise."""
-    while hi - lo > AHEAD:
+    """`upper_bound` of integers in a padded array."""
+    while hi - lo > SEARCH_VECTOR:
         middle = (lo + hi) >> 1
         if v < a[middle]:
             hi = middle
@@ -106,7 +106,7 @@ def chain(
     first: NDArray[Any],
     last: NDArray[Any],
 ) -> None:
-    """Put the event at `at` of a buffer at the end of the list of its key `g`; a null key has none."""
+    """Append the event at `at` of a buffer to the list of its key `g`; null keys have no list."""
     ids[at] = g
     following[at] = -1
     previous[at] = -1
@@ -126,7 +126,7 @@ def first_of(first: NDArray[Any], g: int) -> int:
 
 
 def sort_match(events: NDArray[Any], codes: NDArray[Any], lo: int, hi: int) -> None:
-    """Put the events of one match into stream order, each with its code."""
+    """Sort the events of one match into stream order, together with their codes."""
     for k in range(lo + 1, hi):
         event, code = events[k], codes[k]
         at = k
@@ -139,10 +139,10 @@ def sort_match(events: NDArray[Any], codes: NDArray[Any], lo: int, hi: int) -> N
 
 
 def marked(mask: NDArray[Any], size: int, lo: int, found: NDArray[Any]) -> int:
-    """Write `lo + k` into `found` for each k of `size` where the mask is set; how many these are.
+    """Write `lo + k` into `found` for each k of `size` where the mask is set; returns their number.
 
-    The mask is as long as the next multiple of 64, and there is room for eight more than are found. Compiled kernels
-    have vector instructions in its place (`augury.native.compress`).
+    The mask is padded to a multiple of 64, and `found` needs room for eight more. Compiled kernels have vector
+    instructions in its place (`augury.native.compress`).
 
     >>> import numpy as np
     >>> found = np.zeros(10, np.int64)
@@ -157,21 +157,21 @@ def marked(mask: NDArray[Any], size: int, lo: int, found: NDArray[Any]) -> int:
     return n
 
 
-BLOCK = 128
-"""Events of a buffer that are sorted together."""
+SORTED_BLOCK_EVENTS = 128
+"""Events in a sorted block of a buffer."""
 
-STEPS = 7
-"""Comparisons that find a place among so many."""
+BLOCK_SEARCH_STEPS = 7
+"""Comparisons of a binary search in a block."""
 
 MIN_SORTED_EVENTS = 16
-"""From so many events of a block on, its sorted copy is searched; of fewer each is looked at."""
+"""Events of a block in the range from which on its sorted copy is searched; fewer are compared one by one."""
 
-ROUNDING = 2.0**-50
-"""More than what a sum and a difference of two floats are rounded by, relative to their sizes."""
+MAX_ROUNDING_ERROR = 2.0**-50
+"""Upper bound of the relative rounding error of a sum and a difference of two floats."""
 
 
 def looked_at(complete: int, lo: int, hi: int) -> int:
-    """How many values `sorted_between` compares before those that it finds: seven in a block that is sorted.
+    """Number of values that `sorted_between` compares before those it finds: seven in a sorted block.
 
     >>> looked_at(1_280, 0, 256), looked_at(1_280, 1_270, 1_300)
     (14, 30)
@@ -179,26 +179,26 @@ def looked_at(complete: int, lo: int, hi: int) -> int:
     n = 0
     p = lo
     while p < hi:
-        end = (p // BLOCK + 1) * BLOCK
+        end = (p // SORTED_BLOCK_EVENTS + 1) * SORTED_BLOCK_EVENTS
         last = min(end, hi)
-        n += STEPS if end <= complete and last - p >= MIN_SORTED_EVENTS else last - p
+        n += BLOCK_SEARCH_STEPS if end <= complete and last - p >= MIN_SORTED_EVENTS else last - p
         p = last
     return n
 
 
 def least_with(value: float, shift: float) -> float:
-    """A number below which no x has `x + shift` above or at `value`, as close to that as rounding allows.
+    """A lower bound, as tight as rounding allows, of the x with `x + shift >= value`.
 
     >>> 0.0 <= 1.1 - 0.1 - least_with(1.1, 0.1) < 1e-14
     True
     """
-    x = value - shift - (abs(value) + abs(shift)) * ROUNDING
+    x = value - shift - (abs(value) + abs(shift)) * MAX_ROUNDING_ERROR
     return x if x == x else -inf
 
 
 def most_with(value: float, shift: float) -> float:
-    """A number above which no x has `x + shift` below or at `value`."""
-    x = value - shift + (abs(value) + abs(shift)) * ROUNDING
+    """An upper bound of the x with `x + shift <= value`."""
+    x = value - shift + (abs(value) + abs(shift)) * MAX_ROUNDING_ERROR
     return x if x == x else inf
 
 
@@ -212,9 +212,9 @@ def sorted_between(
     high: float,
     found: NDArray[Any],
 ) -> int:
-    """Write the positions in `[lo, hi)` with `low <= x <= high` into `found`; how many they are.
+    """Write the positions in `[lo, hi)` with `low <= x <= high` into `found`; returns their number.
 
-    The first `complete` positions are sorted by x in blocks, `order` says how. Null is in no range. There must be
+    The first `complete` positions are sorted by x in blocks, as `order` says. Null is in no range. There must be
     room for one position more than are found.
 
     >>> import numpy as np
@@ -225,8 +225,8 @@ def sorted_between(
     n = 0
     p = lo
     while p < hi:
-        begin = p // BLOCK * BLOCK
-        end = begin + BLOCK
+        begin = p // SORTED_BLOCK_EVENTS * SORTED_BLOCK_EVENTS
+        end = begin + SORTED_BLOCK_EVENTS
         last = min(end, hi)
         if end <= complete and last - p >= MIN_SORTED_EVENTS:
             a, b = begin, end
@@ -238,7 +238,7 @@ def sorted_between(
                     b = middle
             while a < end and x[order[a]] <= high:
                 found[n] = order[a]
-                # The first and the last block may reach beyond the range.
+                # The first and the last block may extend beyond the range.
                 n += p <= order[a] < last
                 a += 1
         else:

@@ -1,9 +1,8 @@
-"""Arrival queues and score tables: what the kernels of lossy streams do alike (paper 004, sections 4.1 and 5.1).
+"""Arrival queues and score tables for kernels of lossy streams (paper 004, sections 4.1 and 5.1).
 
 The arrays are those of `augury.codegen.lossy.arrays`. A queue links its entries from the oldest to the youngest;
-probabilistic ones also link the entries that no younger one surpasses in its bound, so that the greatest bound of a
-queue is that of the first of these. Only what Numba compiles belongs here; the functions of the prelude are there by
-name.
+probabilistic ones also link the entries whose bound no younger one exceeds, so that the first of these has the greatest
+bound of the queue. This module holds only what Numba compiles; it calls the functions of the prelude by name.
 """
 
 from __future__ import annotations

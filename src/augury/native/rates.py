@@ -1,4 +1,4 @@
-"""When the rates of a stream have moved; compiled with the kernels, since it is asked for every piece of the stream."""
+"""Detection of changed rates in a stream; compiled with the kernels, since it runs for every piece of the stream."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from augury.native.kinds import Floats, Ints2
 
 
 def moved(counts: Ints2, at: int, before: int, piece: int, last: int, window: float, rates: Floats, few: int) -> int:
-    """The first piece from `at` on in which one of `rates` is left, by more than half of it and more than a few events.
+    """The first piece from `at` on whose rates differ from `rates` by more than half and more than `few` events.
 
-    They become those of that piece.
+    `rates` are then set to those of that piece. If there is no such piece, the number of pieces is returned.
 
-    `counts` are the events of each kind in the piece before the first one, of `before` events, and in all others, of
-    `piece` events each and `last` ones at the end. A rate is what a `window` of events holds that is like two pieces,
-    one after the other. Every rate has left one that is not a number. Without such a piece, it is the number of pieces.
+    `counts` are the events of each kind, in the piece before the first one, of `before` events, and in all others, of
+    `piece` events each and `last` ones at the end. The rate at a piece is measured over two adjacent pieces, scaled to
+    a `window` of events. A rate of NaN differs from every rate.
 
     >>> import numpy as np
     >>> counts = np.array([[10], [10], [40], [45]])

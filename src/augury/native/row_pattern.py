@@ -1,7 +1,7 @@
-"""Row patterns beside their search: rows by partition, how far WITHIN reaches, and aggregates over matches.
+"""Functions for row patterns besides the search: rows by partition, the reach of WITHIN, aggregates over matches.
 
-Only what Numba compiles belongs here, as in `augury.native.buffer`. Aggregates are asked for at points: point e is
-about the values from `begin[e]` up to `end[e]`, and goes on from the point before it if both begin at the same value.
+This module holds only what Numba compiles, as in `augury.native.buffer`. Aggregates are computed at points: point e
+covers the values from `begin[e]` up to `end[e]`, and continues from the point before it if both begin at one value.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from augury.native.prelude import mix
 
 
 def place_by_key(keys: NDArray[Any], first: int, ends: NDArray[Any], order: NDArray[Any], place: NDArray[Any]) -> None:
-    """Row numbers by key from row `first` on, those of one key in their order, and the place of each among all rows.
+    """Row numbers from row `first` on, grouped by key in stable order, and the place of each row in that order.
 
-    `ends[k]` is where these rows of key k begin, and is moved.
+    `ends[k]` is the place of the first of these rows of key k, and is advanced.
     """
     for row in range(keys.shape[0]):
         key = keys[row]
@@ -26,13 +26,13 @@ def place_by_key(keys: NDArray[Any], first: int, ends: NDArray[Any], order: NDAr
 
 
 def scatter(values: NDArray[Any], place: NDArray[Any], out: NDArray[Any]) -> None:
-    """Bring values into an order, each to its place: reading one after the other and writing to one place a key."""
+    """Permute values, each to its place: reads are sequential, and writes are sequential within a key."""
     for row in range(values.shape[0]):
         out[place[row]] = values[row]
 
 
 def number_integers(values: NDArray[Any], least: int, seen: NDArray[Any], numbers: NDArray[Any]) -> int:
-    """Number integers as they first come, from 0 on; how many there are. `seen` is -1 for each from `least` on."""
+    """Number integers by first appearance from 0 on; returns how many differ. `seen` is -1 for each from `least` on."""
     count = 0
     for row in range(values.shape[0]):
         at = values[row] - least
@@ -46,7 +46,7 @@ def number_integers(values: NDArray[Any], least: int, seen: NDArray[Any], number
 
 
 def word_at(words: NDArray[Any], begin: int, length: int) -> int:
-    """The bytes from `begin` on as one number, up to 8 of `length`; `words` has one word more than they need."""
+    """Up to 8 of `length` bytes from `begin` on as one integer; `words` is padded by one word."""
     word = 0
     if length > 0:
         at = begin >> 3
@@ -62,11 +62,11 @@ def word_at(words: NDArray[Any], begin: int, length: int) -> int:
 def number_words(
     offsets: NDArray[Any], words: NDArray[Any], table: NDArray[Any], spelled: NDArray[Any], numbers: NDArray[Any]
 ) -> int:
-    """Number strings of at most 16 bytes as they first come, from 0 on; how many there are.
+    """Number strings of at most 16 bytes by first appearance from 0 on; returns how many differ.
 
-    String r is the bytes of `words` from `offsets[r]` up to `offsets[r + 1]`. `table` has places for twice as many
-    numbers as `spelled` has room for, a power of two, -1 where there is none. If there are more strings than that, or a
-    longer one, -1 is returned.
+    String r is the bytes of `words` from `offsets[r]` up to `offsets[r + 1]`. `table` is a hash table of numbers, empty
+    places are -1; its size is a power of two and at least twice the number of strings that `spelled` has room for. If
+    there are more strings than that, or a longer one, -1 is returned.
     """
     count = 0
     mask = table.shape[0] - 1
@@ -98,7 +98,7 @@ def number_words(
 
 
 def mark_rows(true: NDArray[Any], mask: int, words: int, word: int, bits: NDArray[Any]) -> None:
-    """Set the bits of `mask` in one of the words of every row for which a condition is true."""
+    """Set the bits of `mask` in one word of every row for which a condition is true."""
     for row in range(true.shape[0]):
         if true[row]:
             bits[row * words + word] |= mask
@@ -112,9 +112,9 @@ def window_sums(
     totals: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """For each row the sum of the known values that lie `shifts` rows from it, in this order.
+    """For each row, the sum of the known values `shifts` rows from it, in this order.
 
-    `out` has how many they are, and -1 where one has failed or their absolute values add up to more than `most`.
+    `out` gets their number, or -1 where one has failed or their absolute values add up to more than `most`.
     """
     size = values.shape[0]
     for row in range(size):
@@ -144,7 +144,7 @@ def window_extremes(
     found: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """For each row the least or greatest of the known values that lie `shifts` rows from it; `out` as for sums."""
+    """For each row, the least or greatest of the known values `shifts` rows from it; `out` as for sums."""
     size = values.shape[0]
     for row in range(size):
         count = 0
@@ -165,7 +165,7 @@ def window_extremes(
 
 
 def window_counts(codes: NDArray[Any], shifts: NDArray[Any], out: NDArray[Any]) -> None:
-    """For each row how many of the values that lie `shifts` rows from it are known; -1 where one has failed."""
+    """For each row, the number of known values `shifts` rows from it; -1 where one has failed."""
     size = codes.shape[0]
     for row in range(size):
         count = 0
@@ -183,7 +183,7 @@ def window_counts(codes: NDArray[Any], shifts: NDArray[Any], out: NDArray[Any]) 
 def reach_of(
     times: NDArray[Any], known: NDArray[Any], starts: NDArray[Any], distance: float, reach: NDArray[Any]
 ) -> None:
-    """For each row, the first row after it that is farther than `distance`; a null is far from every other row."""
+    """For each row, the first later row that is farther than `distance`; a null is far from every other row."""
     for partition in range(starts.shape[0] - 1):
         high = starts[partition + 1]
         end = starts[partition]
@@ -197,7 +197,7 @@ def reach_of(
 def add_up(
     values: NDArray[Any], codes: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], zero: Any, totals: NDArray[Any]
 ) -> None:
-    """Sums of the values that are known, from left to right; `zero` is of their type."""
+    """Sums of the known values, from left to right; `zero` has their type."""
     total = zero
     at = 0
     for e in range(begin.shape[0]):
@@ -219,7 +219,7 @@ def extremes(
     greatest: bool,
     found: NDArray[Any],
 ) -> None:
-    """The least or greatest of the values that are known; of equal ones, and beside NaN, the first."""
+    """The least or greatest of the known values; among equal ones, and with NaN, the first."""
     at = 0
     seen = False
     best = values[0]
@@ -240,7 +240,7 @@ def extremes(
 def moments(
     values: NDArray[Any], codes: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], squares: NDArray[Any]
 ) -> None:
-    """Sums of squared differences from the mean, by Welford's update."""
+    """Sums of squared differences from the mean of the known values, by Welford's update."""
     at = 0
     count = 0
     mean = 0.0

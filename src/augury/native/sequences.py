@@ -1,4 +1,4 @@
-"""Sequences of which order and window alone join the events: counted and written out from the input buffers.
+"""Sequences restricted only by order and window: counted and written out from the input buffers.
 
 Compiled once for all queries, like `augury.native.buffer`; the functions of the prelude are there by name.
 """
@@ -23,13 +23,14 @@ def count_sequences(
     older: Ints2,
     each: Ints,
 ) -> int:
-    """How many sequences of one event for each bit of `mask` there are that end with event `i0` or a later one.
+    """Count the sequences, of one event per bit of `mask`, that end with event `i0` or a later one.
 
-    `each` gets their number for each event. Numbers that are too great are MANY.
+    `each` gets their number for each event, OVERFLOWED for numbers that are too great.
 
-    Concurrent events are a matrix that leads from "the first j are bound" to one more; the product over the groups of a
-    window tells the number of ways. It slides as a queue made of two stacks: `older` has, for each group of the older
-    half, the first row of the product from it to the middle, `newer` is the product of the newer half.
+    A group of concurrent events is a matrix that leads from "the first j are bound" to one more; the product over the
+    groups of a window is the number of sequences. The window slides as a queue made of two stacks: `older` has, for
+    each group of the older half, the first row of the product from it to the middle, `newer` is the product of the
+    newer half.
     """
     n, k = mask.shape[0], newer.shape[0]
     lo, middle, at, total = 0, 0, 0, 0
@@ -43,7 +44,7 @@ def count_sequences(
         while span >= 0 and lo < at and clock[lo] < clock[at] - span:
             lo += 1
         if lo >= middle:
-            # The older half is used up: what is left of the newer one takes its place.
+            # The older half is used up, so the newer half becomes the older one.
             middle = at
             for s in range(k):
                 for q in range(k):
@@ -97,10 +98,10 @@ def write_sequences(
     at: Ints,
     out: Ints2,
 ) -> int:
-    """Write sequences of one event of each buffer into the rows of `out`, from the last component backwards.
+    """Write sequences of one event per buffer into the rows of `out`, from the last component backwards.
 
     Buffer b is `[starts[b]:starts[b + 1]]`. `at[:k]` are the positions of the current sequence, the last component
-    first, and `at[k]` is how many of them are set: where to go on when `out` is full. It is -1 when there are no more.
+    first, and `at[k]` is how many of them are set, to resume when `out` was full. It is -1 when there are no more.
     """
     k = starts.shape[0] - 1
     rows = 0
@@ -118,7 +119,7 @@ def write_sequences(
                 break
             continue
         if depth < k - 1:
-            # The next component before it: its latest event of a lower rank.
+            # Continue with the component before, at its latest event of a lower rank.
             depth += 1
             at[depth] = lower_bound(ranks, starts[b - 1], starts[b], ranks[at[depth - 1]]) - 1
             continue

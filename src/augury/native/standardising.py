@@ -1,4 +1,4 @@
-"""Lists standardised one by one; compiled with the kernels, which takes less time than NumPy on all of them at once."""
+"""Standardising of lists one by one; compiled with the kernels, since NumPy takes longer for all of them at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from augury.native.kinds import Floats, Floats2
 
 
 def standardise_each(rows: Floats2, result: Floats2, squares: Floats) -> None:
-    """Put the rows less their means, over the roots of their `squares`, into `result`, as `ir.functions.standardise`.
+    """Write rows, less their means and over the roots of their `squares`, to `result`, as `ir.functions.standardise`.
 
     >>> import numpy as np
     >>> result, squares = np.empty((1, 2)), np.empty(1)
@@ -27,7 +27,7 @@ def standardise_each(rows: Floats2, result: Floats2, squares: Floats) -> None:
             total += (rows[i, k] - mean) * (rows[i, k] - mean)
         squares[i] = total
         root = sqrt(total)
-        # Nothing is made of a list without a variance.
+        # A list without variance has no standardised form.
         if root > 0.0:
             for k in range(width):
                 result[i, k] = (rows[i, k] - mean) / root

@@ -1,4 +1,4 @@
-"""The instruction that looks whether a kernel is to stop."""
+"""The instruction that checks whether a kernel should stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buffer's functions as a kernel of their own."""
+"""The library as a kernel of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from augury.runtime.arrays import ArrayType, GroupType, ParameterType
 from augury.runtime.kernel_source import KernelSource, functions_as_kernels, kernel_source
 
 MODULES = (buffer, chains, containing, counting, ordering, packed, rates, sequences, standardising, weighing)
-"""The library that is compiled once for all queries."""
+"""Modules of the library that is compiled once for all queries."""
 
 
 @cache
@@ -45,7 +45,7 @@ def support_source() -> KernelSource:
 
 
 def parameter_types(function: Callable[..., Any]) -> tuple[ParameterType, ...]:
-    """What a function of the library takes, as its annotations say (`augury.native.kinds`).
+    """Parameter types of a function of the library, from its annotations (`augury.native.kinds`).
 
     >>> parameter_types(counting.plus)
     (<class 'int'>, <class 'int'>)

@@ -1,4 +1,4 @@
-"""What all vector instructions are written with."""
+"""Helpers for vector instructions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from llvmlite import ir
 
 
 def all_lanes(builder: Any, number: Any, lanes: int) -> Any:
-    """A vector with the same number in each lane."""
+    """A vector with one number in all lanes."""
     one = builder.insert_element(
         ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined), number, ir.IntType(32)(0)
     )
@@ -16,7 +16,7 @@ def all_lanes(builder: Any, number: Any, lanes: int) -> Any:
 
 
 def sum_of_lanes(builder: Any, lanes: Any, width: int) -> Any:
-    """What `width` lanes sum up to, each half added to the other one until one lane is left."""
+    """The sum of `width` lanes, halving the vector until one lane is left."""
     while width > 1:
         width //= 2
         low, high = (_slice(builder, lanes, start, width) for start in (0, width))
@@ -30,12 +30,12 @@ def _slice(builder: Any, vector: Any, start: int, width: int) -> Any:
 
 
 def call(builder: Any, name: str, type: Any, *arguments: Any) -> Any:
-    """What an intrinsic of LLVM yields."""
+    """A call of an LLVM intrinsic."""
     kind = ir.FunctionType(type, [a.type for a in arguments])
     return builder.call(builder.module.globals.get(name) or ir.Function(builder.module, kind, name), arguments)
 
 
 def come_from(phi: Any, *ways: tuple[Any, Any]) -> None:
-    """The value that a register has for each block that one may come from."""
+    """Add the incoming values of a phi node, each with its block."""
     for block, value in ways:
         phi.add_incoming(value, block)

@@ -1,10 +1,10 @@
-"""Sums and least values over all matches that an event completes, without writing the matches out where that is so.
+"""Sums and least values over all matches that an event completes, without writing matches out where possible.
 
 Compiled once for all queries, like `augury.native.buffer`; the functions of the prelude are there by name.
 
-A number of ways, and a sum over ways, can need more bits than a float has: both are pairs of floats, whose exact sum is
-the value. Integers up to 2**100 are exact, and the sum of floats hardly depends on the order of adding them up. What is
-to be the greatest is made the least by its key (`augury.kernels.common.totals`); INT_MAX is the key of nothing.
+A number of matches, and a sum over matches, may need more bits than a float has: both are pairs of floats, whose exact
+sum is the value. Integers up to 2**100 are exact, and sums of floats hardly depend on the order of addition. Greatest
+values are computed as least values of keys (`augury.kernels.common.totals`); INT_MAX is the key of no value.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def added(x: float, y: float, a: float, b: float) -> tuple[float, float]:
 
 
 def multiplied(x: float, y: float, a: float, b: float) -> tuple[float, float]:
-    """The pair (x, y) times the pair (a, b); nothing times an infinity is nothing."""
+    """The pair (x, y) times the pair (a, b); zero times an infinity is zero."""
     if x == 0.0 or a == 0.0:
         return 0.0, 0.0
     p = x * a
     if not abs(p) < 1e280 or abs(x) > 1e280 or abs(a) > 1e280:
         return p, 0.0
-    # Each factor in two halves, whose products are exact.
+    # Each factor is split into two halves, whose products are exact.
     c = 134217729.0 * x
     xh = c - (c - x)
     xl = x - xh
@@ -53,7 +53,7 @@ def weigh_matches(
     sums: Floats3,
     least: Ints2,
 ) -> None:
-    """Add every match m to row `place[m]` of `sums` and `least`, which are to hold zeros and INT_MAX."""
+    """Add every match m to row `place[m]` of `sums` and `least`, which hold zeros and INT_MAX at first."""
     on_sum = weights.on_sum
     on_least = weights.on_least
     event_sums = weights.sums
@@ -97,7 +97,7 @@ def bind_event(
     sums: Floats3,
     least: Ints2,
 ) -> None:
-    """Add event e, bound to component `code`, to all ways of row i."""
+    """Add event e, bound to component `code`, to all histories of row i."""
     if code < 0 or number[i, 0] == 0.0:
         return
     for t in range(on_sum.shape[0]):
@@ -129,8 +129,8 @@ def weigh_ways(
 ) -> int:
     """The sums and least values of the matches that end at each of the nodes `final_node[:nf]`, as `count` counts them.
 
-    Row n of `ways` is what all ways back from node n come to, row n of `inside` what those inside the window of one
-    final node do. `ways` is to hold zeros and INT_MAX. The number of nodes that were looked at.
+    Row n of `ways` is the total over all histories of node n, row n of `inside` the total over those inside the window
+    of one final node. `ways` holds zeros and INT_MAX at first. Returns the number of nodes visited.
     """
     node_event = nodes.event
     node_before = nodes.before
@@ -166,7 +166,7 @@ def weigh_ways(
                 number[node, 0], number[node, 1] = added(number[node, 0], number[node, 1], 1.0, 0.0)
                 earliest[node] = min(earliest[node], start[node_event[node]])
             else:
-                # A history that was thrown away because it had expired.
+                # A history that was dropped because it had expired.
                 earliest[node] = INT_MIN
         bind_event(
             node, node_event[node], node_component[node], on_sum, on_least, event_sums, event_keys, number, sums, least
@@ -241,7 +241,7 @@ def weigh_ways(
 
 
 def begin_product(number: Floats3, sums: Floats4, least: Ints3) -> None:
-    """The product of no matrices."""
+    """Set a product of matrices to the identity."""
     for s in range(number.shape[0]):
         for q in range(number.shape[1]):
             number[s, q, 0] = 1.0 if s == q else 0.0
@@ -262,7 +262,7 @@ def group_weight(
     g: Floats2,
     b: Ints,
 ) -> None:
-    """What concurrent events come to: `c` of them for each component, `g` and `b` by what is summed or least."""
+    """Totals of a group of concurrent events: `c` of them for each component, `g` and `b` by sum and least value."""
     c[:] = 0.0
     g[:] = 0.0
     b[:] = INT_MAX
@@ -292,7 +292,7 @@ def go_on(
     g: Floats2,
     b: Ints,
 ) -> None:
-    """Add to cell (i, q) of a product what one event for `component` makes of cell (j, r)."""
+    """Add the transition from cell (j, r) of a product to cell (i, q), by an event for `component`."""
     n = c[component]
     if n == 0.0 or number[j, r, 0] == 0.0:
         return
@@ -332,9 +332,9 @@ def weigh_sequences(
 ) -> int:
     """The sums and least values of the sequences that end with event `i0` or a later one, as `count_sequences` counts.
 
-    `of_sum` and `of_least` are the components whose events are read. The same product of matrices slides along, only
-    that a cell holds beside the number of ways what they come to. The last row of `older` stands for no groups.
-    The number of cells that were added to.
+    `of_sum` and `of_least` are the components whose events are read. The product of matrices slides as there, but a
+    cell holds totals besides the number of sequences. The last row of `older` stands for no groups. Returns the number
+    of additions to cells.
     """
     number = newer.number
     sums = newer.sums
@@ -359,7 +359,7 @@ def weigh_sequences(
         while span >= 0 and lo < at and clock[lo] < clock[at] - span:
             lo += 1
         if lo >= middle:
-            # The older half is used up: what is left of the newer one takes its place.
+            # The older half is used up, so the newer half becomes the older one.
             middle = at
             begin_product(number, sums, least)
             begin_product(product_number, product_sums, product_least)

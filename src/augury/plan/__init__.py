@@ -1,8 +1,8 @@
-"""Plans: one dataclass module a family."""
+"""Plans: one module of dataclasses a family."""
 
 from __future__ import annotations
 
-from augury.plan.choice import Choice, Dearer
+from augury.plan.choice import Choice, RejectedPlan
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.eager_nfa import EagerNfaPlan, Gap, Loop, NfaBranch, NfaState, Phase, Round
 from augury.plan.event_sets import EventSetsPlan, SetBranch
@@ -15,7 +15,7 @@ from augury.plan.lazy_chain import (
     Key,
     LazyChainPlan,
     LazyTreePlan,
-    Near,
+    NearLists,
     Negation,
 )
 from augury.plan.linked import LinkedPlan
@@ -33,7 +33,6 @@ __all__ = [
     "Choice",
     "Component",
     "Computed",
-    "Dearer",
     "EagerNfaPlan",
     "EventSetsPlan",
     "FamilyName",
@@ -46,13 +45,14 @@ __all__ = [
     "Loop",
     "LossyEdge",
     "LossyPlan",
-    "Near",
+    "NearLists",
     "Negation",
     "NfaBranch",
     "NfaState",
     "Phase",
     "Plan",
     "ReferencePlan",
+    "RejectedPlan",
     "Round",
     "ScoreTable",
     "SetBranch",

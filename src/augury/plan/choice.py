@@ -10,8 +10,8 @@ from augury.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Dearer:
-    """A plan that could run a query, and why another one does; `cost` is in operations a window, if it is known."""
+class RejectedPlan:
+    """A plan that could run the query, and why another one does; `cost` is in operations a window, if estimated."""
 
     family: str
     reason: str
@@ -21,8 +21,8 @@ class Dearer:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The plan to run with its cost in operations a window, if that is known, and why each rival is not."""
+    """The plan to run, its cost in operations a window if estimated, and the reason against each rival."""
 
     plan: Plan
-    rivals: tuple[Unsupported | Dearer, ...]
+    rivals: tuple[Unsupported | RejectedPlan, ...]
     cost: float | None = None

@@ -1,4 +1,4 @@
-"""Pieces that the plans of several families are made of."""
+"""Parts shared by the plans of several families."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from augury.ir.terms import Strategy
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A column the host computes once an event, because a kernel cannot: `expr` reads it as variable `e`."""
+    """A column that the host computes for each event, because a kernel cannot; `expr` reads it as variable `e`."""
 
     name: str
     expr: Expr
@@ -22,10 +22,10 @@ class Computed:
 class Component:
     """A state of the automaton, with its looping state if it is iterated.
 
-    A conjunct stands where its last variable is bound: `alone` reads one event of this component and nothing else,
-    `take` is tested when an event joins, `whole` when the list is complete; what names elements by their number
-    (`b[3]`) is in both where the list may be too short for it. No element of a list is an event `until`,
-    and none such lies between its elements.
+    A conjunct belongs to the component whose variable is bound last: `alone` reads one event of this component and
+    nothing else, `take` is tested when an event joins, `whole` when the list is complete. A conjunct on numbered
+    elements (`b[3]`) is in both where the list may end before them. An event `until` ends the list: it is not one of
+    the elements and does not lie between them.
     """
 
     variable: str
@@ -39,7 +39,7 @@ class Component:
     until: Component | None = None
 
     def tested(self, *, begins: bool) -> tuple[Conjunct, ...]:
-        """The conjuncts of `take` for an event that joins, as the first one of the component or as a later one."""
+        """The conjuncts of `take` for an event that joins as the first one of the component, or as a later one."""
         v = self.variable
         if begins:
             return tuple(j for j in self.take if v not in j.from_second and v not in j.decided_at)
@@ -48,14 +48,14 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A negated part: single events, each with what is tested when it is bound, looked for once a match is known.
+    """A negated part: single events with the conjuncts tested when each is bound, searched for once a match is known.
 
     `after` and `before` are variables bound by then; `order` holds among the part's own components. `open` parts can
-    still occur after the match's last event, so the match waits for its window to close. A part of one event
-    that is looked for `beside` another is the next event behind those of `after`, or without any the one before those
-    of `before`: of the stream, or of the partition, as the strategy says. With `since` the part is looked for behind
-    that event instead of those `after`; with `silence` for so many ticks behind `after`, or before `before`, whatever
-    the window. What ends a list (UNTIL) must be absent `among` its elements, and be none of them.
+    still occur after the match's last event, so the match waits for its window to close. A part of one event with
+    `beside` is the next event behind those of `after`, or without any the one before those of `before`, in the stream
+    or in the partition, as that strategy says. With `since`, the search starts behind that event instead of behind
+    `after`; with `silence`, it spans that many ticks behind `after`, or before `before`, whatever the window. The event
+    that ends a list (UNTIL) must be absent `among` its elements, and be none of them.
     """
 
     components: tuple[Component, ...]
@@ -70,8 +70,8 @@ class Absence:
     among: str | None = None
 
 
-def spelt(e: Expr, computed: Iterable[Computed]) -> Expr:
-    """`e` as it was written: the columns that the host computes are expressions again."""
+def as_written(e: Expr, computed: Iterable[Computed]) -> Expr:
+    """`e` as it was written, with computed columns expanded to their expressions."""
     by_name = {c.name: c.expr for c in computed}
 
     def written(e: Expr) -> Expr:

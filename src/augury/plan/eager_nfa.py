@@ -17,16 +17,16 @@ class Phase(Enum):
     """What a run does at a component."""
 
     WAITING = auto()
-    """It has not bound the component yet."""
+    """The run has not bound the component yet."""
     BEHIND = auto()
-    """Neither, and it has left the list before it, which must not have been able to take what the run ignores."""
+    """The run waits for the component and has left the list before, which must not be able to take what it ignores."""
     LOOPING = auto()
-    """It goes on with the list of the component."""
+    """The run extends the list of the component."""
 
 
 @dataclass(frozen=True, slots=True)
 class NfaState:
-    """A state of one of the automata; a run that is `BEHIND` a list has left that of the component `left`."""
+    """A state of an automaton; a run that is `BEHIND` a list has left the list of component `left`."""
 
     branch: int
     component: int
@@ -36,7 +36,7 @@ class NfaState:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The strategies of one component: of the gap before it, and of those inside its list, which may be `reluctant`."""
+    """The strategies of one component: before its first event, and inside its list, which may be `reluctant`."""
 
     before: Strategy
     inside: Strategy
@@ -47,12 +47,12 @@ class Gap:
 class Round:
     """One way through a round of a group: the components from `first` to `last`.
 
-    A group begins with those that are `initial`, and goes on with those that are `further`; one may be both. What must
-    be `absent` between its components is looked for in each such round of a match.
+    A group begins with an `initial` round and goes on with `further` ones; a round may be both. The `absent` parts must
+    not occur between its components, in any such round of a match.
 
-    Where conditions over all rounds decide which event the last of them ends with, a run settles beforehand whether a
-    round is the last (`ends`, and not `goes_on`) or not (`goes_on`, and not `ends`). One that `probes` is in no match:
-    it only finds out whether a further round could have been complete.
+    Where conditions over all rounds decide which event ends the last one, a run chooses beforehand whether a round is
+    the last (`ends`, and not `goes_on`) or not (`goes_on`, and not `ends`). A round that `probes` is in no match: it
+    only tests whether a further round could have been complete.
     """
 
     first: int
@@ -67,11 +67,11 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The group `variable`: its rounds, of which a run takes `low` to `high`, one after the other.
+    """The group `variable`: a run takes `low` to `high` of its rounds, one after another.
 
-    One that `takes_all` is left by no run that could have completed a further round before what follows. `whole` is
-    tested when the last round is complete. `latest` are the variables of the last complete round, each with those that
-    it has in the rounds: a run remembers the round before by them, and the last one once it has left the group.
+    If it `takes_all`, no run leaves the group that could have completed a further round before what follows. `whole` is
+    tested when the last round is complete. `latest` are the variables of the last complete round, each with the names
+    it has in rounds: through them a run remembers the round before, and the last round once it has left the group.
     """
 
     variable: str
@@ -92,21 +92,21 @@ class Loop:
 
     @property
     def again(self) -> tuple[int, ...]:
-        """The components that a further round begins with, if there may be one."""
+        """The first components of further rounds, if there may be one."""
         return () if self.high == 1 else tuple(r.first for r in self.rounds if r.further and not r.probes)
 
     @property
     def probed(self) -> tuple[int, ...]:
-        """The components that a round begins with that only finds out whether it could be complete."""
+        """The first components of rounds that only test whether they could be complete."""
         return tuple(r.first for r in self.rounds if r.probes)
 
 
 @dataclass(frozen=True, slots=True)
 class NfaBranch:
-    """One automaton: its components in order, the parts that must be absent, and what the gaps may hold.
+    """One automaton: its components in order, the parts that must be absent, and the strategies of its gaps.
 
-    What a `partial` one finds is no match, but what a run had bound when it came to nothing (OUTPUT TIMEOUTS). The
-    components of a group are those of all its rounds, each in its order; `loops` say how a run goes through them.
+    What a `partial` one finds is no match, but what a run had bound when it timed out (OUTPUT TIMEOUTS). The components
+    of a group are those of all its rounds, each in order; `loops` say how a run goes through them.
     """
 
     components: tuple[Component, ...]
@@ -121,18 +121,18 @@ class NfaBranch:
         return self._at(0)
 
     def round_ending(self, j: int) -> tuple[Loop, Round] | None:
-        """The group, and the round of it, that ends with component j."""
+        """The group and its round that end with component j."""
         return next(((loop, r) for loop in self.loops for r in loop.rounds if r.last == j), None)
 
     def after(self, j: int) -> tuple[int, ...]:
-        """What may follow component j, but for a further round; nothing behind the last component of the pattern."""
+        """The components that may follow component j other than in a further round; none after the last component."""
         ending = self.round_ending(j)
         if ending is None:
             return self._at(j + 1)
         return self._at(ending[0].last + 1) if ending[1].ends else ()
 
     def follow(self, j: int) -> tuple[int, ...]:
-        """What may follow component j."""
+        """The components that may follow component j."""
         ending = self.round_ending(j)
         if ending is None:
             return self.after(j)
@@ -141,27 +141,27 @@ class NfaBranch:
         return (*further, *self.after(j))
 
     def before(self, j: int) -> tuple[int, ...]:
-        """What component j may follow."""
+        """The components that component j may follow."""
         return (
             tuple(p for p in range(len(self.components)) if j in self.follow(p)) if self.loops else (j - 1,) * (j > 0)
         )
 
     def _at(self, j: int) -> tuple[int, ...]:
-        """The components that come next where the one at place j does: those that a group begins with, or itself."""
+        """The component at place j, or the first components of the group that begins there."""
         loop = next((loop for loop in self.loops if loop.first == j), None)
         if loop is not None:
             return tuple(r.first for r in loop.rounds if r.initial)
         return (j,) if j < len(self.components) else ()
 
     def outdone(self, j: int) -> bool:
-        """Whether a run that waits for component j has left a group that takes all the rounds it can."""
+        """Whether a run that waits for component j has left a group that takes as many rounds as it can."""
         endings = ((self.round_ending(p), j in self.after(p)) for p in self.before(j))
         return any(ending is not None and ending[0].takes_all and left for ending, left in endings)
 
     def splits(self, j: int) -> bool:
-        """Whether the list of component j is left by a run of its own, beside the one that goes on with the list.
+        """Whether one run leaves the list of component j while another one extends it.
 
-        Where the list and the gap behind it are alike, one run does both: it proceeds when the next one can begin.
+        Where list and following gap have the same strategy, one run does both: it proceeds when the next one can begin.
         """
         follow = self.follow(j)
         if not self.components[j].iterated or not follow:
@@ -171,15 +171,15 @@ class NfaBranch:
         return self.gaps[j].reluctant or self.gaps[j].inside is not self.gaps[j + 1].before
 
     def lingers(self, p: int, j: int) -> bool:
-        """Whether a run that waits for component j has to look at what the list of p before it could have taken."""
+        """Whether a run that waits for component j must check what the list of p before it could have taken."""
         if not self.splits(p) or self.gaps[p].reluctant:
             return False
-        # What a contiguous gap lets pass is of another partition, and no list could have taken that.
+        # Events skipped by a contiguous gap belong to another partition, so no list could have taken them.
         skips = (Strategy.SKIP_TILL_NEXT_MATCH, Strategy.SKIP_TILL_ANY_MATCH)
         return self.gaps[p].inside is not Strategy.SKIP_TILL_ANY_MATCH and self.gaps[j].before in skips
 
     def states(self, b: int, j: int) -> tuple[NfaState, ...]:
-        """The states at component j of branch b; after a list that does not split runs proceed straight into it."""
+        """The states at component j of branch b; after a list that does not split, runs proceed to j directly."""
         found = []
         before = self.before(j)
         if any(not self.components[p].iterated or self.splits(p) for p in before):
@@ -190,7 +190,7 @@ class NfaBranch:
         return tuple(found)
 
     def bound(self, s: NfaState) -> tuple[int, ...]:
-        """The components of which a run in this state has bound one last."""
+        """The components of which a run in this state may have bound one last."""
         match s.phase:
             case Phase.LOOPING:
                 return (s.component,)
@@ -204,8 +204,7 @@ class NfaBranch:
 class EagerNfaPlan:
     """An automaton for each branch of the pattern, run side by side; `merge` joins equivalent runs.
 
-    Where it does not, `unmerged` says why. `names` are the variables of the rounds of groups, as components have them,
-    with those of the query.
+    Where it does not, `unmerged` says why. `names` maps the variables in rounds to the variables of the query.
     """
 
     query: BoundQuery
@@ -233,17 +232,17 @@ class EagerNfaPlan:
 
     @property
     def takes_all(self) -> bool:
-        """Whether a run that has left a group may be outdone by one that has completed a further round of it."""
+        """Whether a run that has left a group is dropped if another one completes a further round of it."""
         return any(loop.takes_all for branch in self.branches for loop in branch.loops)
 
     @property
     def spread(self) -> int:
-        """How many runs, nodes or edges one run may make with an event: it takes it, proceeds, and may be merged."""
+        """The most runs, nodes or edges that one run creates per event: it takes, proceeds, and may be merged."""
         return 3 + max(
             (len(b.follow(j)) for b in self.branches if b.loops for j in range(len(b.components))), default=0
         )
 
     @property
     def begun(self) -> int:
-        """How many runs an event may begin."""
+        """The most runs that one event begins."""
         return sum(1 + (len(b.follow(j)) if b.loops else b.splits(j)) for b in self.branches for j in b.entries)

@@ -10,18 +10,18 @@ from augury.ir.query import BoundQuery
 from augury.plan.components import Absence, Component, Computed
 from augury.plan.family import FamilyName
 
-MOST_VARIABLES = 40
-"""Variables of one branch: a state is a bit mask of those that are bound, beside the number of the branch."""
+MAX_VARIABLES = 40
+"""Variables of one branch at most: the state of an instance is one word, a bit per variable and the branch number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetBranch:
     """One SES automaton; components in pattern order, with the conjuncts on one event alone.
 
-    `order` holds (u, v) iff all events of u precede all of v. `conjuncts` are the others, closed under equality: where
-    each is tested depends on what an instance has bound. `exclusive` when no event fits two components, so that no
-    state has two transitions for one event (paper 002, lemma 1). A `sequential` alternative is a SEQ of single events:
-    it matches as soon as it is complete, and its conjuncts are those that were written.
+    `order` holds (u, v) iff all events of u precede all of v. `conjuncts` are those over several events, closed under
+    equality: what an instance has bound decides where each is tested. `exclusive` if no event fits two components, so
+    that no state has two transitions for one event (paper 002, lemma 1). A `sequential` alternative is a SEQ of single
+    events: it matches as soon as it is complete, and its conjuncts are those that were written.
     """
 
     components: tuple[Component, ...]
@@ -44,8 +44,8 @@ class SetBranch:
 class EventSetsPlan:
     """An automaton over sets of bound variables for each branch, whose instances are matches when they expire.
 
-    States are never listed: an instance holds the bit mask of what it has bound. With `filter` events that fit no
-    component are passed over before any instance is looked at (paper 002, section 4.5).
+    States are never enumerated: an instance holds a bit mask of the variables it has bound. With `filter`, events that
+    fit no component are skipped before any instance is visited (paper 002, section 4.5).
     """
 
     query: BoundQuery

@@ -15,7 +15,7 @@ from augury.plan.statistics import StreamStatistics
 
 
 class Negation(StrEnum):
-    """When negated parts are looked for (paper 000, section 4.4)."""
+    """The time at which negated parts are searched for (paper 000, section 4.4)."""
 
     POST_PROCESSING = "post-processing"
     FIRST_CHANCE = "first-chance"
@@ -23,7 +23,7 @@ class Negation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An equality that finds candidates by an index: `column` of the step's event is `other_column` of `other`'s."""
+    """An equality to look candidates up by: `column` of the step's event equals `other_column` of the event `other`."""
 
     column: str
     other: str
@@ -32,10 +32,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A comparison that a sorted search uses: `column` of the step's event is `operator` `value`, which is known.
+    """A comparison that a sorted search uses: `column` of the step's event is `operator` a `value` known by then.
 
-    With `shift`, which is known as well, that is so of the column and the shift together: `a.price + 5 > b.price`. With
-    `less` the shift is taken from it.
+    With `shift`, also known by then, the column plus the shift is compared: `a.price + 5 > b.price`. With `less` the
+    shift is subtracted.
     """
 
     column: str
@@ -46,11 +46,11 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """A dot product of a list of the step's event that has to be large: `own` with `other`, which is known.
+class NearLists:
+    """A condition that a list of the step's event, `own`, has a large dot product with a list known by then, `other`.
 
-    It is at least `least`, or with `sign` -1 at most `-least`; `conjunct` says whether `least` itself is enough.
-    With `led`, a bound by the leading coefficients of both lists comes first.
+    The product is at least `least`, or with `sign` -1 at most `-least`; `conjunct` says whether `least` is included.
+    With `led`, an upper bound from the leading coefficients of both lists is tested first.
     """
 
     conjunct: Conjunct
@@ -76,11 +76,11 @@ class ChainStep:
     absent: tuple[Absence, ...]
     key: Key | None
     bounds: tuple[Bound, ...] = ()
-    """On one column."""
-    near: Near | None = None
-    """What 64 candidates at a time are compared by, before each that passes is tested."""
+    """Comparisons on one column, for a sorted search."""
+    near: NearLists | None = None
+    """The dot product that 64 candidates are compared by at once, before each that passes is tested."""
     searches: tuple[ChainStep, ...] = ()
-    """The states that look for the parts of `absent`, in the same order."""
+    """The states that search for the parts of `absent`, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class ChainBranch:
     """One chain: `components` in pattern order, and `evaluation`, the order in which they are bound, lists last.
 
     `order` holds (u, v) iff all events of u precede all of v. Components carry only the conjuncts on one event alone;
-    the planner places the others in the `steps`, the states of the chain (`planner.chain_steps`), and so it does with
-    `spacing`, the conditions on times that follow from EACH and FOR. The negated parts `at_the_end` are looked for once
-    the chain is complete. What a `partial` one finds is no match, but the beginning of one (OUTPUT TIMEOUTS), which may
-    end within a list.
+    the planner places the others in the `steps`, the states of the chain (`planner.chain_steps`), together with
+    `spacing`, the conditions on times from EACH and FOR. The negated parts `at_the_end` are searched for once the chain
+    is complete. A `partial` branch finds no matches but beginnings of matches (OUTPUT TIMEOUTS), which may end within
+    a list.
     """
 
     components: tuple[Component, ...]
@@ -118,16 +118,17 @@ class ChainBranch:
 
 
 class ChainVariant(NamedTuple):
-    """What tells two plans of one query apart: the order of evaluation of each branch, and how variables are searched.
+    """The parts in which two plans of one query may differ: evaluation orders, and search methods of variables.
 
-    The fields after `orders` are those of `LazyChainPlan`. Kernels are kept by it, since a stream may change its plan.
+    The fields after `orders` are those of `LazyChainPlan`. It is the key of compiled kernels, since a stream may change
+    its plan.
     """
 
     orders: tuple[tuple[str, ...], ...]
     selected: frozenset[str]
     sorted: frozenset[str]
     kept: frozenset[str]
-    abreast: frozenset[str]
+    blocked: frozenset[str]
     led: frozenset[str]
 
 
@@ -135,12 +136,12 @@ class ChainVariant(NamedTuple):
 class LazyChainPlan:
     """Chains over shared input buffers, one for each branch, each evaluated in ascending order of frequency.
 
-    `conjuncts` are those over several events. `estimated` holds for each branch the partial matches of a window that
-    the cost model expects at each step. An `adaptive` plan changes its order when the stream leaves `statistics`.
-    Candidates of the variables in `selected` are compared many at a time, those in `sorted` are searched for by value
-    where a comparison allows it, and those in `kept` are tested once for each first event, where that decides. Lists of
-    those `abreast` are stored in blocks, so that a dot product of one list is computed with 64 of them at a time; of
-    those `led` too, blocks hold their leading coefficients, by which the product is bounded.
+    `conjuncts` are those over several events. `estimated` holds the partial matches of a window that the cost model
+    expects at each step of each branch. An `adaptive` plan changes its order when the stream departs from `statistics`.
+    Candidates of variables in `selected` are compared as vectors, those in `sorted` are searched by value where a
+    comparison allows it, and those in `kept` are tested once for each first event, where that decides. Lists of
+    variables in `blocked` are stored in blocks, so that the dot products of one list with 64 of them are computed at
+    once; for those also in `led`, blocks hold the leading coefficients, which bound the product.
     """
 
     query: BoundQuery
@@ -155,13 +156,13 @@ class LazyChainPlan:
     selected: frozenset[str] = frozenset()
     sorted: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
-    abreast: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
     led: frozenset[str] = frozenset()
     family: ClassVar[FamilyName] = "lazy-chain"
 
     @property
     def unary(self) -> bool:
-        """Whether order and a window of time, or none, are all that joins the events of a match.
+        """Whether matches are restricted only by order and by a time window, or by order alone.
 
         Then the input buffers are the factorised result: matches are counted and written out from them.
         """
@@ -180,14 +181,14 @@ class LazyChainPlan:
     @property
     def variant(self) -> ChainVariant:
         orders = tuple(b.evaluation for b in self.branches)
-        return ChainVariant(orders, self.selected, self.sorted, self.kept, self.abreast, self.led)
+        return ChainVariant(orders, self.selected, self.sorted, self.kept, self.blocked, self.led)
 
 
 @dataclass(frozen=True, slots=True)
 class LazyTreePlan:
     """A tree of all evaluation orders, of which each step of the stream takes the one that its rates ask for.
 
-    `chain` has the order to begin with; what the live window holds of each component decides about the next ones.
+    `chain` has the order to begin with; the counts of each component in the live window decide the next ones.
     """
 
     chain: LazyChainPlan

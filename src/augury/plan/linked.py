@@ -1,4 +1,4 @@
-"""The plan of linked chains (paper 003): per component the chains of adjacent events, linked to those before them."""
+"""The plan of linked chains (paper 003): chains of adjacent events per component, linked to the component before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LinkedPlan:
 
     @property
     def direct(self) -> bool:
-        """Whether what a walk back finds behind an event depends on that event, and the completing one, alone.
+        """Whether the events that a walk back finds behind an event depend only on it and on the completing event.
 
         Then a dead end is met once. Otherwise a walk may go through all subsets of a list before it knows that there is
         no match; without lists it never does.
@@ -42,7 +42,7 @@ class LinkedPlan:
 
 
 def _reads_neighbours(c: Conjunct, last: str) -> bool:
-    """Whether a conjunct reads one event, or neighbours in a list, and else the completing event only."""
+    """Whether a conjunct reads one event or neighbours in a list, and besides these only the completing event."""
     refs = [e for e in walk(c.expr) if isinstance(e, Ref)]
     inner = {e.variable for e in refs if e.variable != last}
     if any(e.element in (Element.FIRST, Element.LAST) for e in refs if e.variable != last):

@@ -17,7 +17,7 @@ from augury.plan.family import FamilyName
 Floats = npt.NDArray[np.float64]
 
 BUCKETS = 256
-"""Steps of the table of running maxima over a window."""
+"""Steps per window in the table of running maxima."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True)
 class LossyEdge:
-    """From one observed component to the next, or from before the first (-1), or to after the last.
+    """An edge from one observed component to the next, from before the first (-1), or to after the last.
 
     `missing` and `absent` are the components in the gap; no table where there are none, since the score is 1 then.
     `peak` is the best score of the edge, or a bound of it if that is already too low.
@@ -90,5 +90,5 @@ class LossyPlan:
 
     @property
     def error(self) -> float:
-        """The greatest error of a table."""
+        """The largest error of the tables."""
         return max((e.table.error for e in self.edges if e.table is not None), default=0.0)

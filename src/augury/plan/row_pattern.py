@@ -12,16 +12,16 @@ from augury.ir.row_pattern import BoundRowPattern
 from augury.ir.sql_types import Family, family, plain
 
 ACCEPT = 0
-"""What stands in `Program.follow` where the pattern is matched."""
+"""The entry of `Program.follow` for a complete match."""
 
 AT_FIRST_ROW, ELSEWHERE, FIRST_POSITION = 0, 1, 2
 """States before any row is mapped, at the first row of a partition and at others; then one state for each position."""
 
-MOST_POSITIONS = 504
-"""Positions of a pattern: each has a bit for every row."""
+MAX_POSITIONS = 504
+"""Positions of a pattern at most: each has a bit for every row."""
 
-MOST_LABELS = 250
-"""Variables of a pattern, whose numbers are bytes."""
+MAX_LABELS = 250
+"""Variables of a pattern at most: their numbers are bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,11 @@ class Program:
 
 
 Kind: TypeAlias = Literal["integer", "float", "boolean", "string"]
-"""How a value is held while the search runs: 64 bits, a double, a byte, or the rank among all strings of the query."""
+"""Representation of a value in the search: 64 bits, a double, a byte, or the rank among all strings of the query."""
 
 
 def kind_of(type: pa.DataType) -> Kind | None:
-    """How values of a type are held, None for Python objects."""
+    """The representation of values of a type, None for Python objects."""
     match family(type):
         case Family.INTEGER:
             return "integer" if plain(type) != pa.uint64() else None
@@ -87,7 +87,7 @@ def kind_of(type: pa.DataType) -> Kind | None:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of a condition that one row decides, computed for every row beforehand.
+    """A part of a condition that depends on one row, computed for every row beforehand.
 
     Columns in it are read at `Navigation.shift` rows from that row; what else their navigation says is left to `Base`.
     """
@@ -109,8 +109,8 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """An aggregate over the rows mapped so far, carried by the search; `term` is what it aggregates, None for rows."""
+class RunningAggregate:
+    """An aggregate over the rows mapped so far, carried by the search; `term` is its argument, None to count rows."""
 
     function: str
     term: int | None
@@ -138,13 +138,13 @@ class LabelAt:
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """MATCH_NUMBER()."""
+    """The number of the match, MATCH_NUMBER()."""
 
     kind: Kind = "integer"
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class RunningValue:
     """The value of a running aggregate."""
 
     running: int
@@ -152,7 +152,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Literally:
+class ConstantValue:
     """A constant; None is null."""
 
     value: Any
@@ -161,7 +161,7 @@ class Literally:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An operator over values of the search; integers must stay in `limits`, or the search fails."""
+    """An operator over values of the search; the search fails if an integer result leaves `limits`."""
 
     function: str
     operands: tuple[SearchValue, ...]
@@ -169,14 +169,14 @@ class Applied:
     limits: tuple[int, int] | None = None
 
 
-SearchValue: TypeAlias = TermAt | LabelAt | MatchCount | Carried | Literally | Applied
+SearchValue: TypeAlias = TermAt | LabelAt | MatchCount | RunningValue | ConstantValue | Applied
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The condition of a variable: a bit of each row if one row decides it, else a value the search computes.
+    """The condition of a variable: a bit per row if it depends on one row, else a value that the search computes.
 
-    Exactly one of `bit` and `value` is given; a variable that is true for every row has neither.
+    Only one of `bit` and `value` is given, and neither for a variable that is true for every row.
     """
 
     bit: RowExpression | None = None
@@ -188,7 +188,7 @@ class RowPatternPlan:
     """How a row pattern is searched: bits of rows, then a walk over positions that remembers failures.
 
     `conditions` are by the number of the variable. A position is `remembered` when no condition from there on depends
-    on the rows mapped before: then a failure at a row holds for every way to get there, and for every candidate.
+    on the rows mapped before: then a failure at a row holds for every path to it, and for every candidate.
     """
 
     bound: BoundRowPattern
@@ -196,7 +196,7 @@ class RowPatternPlan:
     conditions: tuple[Condition, ...]
     terms: tuple[Term, ...]
     bases: tuple[Base, ...]
-    running: tuple[Running, ...]
+    running: tuple[RunningAggregate, ...]
     remembered: tuple[bool, ...]
     family: ClassVar[str] = "row-pattern"
 

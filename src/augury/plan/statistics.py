@@ -1,4 +1,4 @@
-"""What the planner knows of a stream, and from where."""
+"""Statistics of a stream for the planner, and where they come from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from augury.arguments import shown
 from augury.errors import HostError, suggestion
 
 ASSUMED = "assumed"
-"""The source of statistics that nobody gave and nothing measured."""
+"""The source of statistics that were neither given nor measured."""
 
 GIVEN = "given"
 """The source of statistics that the caller gave."""
@@ -51,7 +51,7 @@ class StreamStatistics:
 
     @classmethod
     def from_json(cls, stated: object) -> StreamStatistics:
-        """What `to_json` stated, checked.
+        """Statistics that `to_json` wrote, checked.
 
         >>> StreamStatistics.from_json(StreamStatistics(rates={"a": 0.5}, total=2.0).to_json()).total
         2.0
@@ -66,7 +66,7 @@ class StreamStatistics:
 
 @dataclass(frozen=True, slots=True)
 class GivenStatistics:
-    """What a caller says of a stream: events per second by type or variable, selectivities by the text of a condition.
+    """Statistics from a caller: events per second by type or variable, selectivities by the text of a condition.
 
     >>> GivenStatistics.of({"rates": {"A": 3}, "selectivities": {"a.x < b.x": 0.1}})
     GivenStatistics(rates={'A': 3.0}, selectivities={'a.x < b.x': 0.1})
@@ -91,7 +91,7 @@ class GivenStatistics:
 
 
 Statistics: TypeAlias = "GivenStatistics | StreamStatistics"
-"""What a caller may give."""
+"""Statistics in either form."""
 
 EXAMPLE = 'write {"rates": {"A": 3.0}, "selectivities": {"a.x < b.x": 0.1}}, rates in events per second'
 
@@ -119,5 +119,5 @@ def _finite(value: float) -> bool:
 
 
 def unusable_statistics(reason: str, help: str = "") -> HostError:
-    """What a caller gave is not of the right form, or does not fit the query."""
+    """The error for statistics of the wrong form, or that do not fit the query."""
     return HostError("A528", f"statistics that cannot be used: {reason}", help)

@@ -1,4 +1,4 @@
-"""Cannot is a value."""
+"""The reason why a family cannot run a query, as a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the plans of different families are compared."""
+"""Bids: how plans of different families are compared."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ class Rank(IntEnum):
     """Groups of bids: a plan of an earlier group is chosen before any of a later one."""
 
     LATEST_ONLY = 0
-    """Finds the latest matches alone, where the others find all of them first."""
+    """Finds only the latest matches, where other plans enumerate all matches first."""
     COUNT_ONLY = 1
-    """Counts without enumerating."""
+    """Counts matches without enumerating them."""
     NO_ORDER = 2
-    """There is only one order, so the plan with the least to prepare is taken."""
+    """The pattern has only one evaluation order; the plan with the least preparation is taken."""
     BY_COST = 3
-    """Compared by what it is expected to do."""
+    """Compared by estimated cost."""
     UNESTIMATED = 4
-    """No estimate; compiled."""
+    """Compiled, but without an estimate."""
     INTERPRETED = 5
-    """Never fast."""
+    """Runs in an interpreter, for queries that no compiled plan can run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """What a plan is expected to cost in operations a window, None if nobody can tell, and its rank.
+    """The estimated cost of a plan in operations a window, None if it cannot be estimated, and its rank.
 
-    A rough estimate has to be `margin` times cheaper than another. Of two that cost the same the one with the smaller
-    `tie` is chosen. `wins` says why it is chosen though another costs no more, `yields` why it is not though it costs
-    no more.
+    A rough estimate has to be `margin` times cheaper than another one. Between equal costs the smaller `tie` wins.
+    `wins` says why the plan is chosen over one of the same cost, `yields` why it loses to one.
     """
 
     cost: float | None = None
@@ -41,12 +40,12 @@ class Bid:
 
     @property
     def key(self) -> tuple[int, float, int]:
-        """Sorts bids, the best first."""
+        """Sort key of bids, the best first."""
         return self.rank, 0.0 if self.rank is not Rank.BY_COST else self.margin * (self.cost or 0.0), self.tie
 
 
 def why_not(loser: Bid, winner: Bid, name: str) -> str:
-    """Why a plan is not chosen, when the winner is called `name`."""
+    """The reason why the plan of `loser` is not chosen, where `name` is the family of the winner."""
     if loser.cost is None or winner.cost is None:
         return f"`{name}` is expected to be faster"
     tied = winner.wins or loser.yields

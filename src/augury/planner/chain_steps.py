@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from augury.ir.comparisons import TURNED, large_product
+from augury.ir.comparisons import MIRRORED, large_product
 from augury.ir.predicate import Aggregate, Arithmetic, Compare, Conjunct, Element, Ref, variables, walk
 from augury.plan import Absence, ChainBranch, ChainStep, Component, LazyChainPlan, Negation
-from augury.plan.lazy_chain import Bound, Key, Near
+from augury.plan.lazy_chain import Bound, Key, NearLists
 from augury.planner.implied import without_implied
 from augury.schema import Kind
 
 
 def changed(plan: LazyChainPlan, orders: Sequence[tuple[str, ...]] | None = None, **how: Any) -> LazyChainPlan:
-    """The plan with branches evaluated in other orders, and with other fields, and the steps that follow from both."""
+    """A copy of the plan with other evaluation orders and other fields, and with the steps that follow from them."""
     if orders is not None:
         how["branches"] = tuple(replace(b, evaluation=e) for b, e in zip(plan.branches, orders, strict=True))
     return with_steps(replace(plan, **how))
 
 
 def with_steps(plan: LazyChainPlan) -> LazyChainPlan:
-    """The plan with the steps of its branches, which follow from everything else in it."""
+    """A copy of the plan with the steps of its branches, which are derived from its other fields."""
     return replace(plan, branches=tuple(_with_steps(plan, branch) for branch in plan.branches))
 
 
@@ -35,7 +35,7 @@ def _with_steps(plan: LazyChainPlan, branch: ChainBranch) -> ChainBranch:
         before = tuple(u for u in known if (v, u) in branch.order)
         known.append(v)
         component = _component(plan, branch, branch[v], known)
-        # A list is complete only when the chain is, so nothing is looked for before.
+        # A list is complete only when the whole chain is, so no search runs before.
         ready = [
             part
             for part in rest
@@ -51,18 +51,19 @@ def _with_steps(plan: LazyChainPlan, branch: ChainBranch) -> ChainBranch:
 
 
 def _search(plan: LazyChainPlan, part: Absence, known: Sequence[str]) -> ChainStep:
-    """The state that looks for a negated part of one event, once the variables `known` are bound."""
+    """The state that searches for a negated part of one event, once the variables `known` are bound."""
     (c,) = part.components
     c = _without_implied(plan, c, known)
     after, before = (tuple(u for u in known if u in side) for side in (part.after, part.before))
     return ChainStep(c, after, before, (), None, near=_near(plan, c, known[0]))
 
 
-def _near(plan: LazyChainPlan, c: Component, first: str) -> Near | None:
-    """The dot product that candidates of a state, or of a negated part, are found by, with the `first` event's list
-    if there is such a one: that is computed once for each first event.
+def _near(plan: LazyChainPlan, c: Component, first: str) -> NearLists | None:
+    """The dot product by which candidates of a state, or of a negated part, are searched, if it has one.
+
+    One with the list of the `first` event is preferred: it is computed once for each first event.
     """
-    if c.variable not in plan.abreast or c.iterated or plan.query.partition_by:
+    if c.variable not in plan.blocked or c.iterated or plan.query.partition_by:
         return None
     lists = {x.variable for b in plan.branches for x in b.components if x.iterated}
     found = [near for j in c.take if (near := near_of(j, c.variable)) and near.other.variable not in lists]
@@ -81,8 +82,8 @@ def _component(plan: LazyChainPlan, branch: ChainBranch, c: Component, known: Se
 
 
 def _without_implied(plan: LazyChainPlan, c: Component, bound: Sequence[str]) -> Component:
-    """The component without the conjuncts that follow from others, or from what holds of the events `bound`."""
-    # What the first event alone decides is tested once for each of those, if it can be: that costs least.
+    """The component without conjuncts that follow from its others, or from those already tested for events `bound`."""
+    # A conjunct that the first event alone decides is tested once for each first event, if it can be: that is cheapest.
     first = {*bound[:1], c.variable} if c.variable in plan.kept else set()
     once = [j for j in c.take if first.issuperset(j.variables)]
     before = [j for j in plan.conjuncts if set(j.variables) <= set(bound)]
@@ -92,7 +93,7 @@ def _without_implied(plan: LazyChainPlan, c: Component, bound: Sequence[str]) ->
 
 
 def _key(plan: LazyChainPlan, c: Component, known: Sequence[str]) -> Key | None:
-    """The first equality with an event bound before; the partition, if there is one, is indexed anyway."""
+    """The first equality with a bound event, to look candidates up by; the partition is always indexed."""
     for j in c.take:
         if isinstance(j.expr, Compare) and j.expr.operator == "=" and not c.iterated:
             for mine, other in ((j.expr.left, j.expr.right), (j.expr.right, j.expr.left)):
@@ -110,22 +111,22 @@ def _key(plan: LazyChainPlan, c: Component, known: Sequence[str]) -> Key | None:
 
 
 def _bounds(plan: LazyChainPlan, c: Component) -> tuple[Bound, ...]:
-    """The comparisons of a number of the step's event with what is known by then."""
+    """Comparisons of a numeric column of the step's event with values known by then, for a sorted search."""
     if c.iterated or plan.query.partition_by:
         return ()
     return tuple(bound for _, bound in bounds_of(c))
 
 
 def bounds_of(c: Component) -> list[tuple[Conjunct, Bound]]:
-    """The conjuncts that bound a number of the component's event by what other variables tell, all the same one."""
+    """The conjuncts that bound a numeric column of the component's event by other variables; all bound one column."""
     found = [(j, bound) for j in c.take if (bound := _bound(j, c.variable)) is not None]
     return [(j, bound) for j, bound in found if bound.column == found[0][1].column]
 
 
 def _bound(j: Conjunct, variable: str) -> Bound | None:
-    if not isinstance(j.expr, Compare) or j.expr.operator not in TURNED:
+    if not isinstance(j.expr, Compare) or j.expr.operator not in MIRRORED:
         return None
-    sides = ((j.expr.left, j.expr.right, j.expr.operator), (j.expr.right, j.expr.left, TURNED[j.expr.operator]))
+    sides = ((j.expr.left, j.expr.right, j.expr.operator), (j.expr.right, j.expr.left, MIRRORED[j.expr.operator]))
     for mine, value, operator in sides:
         if variable in variables(value) or not value.type.numeric:
             continue
@@ -143,8 +144,8 @@ def _bound(j: Conjunct, variable: str) -> Bound | None:
     return None
 
 
-def near_of(j: Conjunct, variable: str) -> Near | None:
-    """`j` as a dot product of a list of `variable` with one of another that has to be large, if it is that."""
+def near_of(j: Conjunct, variable: str) -> NearLists | None:
+    """The condition of `j` that a list of `variable` and a list of another have a large dot product, if it is one."""
     product = large_product(j.expr)
     if product is None:
         return None
@@ -154,7 +155,7 @@ def near_of(j: Conjunct, variable: str) -> Near | None:
     own, other = (left, right) if left.variable == variable else (right, left)
     if own.variable != variable or {own.element, other.element} != {Element.SINGLE}:
         return None
-    return Near(j, own, other, least, sign)
+    return NearLists(j, own, other, least, sign)
 
 
 def _own(e: Ref, variable: str) -> bool:
@@ -162,7 +163,7 @@ def _own(e: Ref, variable: str) -> bool:
 
 
 def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
-    """Whether one search for one event decides about `part` as soon as `known` are bound."""
+    """Whether one search for one event decides `part` as soon as the variables `known` are bound."""
     if part.open or len(part.components) != 1 or part.inner or _looks_elsewhere(part):
         return False
     (c,) = part.components
@@ -172,10 +173,10 @@ def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
     if lists & needs or any(isinstance(e, Aggregate) for j in c.take for e in walk(j.expr)):
         return False
     if not part.after or not part.before:
-        # How far it looks back is known when the last event of the match is.
+        # The last event of the match says how far back the search reaches.
         needs |= {c.variable for c in branch.components}
     for x in branch.components:
-        # An event of the match is not the negated one, so those that could be are bound first.
+        # An event of the match is not the negated one, so variables that could bind it come first.
         beside = x.variable not in part.after | part.before
         if beside and (not x.types or not c.types or set(x.types) & set(c.types)):
             needs.add(x.variable)
@@ -183,12 +184,12 @@ def _decided(part: Absence, branch: ChainBranch, known: Sequence[str]) -> bool:
 
 
 def _looks_elsewhere(part: Absence) -> bool:
-    """Whether a part is not looked for between what stands before it and what stands behind it."""
+    """Whether a part is searched for somewhere other than between its neighbours in the pattern."""
     return part.since is not None or part.silence is not None or part.among is not None
 
 
 def _nearest(part: Absence, branch: ChainBranch) -> set[str]:
-    """The variables next to a negated part; those further off follow from the order."""
+    """The variables directly next to a negated part; the order implies the rest."""
     after = {u for u in part.after if not any((u, v) in branch.order for v in part.after)}
     before = {u for u in part.before if not any((v, u) in branch.order for v in part.before)}
     return after | before

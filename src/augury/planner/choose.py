@@ -1,4 +1,4 @@
-"""Which family runs a query: the best bid among the plans that the families make of it."""
+"""The choice of a family for a query: the best bid among the plans that the families build."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from augury.errors import Diagnostic, QueryError, UnsupportedPlan, names
 from augury.ir.query import BoundQuery
-from augury.plan import Choice, Dearer, FamilyName, Plan, Unsupported
+from augury.plan import Choice, FamilyName, Plan, RejectedPlan, Unsupported
 from augury.planner.bids import Bid, Rank, why_not
 from augury.planner.hints import NO_HINTS, Hints, unusable_hint
 from augury.planner.supports import HintName, Supports
 
 
 class Candidate(Protocol):
-    """What the planner needs to know of a family; `families.Family` has it."""
+    """What the planner needs of a family; `families.Family` implements it."""
 
     @property
     def name(self) -> FamilyName: ...
@@ -23,20 +23,20 @@ class Candidate(Protocol):
     def supports(self) -> Supports: ...
 
     def build(self, query: BoundQuery, hints: Hints, /) -> Plan | Unsupported:
-        """The plan of a query all of whose features are declared."""
+        """The plan of a query whose features are all declared as supported."""
         ...
 
     def estimate(self, plan: Any, hints: Hints, /) -> Bid:
-        """What that plan is expected to cost."""
+        """The bid for that plan."""
         ...
 
     def measured(self, query: BoundQuery, /) -> bool:
-        """Whether what is known of the stream changes the plan of a query all of whose features are declared."""
+        """Whether statistics of the stream change the plan of a query whose features are all declared."""
         ...
 
 
 def planned(family: Candidate, query: BoundQuery, hints: Hints = NO_HINTS) -> Plan | Unsupported:
-    """The plan of one family, or the reason why there is none; the one way to a plan."""
+    """The plan of one family, or the reason why it has none; the only way plans are built."""
     return family.supports.refusal(family.name, query) or family.build(query, hints)
 
 
@@ -62,18 +62,18 @@ def choose(
         reason = built[chosen]
         assert isinstance(reason, Unsupported)
         raise UnsupportedPlan("A612", f"plan `{chosen}` cannot run this query: {reason.reason}")
-    rivals: list[Unsupported | Dearer] = []
+    rivals: list[Unsupported | RejectedPlan] = []
     for name, rival in built.items():
         if isinstance(rival, Unsupported):
             rivals.append(rival)
         elif name != chosen:
             why = f"`{chosen}` was asked for" if asked else why_not(bids[name], bids[chosen], chosen)
-            rivals.append(Dearer(families[name].name, why, bids[name].cost))
+            rivals.append(RejectedPlan(families[name].name, why, bids[name].cost))
     return Choice(possible[chosen], tuple(rivals), bids[chosen].cost)
 
 
 def uses_statistics(query: BoundQuery, families: Mapping[str, Candidate], asked: str | None) -> bool:
-    """Whether the choice depends on what is known of the stream."""
+    """Whether the choice depends on statistics of the stream."""
     return any(
         family.supports.refusal(family.name, query) is None and family.measured(query)
         for name, family in families.items()
@@ -82,7 +82,7 @@ def uses_statistics(query: BoundQuery, families: Mapping[str, Candidate], asked:
 
 
 def _check_size(query: BoundQuery, built: Mapping[str, Plan | Unsupported]) -> None:
-    """Refuse a query for which only its size leaves nothing but an interpreter, which would take too long for it."""
+    """Refuse a query that only its size leaves to an interpreter, which would take too long."""
     reasons = [plan for plan in built.values() if isinstance(plan, Unsupported) and plan.too_large]
     if reasons:
         help = "split it into queries that follow one another (RETURN ... INTO), or ask for plan='reference'"
@@ -92,7 +92,7 @@ def _check_size(query: BoundQuery, built: Mapping[str, Plan | Unsupported]) -> N
 
 
 def _following(families: Mapping[str, Candidate], asked: str | None, hints: Hints) -> str | None:
-    """The family that was asked for, if need be by a hint that only some of them follow."""
+    """The family that was asked for, or the one that follows the hints where only some families do."""
     given: list[HintName] = []
     if hints.order is not None:
         given.append("order")

@@ -1,4 +1,4 @@
-"""Components, negated parts and computed columns: what the builders of several families do alike."""
+"""Components, negated parts and computed columns, as the builders of several families need them."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from augury.plan import Absence, Component, Computed, Unsupported
 from augury.schema import Kind
 from augury.source import Span
 
-BY_THE_HOST = frozenset({"lower", "upper", "length", "standardise"})
+HOST_FUNCTIONS = frozenset({"lower", "upper", "length", "standardise"})
 """Built-in functions of one event whose values do not fit a register: the host computes them as columns."""
 
 
-class Cannot(Exception):
-    """Why a query is outside a family."""
+class UnsupportedQuery(Exception):
+    """Raised by a builder whose family cannot run the query, with the reason and the place."""
 
     def __init__(self, reason: str, span: Span | None = None, *, too_large: bool = False) -> None:
         super().__init__(reason)
         self.reason, self.span, self.too_large = reason, span, too_large
 
     def of(self, family: str) -> Unsupported:
-        """The reason as a value."""
+        """The reason as a value, for the family `family`."""
         return Unsupported(family, self.reason, self.span, self.too_large)
 
 
 MAX_NESTED_ELEMENTS = 6
-"""Loops over the elements of lists that a condition may take inside those over components: CPython nests 20 in all."""
+"""Nested loops over elements of lists in one condition; they add to those over components, and CPython allows 20."""
 
 
 def check_nesting(conjuncts: Sequence[Conjunct], span: Span) -> None:
-    """Refuse a condition over the elements of more lists than a kernel can loop over, each inside the one before."""
+    """Refuse a condition that nests more loops over elements of lists than a kernel can."""
     lists = max((len(j.each) for j in conjuncts), default=0)
     if lists > MAX_NESTED_ELEMENTS:
         reason = f"a condition over the elements of {lists} lists, and a kernel can nest the loops of"
-        raise Cannot(f"{reason} {MAX_NESTED_ELEMENTS}", span, too_large=True)
+        raise UnsupportedQuery(f"{reason} {MAX_NESTED_ELEMENTS}", span, too_large=True)
 
 
 def compiled_conjuncts(query: BoundQuery) -> tuple[list[Conjunct], tuple[Computed, ...]]:
@@ -70,20 +70,20 @@ def compiled_conjuncts(query: BoundQuery) -> tuple[list[Conjunct], tuple[Compute
 
 
 def component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Conjunct]) -> Component:
-    """The component with the conjuncts that its variable completes."""
+    """The component with the conjuncts that its variable is the last to bind."""
     v = variable_of(c)
     mine = [j for j in conjuncts if v in j.variables and set(j.variables) <= set(known)]
     alone = tuple(j for j in mine if j.variables == (v,) and j.one_event)
     low, high = (c.low, c.high) if isinstance(c, Repeat) else (1, 1)
-    # What names elements by their number is decided when the last of them is taken, or when the list ends before it.
+    # A conjunct on numbered elements is decided when the last of them is taken, or when the list ends before it.
     whole = tuple(j for j in mine if v in j.whole or j.decided_at.get(v, 1) > low)
     take = tuple(j for j in mine if v not in j.whole and id(j) not in map(id, alone))
     for j in (*take, *whole):
         for e in walk(j.expr):
             if isinstance(e, Aggregate) and e.running and (e.variable != v or v in j.whole):
-                raise Cannot("a running aggregate of a list that is already complete", e.span)
+                raise UnsupportedQuery("a running aggregate of a list that is already complete", e.span)
             if isinstance(e, Aggregate) and e.running and v in j.decided_at:
-                raise Cannot("a running aggregate beside an element by its number", e.span)
+                raise UnsupportedQuery("a running aggregate beside an element by its number", e.span)
     until = None
     if isinstance(c, Repeat) and c.until is not None:
         until = component(c.until, [*(u for u in known if u != v), c.until.variable], conjuncts)
@@ -93,7 +93,7 @@ def component(c: Event | Repeat, known: Collection[str], conjuncts: Sequence[Con
 def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct]) -> Absence:
     inside = branches(part.body)
     if len(inside) != 1:
-        raise Cannot("a NOT over alternatives that no rule could take apart", part.body.span)
+        raise UnsupportedQuery("a NOT over alternatives that no rule could take apart", part.body.span)
     (body,) = inside
     check_nesting(conjuncts, part.body.span)
     lists = {variable_of(c) for c in body.components if isinstance(c, Repeat)}
@@ -103,7 +103,7 @@ def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct
         components.append(_one_of(component(c, names, conjuncts), lists, part))
     for j in (j for c in components for j in c.take):
         if any(isinstance(e, Aggregate) for e in walk(j.expr)):
-            raise Cannot("an aggregate in a condition on a negated event", j.span)
+            raise UnsupportedQuery("an aggregate in a condition on a negated event", j.span)
     inner = tuple(
         absence(replace(p, after=p.after | part.after, before=p.before | part.before), names, conjuncts)
         for p in body.absent
@@ -112,20 +112,20 @@ def absence(part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct
 
 
 def placed_absence(query: BoundQuery, part: AbsentPart, known: Sequence[str], conjuncts: Sequence[Conjunct]) -> Absence:
-    """A negated part with what SINCE, FOR and a strategy of its own say about where it is looked for."""
+    """A negated part, with SINCE, FOR and its own strategy added."""
     found = absence(part, known, conjuncts)
     since = part.since if part.since is not None and part.since.variable in known else None
     silence = None if part.silence is None else query.ticks(part.silence)
     if found.inner and (since is not None or silence is not None):
-        raise Cannot("a NOT inside one with SINCE or FOR", part.body.span)
+        raise UnsupportedQuery("a NOT inside one with SINCE or FOR", part.body.span)
     beside = query.strategy_of_negated(part.body.variable) if isinstance(part.body, Event) else None
     return replace(found, beside=beside, since=since, silence=silence)
 
 
 def _one_of(c: Component, lists: Collection[str], part: AbsentPart) -> Component:
-    """A negated list as a single event: if a list of several occurs, so does the list of any one of them."""
+    """A negated list as a single event: where a list of several occurs, so does a list of one."""
     if c.low > 1 or any((j.whole | j.decided_at.keys()) & set(lists) for j in (*c.take, *c.whole)):
-        raise Cannot("a NOT over a list that one event does not decide", part.body.span)
+        raise UnsupportedQuery("a NOT over a list that one event does not decide", part.body.span)
     take = tuple(j for j in c.take if not j.from_second & set(lists))
     return replace(c, iterated=False, take=take)
 
@@ -134,24 +134,26 @@ def _check(c: Conjunct) -> None:
     for e in walk(c.expr):
         match e:
             case Ref(element=Nth(), type=t) if t.kind is Kind.LIST:
-                raise Cannot("a list that is an attribute of an element by its number", e.span)
+                raise UnsupportedQuery("a list that is an attribute of an element by its number", e.span)
             case Aggregate(inclusive=True):
-                raise Cannot("an aggregate of the elements up to this one (`b[..i]`)", e.span)
+                raise UnsupportedQuery("an aggregate of the elements up to this one (`b[..i]`)", e.span)
             case Aggregate(function="min" | "max", type=t) if t.kind is Kind.STRING:
-                raise Cannot("the least or greatest of strings", e.span)
+                raise UnsupportedQuery("the least or greatest of strings", e.span)
             case Call(function=name, arguments=arguments) if name not in BUILTINS:
                 if not all(x.type.numeric or x.type.kind is Kind.BOOL for x in (e, *arguments)):
-                    raise Cannot(f"the registered function `{name}` over several events, and not of numbers", e.span)
+                    raise UnsupportedQuery(
+                        f"the registered function `{name}` over several events, and not of numbers", e.span
+                    )
             case Call(function="least" | "greatest", type=t) if t.kind is Kind.STRING:
-                raise Cannot("the least or greatest of strings", e.span)
-            case Call(function=name) if name in BY_THE_HOST:
-                raise Cannot(f"`{name}` over several events", e.span)
+                raise UnsupportedQuery("the least or greatest of strings", e.span)
+            case Call(function=name) if name in HOST_FUNCTIONS:
+                raise UnsupportedQuery(f"`{name}` over several events", e.span)
             case _:
                 pass
 
 
 class _Columns:
-    """Collects what the host must compute, and puts a reference to the column in its place."""
+    """Collects the calls that the host computes, and replaces them by references to columns."""
 
     def __init__(self) -> None:
         self._found: dict[str, Computed] = {}
@@ -161,7 +163,7 @@ class _Columns:
         return tuple(self._found.values())
 
     def extract(self, e: Expr) -> Expr:
-        if isinstance(e, Call) and (e.function in BY_THE_HOST or e.function not in BUILTINS):
+        if isinstance(e, Call) and (e.function in HOST_FUNCTIONS or e.function not in BUILTINS):
             event = _only_event(e)
             if event is not None:
                 variable, element = event
@@ -173,7 +175,7 @@ class _Columns:
 
 
 def _only_event(e: Expr) -> tuple[str, Element | Nth] | None:
-    """The one event that `e` reads, if it is one."""
+    """The one event that `e` reads, None if it reads several, a list or none."""
     read = {(r.variable, r.element) for r in walk(e) if isinstance(r, Ref)}
     if len(read) != 1 or any(isinstance(x, Aggregate | ListLength) for x in walk(e)):
         return None

@@ -1,10 +1,10 @@
-"""What an evaluation order costs, and the cheapest one.
+"""The cost of evaluation orders, and the search for the cheapest one.
 
-Events of the variables are taken to come independently of one another and evenly over time, conditions to be true
-independently of one another, except that events near one another have the same events near them. Then a window of W
+The model assumes that the events of each variable come independently and evenly over time, and that conditions are
+independent of one another, except that two events near a third one are often near one another. Then a window of W
 ticks of the stream adds `n1 * ... * nk * L / (k - 1)!` tuples of k events that span at most W, where `ni` events of
-each are expected in a window and L of the k! arrangements in time are allowed by the order; selectivities thin them
-out.
+each are expected in a window and L of the k! arrangements in time are allowed by the order. Selectivities scale this
+down.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from augury.ir.comparisons import vectorises
 from augury.ir.predicate import Compare, Conjunct, Element, Ref
 from augury.ir.query import BoundQuery
 from augury.plan import Absence, Component, LazyChainPlan, StreamStatistics
-from augury.planner.expected import FEWEST, partition_selectivity, selectivity, whole_stream, window_events
+from augury.planner.expected import MIN_EVENTS, partition_selectivity, selectivity, whole_stream, window_events
 from augury.planner.near import near_pairs
 
-EXHAUSTIVE = 8
-"""Components of a branch up to which every subset is looked at; with more, the next one is chosen greedily."""
+MAX_EXHAUSTIVE_COMPONENTS = 8
+"""Components of a branch up to which all orders are compared; beyond, the next one is chosen greedily."""
 
-MOST = 1e30
-"""Where expected numbers end: beyond, all plans are equally hopeless."""
+MAX_EXPECTED = 1e30
+"""Upper limit of expected numbers; costs above it are not told apart."""
 
-SEARCH = 10.0
-"""What it costs to find a range of an input buffer; testing a candidate costs 1, and so does a partial match."""
+RANGE_SEARCH_COST = 10.0
+"""Cost of finding a range of an input buffer, where testing a candidate costs 1, and a partial match costs 1."""
 
-SOME, AT_A_TIME = 8, 0.1
-"""Candidates of a search from which on they are compared many at a time, and what each costs then."""
+MIN_VECTOR_CANDIDATES, VECTOR_TEST_COST = 8, 0.1
+"""Candidates of a search from which on they are tested as vectors, and the cost of a test then."""
 
-SEVERAL = 2
-"""Partial matches from one first event, from which on it pays to test later candidates once for all of them."""
+MIN_SHARED_MATCHES = 2
+"""Partial matches per first event, from which on later candidates are tested once for all of them."""
 
-ALSO_NEAR = 0.5
-"""How often two events near a third one are near one another.
+NEAR_PROBABILITY = 0.5
+"""Probability that two events near a third one are near one another.
 
-Of random walks of 5 to 50 steps it is 0.75 for correlations above 0.5, and 0.5 for those above 0.9. Of numbers that
-ascend by less than so much it is 0.5.
+For random walks of 5 to 50 steps it is 0.75 at correlations above 0.5, and 0.5 at those above 0.9. For ascending
+comparisons with a bound on the difference it is 0.5.
 """
 
-SORTING = 2.0
-"""How much dearer an order may be that finds matches as they are reported, where no condition thins them out.
+MAX_REPORT_ORDER_FACTOR = 2.0
+"""How many times the cost of the cheapest order is accepted for one that finds matches in report order.
 
-Other orders leave them to be sorted, which takes longer than to find them. Where events come in bursts there are many
-more matches than expected.
+It applies where no condition filters matches: other orders have to sort them, which takes longer than finding them.
+Bursts of events yield many more matches than expected.
 """
 
-CLOSE = 1e-9
-"""Costs that differ relatively by less are equal, and pattern order decides."""
+EQUAL_COST_TOLERANCE = 1e-9
+"""Relative difference below which costs are equal, so that pattern order decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A conjunct over several events: the variables it reads, as bits, and how often it is true.
+    """A conjunct over several events: the variables it reads, as a bit mask, and how often it is true.
 
-    `near` says that two events have to be near one another.
+    `near` if it requires two events to be near one another.
     """
 
     reads: int
@@ -71,9 +71,9 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class ChainModel:
-    """Expected numbers of one branch, by sets of bound variables.
+    """Expected counts for one branch, by the set of variables that are bound.
 
-    Sets are bits of `components`, which has the single ones first, then the lists, each in pattern order.
+    Sets are bit masks over `components`, which holds single components first, then lists, each in pattern order.
     """
 
     components: tuple[Component, ...]
@@ -92,71 +92,71 @@ class ChainModel:
         return next(i for i, c in enumerate(self.components) if c.variable == variable)
 
     def share(self, bound: int) -> float:
-        """The share of the arrangements in time of some variables that their order allows.
+        """The share of the arrangements in time of a set of variables that the order of the pattern allows.
 
-        For up to EXHAUSTIVE variables it is exact; beyond, each variable is taken to fall evenly among those before it
-        in pattern order that it has an order with, which is exact for a sequence.
+        It is exact for up to MAX_EXHAUSTIVE_COMPONENTS variables. Beyond, each variable is assumed to fall evenly among
+        the earlier ones that it is ordered with, which is exact for a sequence.
         """
         if bound & (bound - 1) == 0:
             return 1.0
         found = self._shares.get(bound)
         if found is None:
             size = bound.bit_count()
-            if size > EXHAUSTIVE:
+            if size > MAX_EXHAUSTIVE_COMPONENTS:
                 i = bound.bit_length() - 1
                 rest = bound ^ 1 << i
                 found = self.share(rest) / (1 + (rest & (self.earlier[i] | self.later[i])).bit_count())
             else:
-                # Whichever may be the last of all is so in an equal part of the arrangements.
+                # Each variable that may be the last one is the last in an equal share of the arrangements.
                 lasts = (i for i in _bits(bound) if not self.later[i] & bound)
                 found = sum(self.share(bound ^ 1 << i) for i in lasts) / size
             self._shares[bound] = found
         return found
 
     def candidates(self, bound: int, i: int) -> float:
-        """How many events of variable i the order and the window leave beside a partial match of `bound`."""
+        """Number of events of variable i that order and window leave beside a partial match of `bound`."""
         if not bound:
             return self.events[i]
         grown = self.events[i] * self.share(bound | 1 << i) / self.share(bound)
         return grown if self.whole_stream else grown * (bound.bit_count() + 1) / bound.bit_count()
 
     def beside(self, part: Absence, events: float, bound: int) -> float:
-        """How many of the `events` of a negated part the order and the window leave beside a partial match."""
+        """Number of the `events` of a negated part that order and window leave beside a partial match."""
         size, names = bound.bit_count(), part.after | part.before
         ordered = sum(1 for i, c in enumerate(self.components) if bound >> i & 1 and c.variable in names)
         return events / (1 + ordered) * (1.0 if self.whole_stream else (size + 1) / size) * self.partition
 
     def partial(self, bound: int) -> float:
-        """Partial matches that bind just `bound`, new in a window; the order in which they were bound is no matter."""
+        """New partial matches of a window that bind exactly `bound`; the evaluation order does not change them."""
         if not bound:
             return 1.0
         found = self._partial.get(bound)
         if found is None:
             i = bound.bit_length() - 1
             rest = bound ^ 1 << i
-            found = min(MOST, self.partial(rest) * self._taken(rest, i))
+            found = min(MAX_EXPECTED, self.partial(rest) * self._taken(rest, i))
             self._partial[bound] = found
         return found
 
     def step(self, bound: int, i: int, first: int) -> float:
-        """What it costs to extend the partial matches of `bound` by variable i; they began with `first`."""
-        search = SEARCH * self.partial(bound) if bound else 0.0
-        many = self.candidates(bound, i) >= SOME and self._vectorises(bound, i)
-        tests = self.tests(bound, i, first) * (AT_A_TIME if many else 1.0)
-        return min(MOST, search + tests + self.partial(bound | 1 << i))
+        """Cost of extending the partial matches of `bound`, which began with `first`, by variable i."""
+        search = RANGE_SEARCH_COST * self.partial(bound) if bound else 0.0
+        many = self.candidates(bound, i) >= MIN_VECTOR_CANDIDATES and self._vectorises(bound, i)
+        tests = self.tests(bound, i, first) * (VECTOR_TEST_COST if many else 1.0)
+        return min(MAX_EXPECTED, search + tests + self.partial(bound | 1 << i))
 
     def _vectorises(self, bound: int, i: int) -> bool:
-        """Whether candidates can be tested many at a time, which are not found by a key."""
+        """Whether candidates are tested as vectors, since no key finds them."""
         completed = self._completed(bound, i)
         keyed = self.partition != 1 or (self.indexed and _key(completed) != 1)
         return not keyed and not self.components[i].iterated and all(c.vectorises for c in completed)
 
     def keeps(self, bound: int, first: int) -> bool:
-        """Whether it pays to test candidates once for each first event, since several partial matches grow from it."""
-        return bound not in (0, first) and self.partial(bound) >= SEVERAL * self.partial(first)
+        """Whether candidates are tested once for each first event, since several partial matches grow from each."""
+        return bound not in (0, first) and self.partial(bound) >= MIN_SHARED_MATCHES * self.partial(first)
 
     def tests(self, bound: int, i: int, first: int) -> float:
-        """Candidates of variable i that are tested, if there is a condition on them; of a list also those built."""
+        """Number of candidates of variable i that a condition tests; for a list, plus the number of lists built."""
         every = self._tests_of_all(bound, i)
         with_first = [c for c in self._completed(first, i) if c.reads == first | 1 << i]
         if not with_first or not self.keeps(bound, first) or not self._vectorises(bound, i):
@@ -173,10 +173,10 @@ class ChainModel:
             found += self._lists(bound, i)
         elif self.indexed:
             found *= _key(completed)
-        return min(MOST, self.partial(bound) * found)
+        return min(MAX_EXPECTED, self.partial(bound) * found)
 
     def cost(self, order: Sequence[int]) -> float:
-        """What a whole evaluation order costs."""
+        """Cost of a whole evaluation order."""
         bound, total = 0, 0.0
         for i in order:
             total += self.step(bound, i, 1 << order[0])
@@ -184,11 +184,11 @@ class ChainModel:
         return total
 
     def cost_of(self, order: Sequence[str]) -> float:
-        """What an evaluation order costs, by its variables."""
+        """Cost of an evaluation order given by variable names."""
         return self.cost([self.index(v) for v in order])
 
     def _taken(self, bound: int, i: int) -> float:
-        """How many ways there are to extend one partial match."""
+        """Number of ways to extend one partial match."""
         if self.components[i].iterated:
             return self._lists(bound, i) * self._true(bound, i, "whole")
         return self.candidates(bound, i) * self._true(bound, i, "single") * (self.partition if bound else 1.0)
@@ -199,7 +199,7 @@ class ChainModel:
         return lists(element, self._true(bound, i, "next") * (1.0 if bound else self.partition), c.low, c.high)
 
     def _completed(self, bound: int, i: int) -> list[_Condition]:
-        """The conditions whose last variable is i."""
+        """The conditions that binding variable i completes."""
         found = self._last.get((bound, i))
         if found is None:
             with_i = bound | 1 << i
@@ -208,7 +208,7 @@ class ChainModel:
         return found
 
     def _true(self, bound: int, i: int, kind: str) -> float:
-        """How often the conditions of one kind hold that variable i completes."""
+        """Probability that the conditions of one kind which variable i completes hold."""
         found = 1.0
         equal: dict[Ref, float] = {}
         near: dict[int, float] = {}
@@ -223,21 +223,21 @@ class ChainModel:
                 if own is None:
                     found *= c.true
                 else:
-                    # What equals one of several equal values equals all of them.
+                    # A value that equals one of several equal values equals all of them.
                     equal[own] = min(c.true, equal.get(own, 1.0))
         return found * math.prod(equal.values()) * self.all_near(near)
 
     def all_near(self, near: Mapping[int, float]) -> float:
-        """How often an event is near those of all of these variables, given as bits, with how often it is near each."""
+        """Probability that an event is near several others, from the probability for each variable, given as a bit."""
         found, before = 1.0, list[int]()
         for other, true in sorted(near.items(), key=lambda item: item[1]):
             together = any(c.near and c.reads == other | x for c in self.conditions for x in before)
-            found *= max(true, ALSO_NEAR) if together else true
+            found *= max(true, NEAR_PROBABILITY) if together else true
             before.append(other)
         return found
 
     def _kind(self, c: _Condition, i: int) -> str:
-        """What a condition decides about: a single event, an element of a list, the next element, or the whole list."""
+        """What a condition tests: a single event, an element of a list, the next element, or the whole list."""
         v = self.components[i].variable
         if not self.components[i].iterated:
             return "single"
@@ -247,7 +247,7 @@ class ChainModel:
 
 
 def _key(completed: Sequence[_Condition]) -> float:
-    """The share of the candidates that an index leaves to be tested (see `LazyChainPlan.steps`)."""
+    """The share of candidates that an index leaves (see `LazyChainPlan.steps`)."""
     for c in completed:
         if c.equates is not None and c.equates[0].element is c.equates[1].element is Element.SINGLE:
             return c.true
@@ -255,7 +255,7 @@ def _key(completed: Sequence[_Condition]) -> float:
 
 
 def lists(events: float, next: float, low: int, high: int | None) -> float:
-    """How many lists `events` events make, when the next one follows the one before with that probability.
+    """Number of lists that `events` events form, where `next` is the probability that an event can follow another.
 
     >>> lists(3, 1.0, 1, None), lists(4, 1.0, 2, 2), lists(1000, 1.0, 1, None)
     (7.0, 6.0, 1e+30)
@@ -269,8 +269,8 @@ def lists(events: float, next: float, low: int, high: int | None) -> float:
             total += of_size
         of_size *= (events - size) / (size + 1) * next
         size += 1
-        if max(total, of_size) > MOST:
-            return MOST
+        if max(total, of_size) > MAX_EXPECTED:
+            return MAX_EXPECTED
     return total
 
 
@@ -289,7 +289,7 @@ def chain_model(
     *,
     indexed: bool,
 ) -> ChainModel:
-    """What is expected of the components of one branch; conjuncts over other variables do not apply to it."""
+    """The cost model of the components of one branch; conjuncts over other variables do not apply to it."""
     ordered = sorted(components, key=lambda c: c.iterated)
     bit = {c.variable: 1 << i for i, c in enumerate(ordered)}
     conditions = [
@@ -320,7 +320,7 @@ def _equated(j: Conjunct) -> tuple[Ref, Ref] | None:
 
 
 def branch_models(plan: LazyChainPlan, events: Mapping[str, float]) -> list[ChainModel]:
-    """The model of each branch of a plan, for `events` expected in a window."""
+    """The cost model of each branch of a plan, for `events` expected in a window."""
     models = []
     for b in plan.branches:
         conjuncts = (*plan.conjuncts, *b.spacing)
@@ -334,25 +334,25 @@ def branch_models(plan: LazyChainPlan, events: Mapping[str, float]) -> list[Chai
 
 
 def evaluation_order(model: ChainModel, *, in_order: bool = False) -> tuple[str, ...]:
-    """The cheapest order in which to bind the components, lists last; of equally cheap ones that of the pattern.
+    """The cheapest order in which to bind the components, lists last; pattern order decides between equal costs.
 
-    With `in_order` one is preferred that finds matches in the order in which they are reported.
+    With `in_order`, an order that finds matches in report order is preferred.
     """
     single = sum(1 for c in model.components if not c.iterated)
     order: tuple[int, ...] = ()
     for part in (range(single), range(single, len(model.components))):
-        order = (_best if len(part) <= EXHAUSTIVE else _greedy)(model, order, part)
+        order = (_best if len(part) <= MAX_EXHAUSTIVE_COMPONENTS else _greedy)(model, order, part)
     reported = _order_of_reports(model) if in_order and not model.conditions else None
-    if reported is not None and model.cost(reported) < SORTING * model.cost(order):
+    if reported is not None and model.cost(reported) < MAX_REPORT_ORDER_FACTOR * model.cost(order):
         order = reported
     return tuple(model.components[i].variable for i in order)
 
 
 def _order_of_reports(model: ChainModel) -> tuple[int, ...] | None:
-    """The evaluation order that finds matches by their end, start and events: the last one first, then as in time.
+    """The evaluation order that finds matches by end, start and events: last component first, the others in time order.
 
-    None where components are not in sequence, or a list would have to be bound before anything else: what it can take
-    is not bounded by then, and there are two to the power of that many.
+    None where components are not in sequence, or where a list would be bound before anything else: nothing bounds its
+    events by then, and n of them form 2^n lists.
     """
     in_time = sorted(range(len(model.components)), key=lambda i: model.earlier[i].bit_count())
     total = all(model.earlier[i].bit_count() == k for k, i in enumerate(in_time))
@@ -364,7 +364,7 @@ def _order_of_reports(model: ChainModel) -> tuple[int, ...] | None:
 def _best(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int, ...]:
     """The cheapest order of `part` after `first`, by dynamic programming over the sets already bound.
 
-    What is bound first of all has a say in all that follows, so that sets are told apart by it.
+    The variable bound first affects all later costs, so states are told apart by it as well.
     """
     best: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {
         (first[0] if first else -1, sum(1 << i for i in first)): (0.0, first)
@@ -388,13 +388,13 @@ def _cheapest(found: Iterable[tuple[float, tuple[int, ...]]]) -> tuple[float, tu
 
 
 def _cheaper(a: tuple[float, tuple[int, ...]], b: tuple[float, tuple[int, ...]]) -> bool:
-    if math.isclose(a[0], b[0], rel_tol=CLOSE):
+    if math.isclose(a[0], b[0], rel_tol=EQUAL_COST_TOLERANCE):
         return a[1] < b[1]
     return a[0] < b[0]
 
 
 def _greedy(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int, ...]:
-    """Always the one next that costs least."""
+    """An order that always takes the cheapest next variable."""
     order, bound = first, sum(1 << i for i in first)
     rest = list(part)
     while rest:
@@ -407,11 +407,11 @@ def _greedy(model: ChainModel, first: tuple[int, ...], part: range) -> tuple[int
 def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.0) -> tuple[tuple[str, ...], ...]:
     """The best evaluation order of each branch when a window holds `counts` events of each variable.
 
-    A branch keeps the order it has unless that costs more than `margin` times as much.
+    A branch keeps its order unless that costs more than `margin` times as much as the best one.
     """
     events = events_in_window(plan, [c.variable for b in plan.branches for c in b.components], counts)
     best = []
-    # Matches of several branches are sorted in any case, and a NOT decides about matches as a condition does.
+    # Matches of several branches are sorted anyway, and a NOT filters matches as a condition does.
     in_order = len(plan.branches) == 1 and not plan.branches[0].absent and plan.query.reports_all
     in_order = in_order and bool(plan.statistics.rates)
     for model, branch in zip(branch_models(plan, events), plan.branches, strict=True):
@@ -422,6 +422,6 @@ def reorder(plan: LazyChainPlan, counts: Mapping[str, float], margin: float = 1.
 
 
 def events_in_window(plan: LazyChainPlan, names: Sequence[str], counts: Mapping[str, float]) -> dict[str, float]:
-    """How many events of each variable a window holds: as counted, else as expected."""
+    """Number of events of each variable in a window, counted where `counts` has it, else expected."""
     expected = {} if counts.keys() >= set(names) else window_events(plan.query, plan.statistics, names)
-    return {v: max(FEWEST, counts[v]) if v in counts else expected[v] for v in names}
+    return {v: max(MIN_EVENTS, counts[v]) if v in counts else expected[v] for v in names}

@@ -1,4 +1,4 @@
-"""Delay distributions over whole arrays, and where their densities are not smooth."""
+"""Delay distributions evaluated over arrays, and the points where their densities are not smooth."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def distribution(delay: Delay, t: Floats) -> Floats:
 
 
 def kinks(delay: Delay) -> list[float]:
-    """Where the density is not smooth."""
+    """Points where the density is not smooth."""
     match delay:
         case Uniform(low, high):
             return [low, high]
@@ -76,13 +76,13 @@ def kinks(delay: Delay) -> list[float]:
 
 
 def landmarks(delay: Delay, length: float) -> list[float]:
-    """Points between which the density, and the odds of what did not happen, are close to polynomials."""
+    """Points between which the density, and the probability of no event so far, are close to polynomials."""
     near_zero = [length * 2.0**-k for k in range(1, 45)]
     match delay:
         case Exponential(mean):
             return near_zero + [mean * k for k in range(1, 45)]
         case Uniform(low, high):
-            # The odds that it has not happened vanish at the upper end.
+            # The probability of no event so far drops to zero at the upper end.
             return [low, high, *(high - (high - low) * 2.0**-k for k in range(1, 20))]
         case Normal(mean, stddev):
             return [mean + stddev * k / 2 for k in range(-18, 19)]
@@ -97,5 +97,5 @@ def landmarks(delay: Delay, length: float) -> list[float]:
 
 
 def _each(f: Any, t: Floats) -> Floats:
-    """A delay of one's own, one value at a time."""
+    """The values of a delay that the caller defined, computed one at a time."""
     return np.array([f(float(x)) for x in t.ravel()], dtype=np.float64).reshape(t.shape)

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches, prefixes
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, groups, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq, groups, variable_of
 from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import EagerNfaPlan, Gap, NfaBranch, Unsupported
 from augury.planner.bids import Bid, Rank
-from augury.planner.components import Cannot, compiled_conjuncts, component, placed_absence
+from augury.planner.components import UnsupportedQuery, compiled_conjuncts, component, placed_absence
 from augury.planner.estimates import estimate_eager
 from augury.planner.groups import looped_branches
 from augury.planner.hints import Hints
-from augury.planner.supports import LOSSY_ONLY, RESULTS, SELECTED_OUTPUTS, STRATEGIES, Supports
+from augury.planner.supports import LOSSY_REASON, RESULTS, SELECTED_OUTPUTS, STRATEGIES, Supports
 
 FAMILY = EagerNfaPlan.family
 
@@ -24,33 +24,34 @@ SUPPORTS = Supports(
     strategies=STRATEGIES,
     outputs=SELECTED_OUTPUTS,
     # An AND of one component and a NOT has one order only.
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "steps", "reluctant", "since", "silence", "each", "until", "nth"},
     because={
-        "threshold": LOSSY_ONLY,
+        "threshold": LOSSY_REASON,
         OutputMode.COVER: "runs find all matches, and do not know the chains of OUTPUT COVER",
     },
 )
 
 MARGIN = 1.3
-"""How many times cheaper than a lazy plan an eager one must be to be chosen: its estimate is the rougher one.
+"""How many times cheaper than a lazy plan an eager one must be to be chosen, since its estimate is rougher.
 
-Of a short list between two events (W5 of docs/benchmarks.md), estimated at 0.9 of a chain, it takes 1.2 times as long.
+Where a short list between two events (W5 of docs/benchmarks.md) is estimated at 0.9 of a chain, it takes 1.2 times
+as long.
 """
 
 
 def build_eager_nfa(query: BoundQuery, hints: Hints) -> EagerNfaPlan | Unsupported:
-    """One automaton for each branch; Unsupported for sets, and for alternatives that wait for one another."""
+    """One automaton per branch; Unsupported for sets, and for alternatives that wait for one another."""
     try:
         plan = _build(query) if not any(groups(query.pattern)) else _looping(query)
-    except Cannot as e:
+    except UnsupportedQuery as e:
         return e.of(FAMILY)
     return plan if hints.merge else replace(plan, merge=False, unmerged="merge=False was asked for")
 
 
 def bid_eager_nfa(plan: EagerNfaPlan, hints: Hints) -> Bid:
-    """The estimate, where the strategy has one; a pattern of one component has no order to choose."""
+    """The estimate, where the strategy has one; a pattern of one component has only one evaluation order."""
     counted = plan.query.output is OutputMode.COUNT
     estimate = estimate_eager(plan, hints.statistics, compressed=hints.compressed or counted)
     if estimate is None:
@@ -72,9 +73,9 @@ def _looping(query: BoundQuery) -> EagerNfaPlan:
 def _build(query: BoundQuery) -> EagerNfaPlan:
     found = [b for b in branches(query.pattern) if b.components]
     if not all(b.sequential for b in found):
-        raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
+        raise UnsupportedQuery("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
     if not query.declarative and any(b.sets for b in found):
-        raise Cannot("an AND is a set under this strategy, also one of a single part", query.pattern.span)
+        raise UnsupportedQuery("an AND is a set under this strategy, also one of a single part", query.pattern.span)
     conjuncts, computed = compiled_conjuncts(query)
     plans = tuple(_branch(query, b, conjuncts) for b in found)
     _check_alternatives(query, plans, [frozenset(b.variables) for b in found])
@@ -85,9 +86,11 @@ def _build(query: BoundQuery) -> EagerNfaPlan:
 
 
 def _check_alternatives(query: BoundQuery, plans: Sequence[NfaBranch], bound: Sequence[frozenset[str]]) -> None:
-    """Refuse branches that may find the same match, the one later than the other."""
+    """Refuse branches that may find the same match at different times."""
     if len(set(bound)) < len(bound) and any(part.open for plan in plans for part in plan.absent):
-        raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
+        raise UnsupportedQuery(
+            "alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span
+        )
 
 
 def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
@@ -97,7 +100,7 @@ def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) ->
     for c in ordered:
         known.append(variable_of(c))
         components.append(component(c, known, conjuncts))
-    # What reads no event at all is tested with the first one.
+    # A conjunct that reads no event is tested with the first one.
     constant = tuple(j for j in conjuncts if not j.variables)
     components[0] = replace(components[0], alone=(*constant, *components[0].alone))
     absent = tuple(placed_absence(query, p, known, conjuncts) for p in branch.absent)
@@ -105,7 +108,7 @@ def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) ->
 
 
 def _partial(query: BoundQuery, prefix: Branch, conjuncts: Sequence[Conjunct]) -> NfaBranch:
-    """What a run may have bound when it comes to nothing; its last list need not be complete."""
+    """The automaton of what a run may have bound when it times out; its last list need not be complete."""
     plan = _branch(query, prefix, conjuncts)
     *earlier, last = plan.components
     return replace(plan, components=(*earlier, replace(last, whole=())), partial=True)
@@ -118,7 +121,7 @@ def _gap(query: BoundQuery, c: Event | Repeat) -> Gap:
 
 
 def _unmerged(query: BoundQuery, plans: Sequence[NfaBranch]) -> str:
-    """Why a run is not known by its values alone; nothing if it is."""
+    """The reason why runs with equal values cannot be merged; empty if they can."""
     for plan in plans:
         for c in plan.components:
             walked = [j for j in c.take if j.each - {c.variable} or (j.each and c.variable in j.decided_at)]

@@ -1,4 +1,4 @@
-"""What whole plans are expected to do in a window."""
+"""Estimated cost of whole plans per window."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.plan import Absence, Component, Computed, EagerNfaPlan, LazyChainPlan, NfaBranch, StreamStatistics
-from augury.planner.cost import MOST, SEARCH, ChainModel, branch_models, chain_model
+from augury.planner.cost import MAX_EXPECTED, RANGE_SEARCH_COST, ChainModel, branch_models, chain_model
 from augury.planner.expected import all_events, selectivity, window_events
 from augury.planner.near import near_pairs
 
-VISIT = 3.0
-"""What it costs to look at a run, one of a linked list, in tests of a candidate, which stand side by side."""
+RUN_VISIT_COST = 3.0
+"""Cost of visiting a run in a linked list, in tests of a candidate, which are adjacent in memory."""
 
-RUN = 10.0
-"""What it costs to begin, move or split a run: its cells and a node of the match buffer are written."""
+RUN_STEP_COST = 10.0
+"""Cost of starting, moving or splitting a run: its cells and a node of the match buffer are written."""
 
-WALK = 2.0
-"""What it costs to write out an event of a match by walking back through the match buffer; a chain just writes it."""
+WRITE_EVENT_COST = 2.0
+"""Cost of writing an event of a match by walking back through the match buffer; a chain writes it directly."""
 
-LATE = 2.0
-"""How much more a search for a negated part costs once a match is complete: it is written, and nothing narrowed."""
+LATE_SEARCH_FACTOR = 2.0
+"""How many times more a search for a negated part costs once a match is complete, when no range was narrowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Estimate:
 
 
 def estimate_chain(plan: LazyChainPlan) -> Estimate:
-    """A lazy plan: what its steps cost, and the searches for negated parts where it makes them.
+    """The estimate of a lazy plan: its steps, and the searches for negated parts where they are made.
 
-    A partial match is counted at a step when it has passed the searches there.
+    A partial match counts at a step once it has passed the searches there.
     """
     names = [v.name for v in plan.query.variables]
     events = window_events(plan.query, plan.statistics, names)
@@ -57,11 +57,11 @@ def estimate_chain(plan: LazyChainPlan) -> Estimate:
             reached.append(passed * model.partial(bound))
         for part in sorted(at_the_end, key=lambda part: -max(events[c.variable] for c in part.components)):
             searched, passes = _search(part, model, bound, events, plan.statistics, plan.computed)
-            total += passed * model.partial(bound) * LATE * searched
+            total += passed * model.partial(bound) * LATE_SEARCH_FACTOR * searched
             passed *= passes
         total += passed * model.partial(bound) * len(steps)
         counts.append(tuple(reached))
-    return Estimate(min(MOST, total), tuple(counts))
+    return Estimate(min(MAX_EXPECTED, total), tuple(counts))
 
 
 def _search(
@@ -72,12 +72,12 @@ def _search(
     statistics: StreamStatistics,
     computed: tuple[Computed, ...],
 ) -> tuple[float, float]:
-    """What one search for a negated part costs, and how likely it finds nothing."""
-    cost, occurrences = SEARCH, 1.0
+    """Cost of one search for a negated part, and the probability that it finds nothing."""
+    cost, occurrences = RANGE_SEARCH_COST, 1.0
     for c in part.components:
         near = model.beside(part, events[c.variable], bound)
         true = _true(c, model, statistics, computed)
-        # The search ends with the first event that fits.
+        # The search stops at the first event that fits.
         cost += min(near, -math.expm1(-near * true) / true) if true else near
         occurrences *= near * true
     for inner in part.inner:
@@ -87,7 +87,7 @@ def _search(
 
 
 def _true(c: Component, model: ChainModel, statistics: StreamStatistics, computed: tuple[Computed, ...]) -> float:
-    """How often the conditions on an event of a negated part hold."""
+    """Probability that the conditions on an event of a negated part hold."""
     bit = {x.variable: 1 << i for i, x in enumerate(model.components)}
     found, near = 1.0, dict[int, float]()
     conjuncts = (*c.take, *c.whole)
@@ -102,10 +102,10 @@ def _true(c: Component, model: ChainModel, statistics: StreamStatistics, compute
 
 
 def estimate_eager(plan: EagerNfaPlan, statistics: StreamStatistics, *, compressed: bool = False) -> Estimate | None:
-    """Eager automata: every event visits all live runs of its partition.
+    """The estimate of eager automata, where every event visits all live runs of its partition.
 
-    None for strategies that select events, and for groups, of which it is not known how many rounds there are.
-    Runs that merge are counted once. Matches that are not to be written out cost nothing if their runs are merged.
+    None for strategies that select events, and for groups, whose number of rounds is unknown. Runs that merge are
+    counted once. Matches that are not written out cost nothing if their runs are merged.
     """
     if not plan.query.declarative or plan.names:
         return None
@@ -115,7 +115,7 @@ def estimate_eager(plan: EagerNfaPlan, statistics: StreamStatistics, *, compress
     for branch in plan.branches:
         conjuncts = [j for c in branch.components for j in (*c.take, *c.whole)]
         apart = _model(plan, branch.components, conjuncts, statistics, events)
-        # A merged run is known by its last event and by the values that are still read.
+        # A merged run is identified by its last event and by the values that later conditions read.
         known = [c if _summed(c, conjuncts) else replace(c, iterated=False) for c in branch.components]
         merged = _model(plan, known, conjuncts, statistics, events)
         bound = 0
@@ -128,15 +128,15 @@ def estimate_eager(plan: EagerNfaPlan, statistics: StreamStatistics, *, compress
                 size = len(held)
             if j + 1 < len(branch.components) or c.iterated:
                 live = added if apart.whole_stream else added / size
-                cost += VISIT * total * live * apart.partition + RUN * added
+                cost += RUN_VISIT_COST * total * live * apart.partition + RUN_STEP_COST * added
         found = apart.partial(bound)
         if not (compressed and plan.merge):
-            cost += WALK * len(branch.components) * found
+            cost += WRITE_EVENT_COST * len(branch.components) * found
         for part in branch.absent:
             searched, passes = _search(part, apart, bound, events, statistics, plan.computed)
-            cost += found * LATE * searched
+            cost += found * LATE_SEARCH_FACTOR * searched
             found *= passes
-    return Estimate(min(MOST, cost))
+    return Estimate(min(MAX_EXPECTED, cost))
 
 
 def _model(
@@ -158,7 +158,7 @@ def _summed(c: Component, conjuncts: list[Conjunct]) -> bool:
 
 
 def _held(branch: NfaBranch, j: int) -> set[str]:
-    """The variables that tell apart the runs that have bound components 0 to j."""
+    """The variables whose values tell apart the runs that have bound components 0 to j."""
     prefix = {c.variable for c in branch.components[: j + 1]}
     later = [k for c in branch.components[j + 1 :] for k in (*c.take, *c.whole)]
     own = [k for k in (*branch.components[j].take, *branch.components[j].whole) if branch.components[j].iterated]

@@ -1,20 +1,20 @@
-"""Which components no event fits both of (paper 002, definition 6)."""
+"""Components that no event can fit at once (paper 002, definition 6)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from augury.ir.comparisons import TURNED
+from augury.ir.comparisons import MIRRORED
 from augury.ir.predicate import Compare, Conjunct, Literal, Member, Ref, Value
 from augury.plan import Component
 
 Constant: TypeAlias = "tuple[str, str, tuple[Value, ...]]"
-"""A column, a comparison, and what it is compared with."""
+"""A column, a comparison, and the constants it is compared with."""
 
 
 def exclusive(a: Component, b: Component, *, typed: bool) -> bool:
-    """Whether types, or comparisons of one attribute with constants, keep the events of two components apart."""
+    """Whether types, or comparisons of one attribute with constants, rule out an event that fits both components."""
     if typed and a.types and b.types and not set(a.types) & set(b.types):
         return True
     return any(
@@ -30,7 +30,7 @@ def _constants(conjuncts: Iterable[Conjunct]) -> Iterator[Constant]:
             case Compare(sign, Ref(column=column), Literal(value)) if value is not None:
                 yield column, sign, (value,)
             case Compare(sign, Literal(value), Ref(column=column)) if value is not None:
-                yield column, TURNED.get(sign, sign), (value,)
+                yield column, MIRRORED.get(sign, sign), (value,)
             case Member(Ref(column=column), items, listed) if all(isinstance(i, Literal) for i in items):
                 constants = [i for i in (*items, *listed) if isinstance(i, Literal)]
                 yield column, "=", tuple(i.value for i in constants if i.value is not None)
@@ -39,7 +39,7 @@ def _constants(conjuncts: Iterable[Conjunct]) -> Iterator[Constant]:
 
 
 def _contradict(sign: str, values: tuple[Value, ...], other: str, others: tuple[Value, ...]) -> bool:
-    """Whether no value satisfies both.
+    """Whether no value satisfies both comparisons.
 
     >>> _contradict("=", ("C",), "=", ("D",)), _contradict("<", (3,), ">=", (3,)), _contradict("<", (3,), ">", (2,))
     (True, True, False)
@@ -57,7 +57,7 @@ def _contradict(sign: str, values: tuple[Value, ...], other: str, others: tuple[
 
 
 def _holds(v: Value, sign: str, w: Value) -> bool:
-    """Whether the comparison may be true; constants that do not compare are taken to be able to."""
+    """Whether the comparison may be true; constants that do not compare count as maybe."""
     match v, w:
         case (str(), str()) | (bool() | int() | float(), bool() | int() | float()):
             signs = {"=": v == w, "!=": v != w, "<": v < w, "<=": v <= w, ">": v > w, ">=": v >= w}  # type: ignore[operator]

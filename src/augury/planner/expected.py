@@ -1,4 +1,4 @@
-"""What the planner expects of a stream: how many events a window holds, and how often a condition is true."""
+"""Expected numbers of a stream: events in a window, and how often a condition is true."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
 from augury.plan import Computed, StreamStatistics
-from augury.plan.components import spelt
+from augury.plan.components import as_written
 
 ASSUMED_EVENTS = 100.0
 """Events of each variable in a window when nothing is known of their rates."""
 
-FEWEST = 1e-6
-"""Events of a variable in a window that never seems to occur, so that costs still tell orders apart."""
+MIN_EVENTS = 1e-6
+"""Events assumed in a window for a variable that never occurs, so that costs still tell orders apart."""
 
 ASSUMED_SELECTIVITY: Mapping[str, float] = {
     "=": 0.1,
@@ -31,35 +31,35 @@ ASSUMED_SELECTIVITY: Mapping[str, float] = {
     "[attr]": 0.1,
     "other": 0.5,
 }
-"""The share of candidates for which a condition is true when nobody counted, by its operator.
+"""The share of candidates for which a condition is true when no statistics say so, by its operator.
 
-IN is an `=` for each of its items; AND, OR and NOT combine their parts as if these did not depend on one another.
+IN counts as one `=` per item; the parts of AND, OR and NOT are taken to be independent.
 """
 
 
 def window_events(query: BoundQuery, statistics: StreamStatistics, names: Collection[str]) -> dict[str, float]:
-    """How many events of each variable a window is expected to hold.
+    """Number of events of each variable that a window is expected to hold.
 
-    Of a variable without a rate they are the mean of the others; when nothing is known at all, components are equally
-    frequent before the conditions on one event alone. Without a window, or with one that is longer than the stream,
-    it is the whole stream; that of a stream whose length is not known holds as many as if nothing were known of it, in
+    A variable without a rate gets the mean of the others; without any statistics, components are equally frequent
+    before the conditions on one event alone. Without a window, or with one longer than the stream, the window is the
+    whole stream; if the length of the stream is unknown, it holds as many events as are assumed without statistics, in
     the proportions of the rates.
     """
     known = [rate for name, rate in statistics.rates.items() if name in names]
     if not known or not sum(known):
         number = query.window.events / len(names) if isinstance(query.window, CountWindow) else ASSUMED_EVENTS
         shares = passing(query, statistics)
-        return {name: max(FEWEST, number * shares.get(name, 1.0)) for name in names}
+        return {name: max(MIN_EVENTS, number * shares.get(name, 1.0)) for name in names}
     mean = sum(known) / len(known)
     rates = {name: statistics.rates.get(name, mean) for name in names}
     length = window_length(query, statistics)
     if length is None:
         length = ASSUMED_EVENTS / mean
-    return {name: max(FEWEST, rate * length) for name, rate in rates.items()}
+    return {name: max(MIN_EVENTS, rate * length) for name, rate in rates.items()}
 
 
 def all_events(query: BoundQuery, statistics: StreamStatistics, events: Mapping[str, float]) -> float:
-    """How many events a window holds, those included that no component wants; `events` are those of the variables."""
+    """Number of events in a window, with those that fit no component; `events` are those of the variables."""
     length = window_length(query, statistics)
     return max(sum(events.values()), statistics.total * (length or 0.0))
 
@@ -82,19 +82,19 @@ def window_length(query: BoundQuery, statistics: StreamStatistics) -> float | No
 
 
 def whole_stream(query: BoundQuery, statistics: StreamStatistics) -> bool:
-    """Whether a window holds all there is."""
+    """Whether a window covers the whole stream."""
     length = window_length(query, statistics)
     return query.window is None or (bool(statistics.ticks) and length == statistics.ticks)
 
 
 def windows(query: BoundQuery, statistics: StreamStatistics) -> float | None:
-    """How many windows, laid end to end, the stream is long; None when its length is not known."""
+    """Length of the stream in windows laid end to end; None when its length is unknown."""
     length = window_length(query, statistics)
     return statistics.ticks / length if statistics.ticks and length else None
 
 
 def passing(query: BoundQuery, statistics: StreamStatistics) -> dict[str, float]:
-    """By variable the share of the events of the right type that pass the conditions on one event of it alone."""
+    """The share of events of the right type that pass the conditions on one event alone, by variable."""
     shares: dict[str, float] = {}
     for c in normal_conjuncts(query.conjuncts, query.pattern_order):
         if len(c.variables) == 1 and c.one_event:
@@ -104,14 +104,14 @@ def passing(query: BoundQuery, statistics: StreamStatistics) -> dict[str, float]
 
 
 def conjunct_text(c: Conjunct, computed: Iterable[Computed] = ()) -> str:
-    """The name of a conjunct among the selectivities."""
-    return expression_text(unbind(spelt(c.expr, computed)))
+    """The key of a conjunct among the selectivities."""
+    return expression_text(unbind(as_written(c.expr, computed)))
 
 
 def partition_text(query: BoundQuery) -> str:
-    """The name of the equivalence tests among the selectivities.
+    """The key of the equivalence tests among the selectivities.
 
-    Nothing without one, and with a window that counts the events of a partition, which all agree.
+    Empty without any, and with a window that counts the events of a partition, since these all agree.
     """
     if isinstance(query.window, CountWindow):
         return ""
@@ -119,19 +119,19 @@ def partition_text(query: BoundQuery) -> str:
 
 
 def selectivity(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Computed] = ()) -> float:
-    """The share of candidates for which `c` is true: as known, else as assumed."""
-    # The text of a long condition takes time: it is not asked for where nothing is known.
+    """The share of candidates for which `c` is true, from statistics if they have it, else assumed."""
+    # Formatting a long condition takes time, so its key is computed only where there are statistics.
     known = statistics.selectivities.get(conjunct_text(c, computed)) if statistics.selectivities else None
     return assumed_selectivity(c.expr) if known is None else known
 
 
 def bounded(c: Conjunct, statistics: StreamStatistics, computed: Iterable[Computed]) -> float:
-    """The share of candidates that leading coefficients do not rule out: as known, else all."""
+    """The share of candidates that leading coefficients do not rule out, from statistics, else 1."""
     return statistics.bounded.get(conjunct_text(c, computed), 1.0) if statistics.bounded else 1.0
 
 
 def partition_selectivity(query: BoundQuery, statistics: StreamStatistics) -> float:
-    """The share of pairs of events that agree on the partition."""
+    """The share of pairs of events with the same partition key."""
     text, known = partition_text(query), statistics.selectivities
     if not text:
         return 1.0
@@ -141,7 +141,7 @@ def partition_selectivity(query: BoundQuery, statistics: StreamStatistics) -> fl
 
 
 def assumed_selectivity(e: Expr) -> float:
-    """By the operators of a condition.
+    """The share of candidates for which a condition is assumed true, by its operators.
 
     >>> from augury.ir.predicate import Ref
     >>> from augury.schema import INT

@@ -1,7 +1,7 @@
-"""Groups as loops of an automaton: the components of their rounds, and the conditions on what these bind.
+"""Groups as loops of an automaton: the components of their rounds, and conditions on what rounds bind.
 
-A round that follows another one is made of other components than the first: it has conditions on the round before
-it, and a gap of its own before it. Where neither makes a difference, one set of components is for both.
+A further round has components other than those of the first round: it has conditions on the round before it, and a
+gap of its own before it. Where neither makes a difference, both share one set of components.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from augury.ir.query import BoundQuery, Variable
 from augury.ir.terms import Strategy
 from augury.ir.written_out import choices
 from augury.plan import Absence, Component, Computed, Gap, Loop, NfaBranch, Round
-from augury.planner.components import Cannot, compiled_conjuncts, component, placed_absence
+from augury.planner.components import UnsupportedQuery, compiled_conjuncts, component, placed_absence
 from augury.schema import INT
 
 Body = tuple[Event | Repeat, ...]
-"""One way through a round: its components in their order."""
+"""One way through a round: its components in order."""
 
 _Absent = tuple[AbsentPart, ...]
-"""What must be absent in a round."""
+"""Parts that must be absent from a round."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """The components of one body of a group, with names of their own, in rounds that begin the group or go on."""
+    """The components of one body of a group under names of their own, for first rounds, further rounds or both."""
 
     body: Body
     label: str
@@ -59,19 +59,19 @@ class _Copy:
 
     @property
     def names(self) -> dict[str, str]:
-        """What its components are called, by their variables."""
+        """The names of its components, by variable."""
         return {variable_of(c): self.name(variable_of(c)) for c in self.body}
 
     @property
     def all_names(self) -> dict[str, str]:
-        """Those, and what the events that end lists are called."""
+        """The names of its components, and of the events that end its lists."""
         ends = [c.until.variable for c in self.body if isinstance(c, Repeat) and c.until is not None]
         return self.names | {v: self.name(v) for v in ends}
 
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """A group in one branch: the components of its rounds, and what must be `absent` in them."""
+    """A group in one branch: the components of its rounds, and the parts that must be `absent` from them."""
 
     group: Group
     copies: tuple[_Copy, ...]
@@ -104,12 +104,12 @@ Place = Event | Repeat | _Rounds
 
 
 def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Computed, ...], dict[str, str]]:
-    """An automaton for each branch of a query with groups, computed columns, and what the names in rounds stand for.
+    """An automaton per branch of a query with groups, the computed columns, and the variable behind each name.
 
-    Raises `Cannot` for what a run does not know about the rounds it has taken.
+    Raises `UnsupportedQuery` for conditions on taken rounds that a run does not remember.
     """
     if query.totals:
-        raise Cannot("sums over all matches, and over the rounds of a group in them", query.pattern.span)
+        raise UnsupportedQuery("sums over all matches, and over the rounds of a group in them", query.pattern.span)
     by_name = {group.variable: group for group in groups(query.pattern)}
     conjuncts = normal_conjuncts(query.conjuncts, query.pattern_order)
     found, computed, names = [], dict[str, Computed](), dict[str, str]()
@@ -117,10 +117,10 @@ def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Com
         if not branch.components:
             continue
         if not branch.sequential or (branch.sets and not query.declarative):
-            raise Cannot("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
+            raise UnsupportedQuery("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
         built = _Builder(query, branch, tuple(_places(query, branch, by_name, conjuncts)), conjuncts)
         if len(set(built.all_names)) < len(built.all_names):
-            raise Cannot("a variable that is called like a round of a group", query.pattern.span)
+            raise UnsupportedQuery("a variable that is called like a round of a group", query.pattern.span)
         plan, columns = built.branch()
         found.append(plan)
         computed |= {c.name: c for c in columns}
@@ -131,7 +131,7 @@ def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Com
 def _places(
     query: BoundQuery, branch: Branch, by_name: Mapping[str, Group], conjuncts: Sequence[Conjunct]
 ) -> Iterator[Place]:
-    """The components of a branch in their order, and its groups."""
+    """The components and groups of a branch, in order."""
     behind_group = False
     for k, c in enumerate(branch.in_sequence):
         if variable_of(c) not in by_name:
@@ -160,15 +160,15 @@ def _rounds(
     *,
     apart: bool,
 ) -> _Rounds:
-    """A group with the components of its rounds; those of the first are `apart` where they have to be.
+    """A group with the components of its rounds; `apart` if the first round needs components of its own.
 
-    Conditions over all rounds that are `deciding` are tested when the last of them is complete.
+    The `deciding` conditions over all rounds are tested when the last round is complete.
     """
     g = group.variable
     absent = dict(_body(query, choice) for choice in dict.fromkeys(choices(group.body)) if choice is not None)
     bodies = list(absent)
     if len({frozenset(map(variable_of, body)) for body in bodies}) < len(bodies):
-        raise Cannot("alternatives in a group that bind the same variables", group.span)
+        raise UnsupportedQuery("alternatives in a group that bind the same variables", group.span)
     before, between = query.strategy_of(g), query.strategy_of(g, inside=True)
     told_apart = any(
         isinstance(e, InRound) and e.group == g and e.round in (Element.PREVIOUS, Element.FIRST)
@@ -193,7 +193,7 @@ def _rounds(
 
 
 def _label(group: str, way: int, initial: bool, further: bool, goes_on: bool, ends: bool, probes: bool) -> str:
-    """What rounds are called in explanations and in generated code."""
+    """The label of rounds in explanations and in generated code."""
     words = ["next" if probes else "i" if further else "first"]
     words += [] if goes_on or probes else ["last"]
     words += [f"way {way}"] if way else []
@@ -201,9 +201,9 @@ def _label(group: str, way: int, initial: bool, further: bool, goes_on: bool, en
 
 
 def _selects(query: BoundQuery, group: str, body: Body, c: Conjunct) -> bool:
-    """Whether a condition over all rounds decides which event a round ends with that is the last.
+    """Whether a condition over all rounds decides which event ends the last round.
 
-    Only where the next event is taken that can be: else the event is taken, or not, whatever comes of the group.
+    That is only so where the strategy takes the next event that fits: elsewhere an event is taken regardless.
     """
     last = body[-1]
     if len(body) > 1:
@@ -214,7 +214,7 @@ def _selects(query: BoundQuery, group: str, body: Body, c: Conjunct) -> bool:
         return False
     summed = [e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None]
     if any(variable_of(last) in variables(argument) for argument in summed):
-        # What needs all events of a variable takes no part in selection.
+        # A condition that needs all events of a variable does not select single ones.
         return False
     read = [e.operand for e in walk(c.expr) if isinstance(e, InRound) and e.group == group]
     of_last = [e for operand in read for e in walk(operand) if variable_of(last) in variables(e)]
@@ -222,30 +222,34 @@ def _selects(query: BoundQuery, group: str, body: Body, c: Conjunct) -> bool:
         return bool(of_last)
     # Other conditions on a list are tested when it is complete.
     if any(isinstance(e, Ref) and e.element is Element.FIRST for e in of_last):
-        raise Cannot("a condition over all rounds that decides which event begins the list at the end of them", c.span)
+        raise UnsupportedQuery(
+            "a condition over all rounds that decides which event begins the list at the end of them", c.span
+        )
     return False
 
 
 def _body(query: BoundQuery, choice: Pattern) -> tuple[Body, _Absent]:
     (found,) = branches(choice) or (Branch(()),)
     if not found.components:
-        raise Cannot("a group whose rounds contradict themselves", choice.span)
+        raise UnsupportedQuery("a group whose rounds contradict themselves", choice.span)
     if not found.sequential or (found.sets and not query.declarative):
-        raise Cannot("an AND in a group binds its parts in any order, an automaton only in one", query.pattern.span)
+        raise UnsupportedQuery(
+            "an AND in a group binds its parts in any order, an automaton only in one", query.pattern.span
+        )
     for part in found.absent:
         if not (part.after and part.before):
-            raise Cannot("a NOT at the beginning or the end of the rounds of a group", part.body.span)
+            raise UnsupportedQuery("a NOT at the beginning or the end of the rounds of a group", part.body.span)
         if part.since is not None or part.silence is not None:
-            raise Cannot("a NOT with SINCE or FOR in a group", part.body.span)
+            raise UnsupportedQuery("a NOT with SINCE or FOR in a group", part.body.span)
     body = found.in_sequence
     if len(body) == 1 and isinstance(body[0], Repeat):
-        raise Cannot("a group of a single list, whose rounds nothing tells apart", body[0].span)
+        raise UnsupportedQuery("a group of a single list, whose rounds nothing tells apart", body[0].span)
     return body, found.absent
 
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Makes the automaton of one branch."""
+    """Builds the automaton of one branch."""
 
     query: BoundQuery
     found: Branch
@@ -258,12 +262,12 @@ class _Builder:
 
     @property
     def stands_for(self) -> dict[str, str]:
-        """The variables of the query by the names that they have in rounds."""
+        """The variable of the query behind each name that it has in rounds."""
         return {name: v for r in self.rounds.values() for copy in r.copies for v, name in copy.names.items()}
 
     @property
     def all_names(self) -> list[str]:
-        """The names of the query, which may be anything, and those that its variables have in rounds."""
+        """The names of the query, which may be arbitrary, and the names that its variables have in rounds."""
         rounds = self.rounds.values()
         latest = [r.latest(v) for r in rounds for v in r.inside]
         return [
@@ -290,7 +294,7 @@ class _Builder:
             computed += more
             for copy in place.copies:
                 first = len(components)
-                # The round before is known by the variables of the last complete one.
+                # Conditions read the round before through the variables of the last complete one.
                 so_far = [*known, *map(place.latest, place.inside)]
                 so_far += [] if copy.initial else [n for c in place.copies if c.initial for n in c.names.values()]
                 for k, c in enumerate(copy.body):
@@ -307,7 +311,7 @@ class _Builder:
             whole, more = compiled_conjuncts(self._plain(self._whole(place)))
             computed += more
             loops.append(self._loop(place, tuple(rounds), tuple(whole)))
-        # What reads no event at all is tested with the first one.
+        # A conjunct that reads no event is tested with the first one.
         constant = tuple(j for j in placed if not j.variables)
         plan = NfaBranch(tuple(components), (), tuple(gaps), loops=tuple(loops))
         for k in plan.entries:
@@ -332,13 +336,13 @@ class _Builder:
 
     @property
     def _order_of_places(self) -> list[str]:
-        """The groups, and the variables outside them, that the branch binds, in their order."""
+        """The groups, and the variables outside of groups, that the branch binds, in order."""
         return [place.variable if isinstance(place, _Rounds) else variable_of(place) for place in self.places]
 
-    # -- what must be absent ------------------------------------------------------------------------------------------
+    # -- negated parts ------------------------------------------------------------------------------------------------
 
     def _negated(self, rounds: _Rounds) -> tuple[list[Conjunct], tuple[Computed, ...]]:
-        """The conditions on what must be absent in a round, on the variables of the query."""
+        """The conditions on the negated parts of a round, over the variables of the query."""
         found = []
         for c in self.conjuncts:
             inside = {v for e in walk(c.expr) if isinstance(e, InRound) for v in variables(e.operand)}
@@ -348,23 +352,23 @@ class _Builder:
                 continue
             self._check_each(c, [rounds])
             if rounds.variable in c.from_second or any(_other_round(e) for e in walk(c.expr)):
-                raise Cannot("a condition on what must be absent in a round, and on another round", c.span)
+                raise UnsupportedQuery("a condition on what must be absent in a round, and on another round", c.span)
             found.append(conjunct(_of_round(c.expr), self.query.pattern_order))
         return compiled_conjuncts(replace(self.query, conjuncts=tuple(found)))
 
     def _is_absent(self, variable: str, rounds: _Rounds) -> bool:
-        """Whether a negated variable stands in a NOT, and not in an UNTIL, of a group."""
+        """Whether a negated variable belongs to a NOT of a group, and not to an UNTIL."""
         return self.query[variable].group == rounds.variable and not any(variable in c.all_names for c in rounds.copies)
 
     def _absence(self, part: AbsentPart, placed: Sequence[Conjunct]) -> Absence:
-        """A negated part beside groups: behind one it is looked for after the last event of the last round."""
+        """A negated part next to groups: after one, it is searched for behind the last event of the last round."""
         order = self._order_of_places
         if part.silence is not None and part.after and part.before:
             nearest = max(part.after, key=order.index), min(part.before, key=order.index)
             if any(v in self.rounds for v in nearest):
-                raise Cannot("NOT ... FOR directly beside a group", part.body.span)
+                raise UnsupportedQuery("NOT ... FOR directly beside a group", part.body.span)
         if part.since is not None and part.since.variable in self.rounds:
-            raise Cannot("NOT ... SINCE a group", part.body.span)
+            raise UnsupportedQuery("NOT ... SINCE a group", part.body.span)
         after, several = set(part.after), False
         for v in part.after & self.rounds.keys():
             last = {variable_of(body[-1]) for body in self.rounds[v].bodies}
@@ -372,17 +376,19 @@ class _Builder:
             several = several or len(last) > 1
         found = placed_absence(self.query, replace(part, after=frozenset(after)), order, placed)
         if several and (found.beside is not None or found.silence is not None):
-            raise Cannot("a NOT with a strategy or FOR behind a group whose rounds end in several ways", part.body.span)
+            raise UnsupportedQuery(
+                "a NOT with a strategy or FOR behind a group whose rounds end in several ways", part.body.span
+            )
         return found
 
     # -- conditions ---------------------------------------------------------------------------------------------------
 
     def _plain(self, conjuncts: Sequence[Conjunct]) -> BoundQuery:
-        """The query with these conditions, and with the variables that they read."""
+        """The query with only these conditions, and the variables that they read."""
         return replace(self.query, conjuncts=tuple(conjuncts), variables=tuple(self._variables()))
 
     def _variables(self) -> Iterator[Variable]:
-        """Everything that a condition may read, in the order of the pattern."""
+        """All variables that a condition may read, in pattern order."""
         for v in self.query.variables:
             if v.name in self.rounds:
                 rounds = self.rounds[v.name]
@@ -399,7 +405,7 @@ class _Builder:
         return tuple(v.name for v in self._variables())
 
     def _written(self) -> Iterator[Conjunct]:
-        """The conditions that are tested with an event, as ones on the names that variables have in rounds."""
+        """The conditions tested with an event, over the names that variables have in rounds."""
         for c in self.conjuncts:
             if not self._applies(c):
                 continue
@@ -417,24 +423,26 @@ class _Builder:
                     yield self._named(c, copy)
 
     def _whole(self, rounds: _Rounds) -> list[Conjunct]:
-        """The conditions that are tested when the last round of a group is complete."""
+        """The conditions tested when the last round of a group is complete."""
         found = [c for c in self.conjuncts if self._applies(c) and self._completed(c) is rounds]
         for c in found:
             if c.each - self.rounds.keys():
-                raise Cannot("a condition on each element of a list and on all rounds of a group behind it", c.span)
+                raise UnsupportedQuery(
+                    "a condition on each element of a list and on all rounds of a group behind it", c.span
+                )
         return [self._named(c) for c in found if not c.each & self.rounds.keys()]
 
     def _applies(self, c: Conjunct) -> bool:
-        """Whether all that a condition reads is bound in this branch, or negated."""
+        """Whether all variables of a condition are bound in this branch, or negated."""
         if not set(c.variables) & set(self.query.group_names):
             return True
         others = [self.query[v] for v in c.variables if v not in self.found.variables]
         if any(v.negated for v in others):
-            raise Cannot("a condition on the rounds of a group and on what must be absent", c.span)
+            raise UnsupportedQuery("a condition on the rounds of a group and on what must be absent", c.span)
         return not others
 
     def _completed(self, c: Conjunct) -> _Rounds | None:
-        """The group whose last round decides a condition, if it is the last thing that the condition reads."""
+        """The group whose last round decides a condition; None if the condition reads something after it."""
         places = self._order_of_places
         last = max((v for v in c.variables if v in places), key=places.index, default=None)
         return self.rounds[last] if last in self.rounds and last in c.whole else None
@@ -442,12 +450,12 @@ class _Builder:
     def _check_each(self, c: Conjunct, each: Sequence[_Rounds]) -> None:
         last = max(c.variables, key=self._order_of_places.index)
         if len(each) > 1 or each[0].variable != last:
-            raise Cannot("a condition on each round of a group and on what stands behind it", c.span)
+            raise UnsupportedQuery("a condition on each round of a group and on what stands behind it", c.span)
         if last in c.whole:
-            raise Cannot("a condition on each round of a group and on all of them", c.span)
+            raise UnsupportedQuery("a condition on each round of a group and on all of them", c.span)
 
     def _current(self, c: Conjunct, rounds: _Rounds) -> set[str]:
-        """The variables that a condition reads in the round that it is tested in."""
+        """The variables that a condition reads from the round in which it is tested."""
         return {
             v
             for e in walk(c.expr)
@@ -456,10 +464,10 @@ class _Builder:
         }
 
     def _named(self, c: Conjunct, copy: _Copy | None = None) -> Conjunct:
-        """A condition as one on the names that variables have, in the rounds `copy` of a group if it is on each."""
+        """A condition over the names that variables have, in the rounds `copy` of a group if it is tested in each."""
         missing: dict[str, None] = {}
         expr = self._rename(c.expr, copy, missing)
-        # A condition on what a round does not bind does not apply to it.
+        # A condition on a variable that a round does not bind does not apply to the round.
         unbound = [Compare("=", ListLength(v), Literal(0, INT)) for v in missing]
         if unbound:
             expr = Or((*unbound, expr), span=c.span)
@@ -473,7 +481,9 @@ class _Builder:
             case InRound(group, Element.FIRST, operand):
                 rounds = self.rounds[group]
                 if len([c for c in rounds.copies if c.initial]) > 1:
-                    raise Cannot("a condition on the first of the rounds of a group that has alternatives", e.span)
+                    raise UnsupportedQuery(
+                        "a condition on the first of the rounds of a group that has alternatives", e.span
+                    )
                 return _in_round(operand, rounds.copies[0].names)
             case InRound(group, _, operand):
                 rounds = self.rounds[group]
@@ -487,15 +497,17 @@ class _Builder:
                 return map_operands(lambda child: self._rename(child, copy, missing), e)
 
     def _over_rounds(self, e: Aggregate, rounds: _Rounds, argument: Expr) -> Aggregate:
-        """An aggregate over all rounds as one of what the last complete round binds, which is added up."""
+        """An aggregate over all rounds, rewritten to the running totals of the last complete round."""
         read = variables(argument)
         lists = {x.variable for x in walk(argument) if isinstance(x, Ref) and x.element is Element.EACH}
         if e.function in ("first", "last"):
-            raise Cannot(f"`{e.function}` over the rounds of a group", e.span)
+            raise UnsupportedQuery(f"`{e.function}` over the rounds of a group", e.span)
         if not all(map(rounds.always, read)):
-            raise Cannot("an aggregate over what not every round of a group binds", e.span)
+            raise UnsupportedQuery("an aggregate over what not every round of a group binds", e.span)
         if lists and lists != read:
-            raise Cannot("an aggregate over the elements of a list in each round, and over other events of it", e.span)
+            raise UnsupportedQuery(
+                "an aggregate over the elements of a list in each round, and over other events of it", e.span
+            )
         return replace(e, argument=_in_round(argument, {v: rounds.latest(v) for v in read}), rounds=False)
 
 
@@ -504,7 +516,7 @@ def _other_round(e: Expr) -> bool:
 
 
 def _of_round(e: Expr) -> Expr:
-    """A condition on the rounds of a group as one on what each of them binds."""
+    """A condition on the rounds of a group, rewritten to one on the variables of each round."""
     return e.operand if isinstance(e, InRound) else map_operands(_of_round, e)
 
 
@@ -529,5 +541,5 @@ def _renamed(c: Event | Repeat, names: Mapping[str, str]) -> Event | Repeat:
 
 
 def _remembered(name: str, c: Event | Repeat) -> Component:
-    """What stands for a variable in the last complete round: nothing is tested or taken there."""
+    """The component that stands for a variable of the last complete round: it takes and tests nothing."""
     return Component(name, event_of(c).types, 1, 1, False, (), (), ())

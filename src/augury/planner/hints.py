@@ -1,4 +1,4 @@
-"""What a caller asks of the planner: statistics, an evaluation order, when to look for negated parts."""
+"""Requests of a caller to the planner: statistics, an evaluation order, when to search for negated parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augury.schema import UNITS
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What builders go by besides the query: all that is known of the stream, and what the caller insists on.
+    """Input of builders besides the query: statistics of the stream, and requests of the caller.
 
     >>> Hints().statistics.source
     'assumed'
@@ -32,9 +32,9 @@ class Hints:
     merge: bool = True
     """Whether runs may be merged."""
     compressed: bool = False
-    """Whether matches are left shared instead of being written out."""
+    """Whether matches stay in shared form instead of being written out."""
     live: bool = False
-    """Whether nothing of the stream has been seen yet."""
+    """Whether the stream is live, so that nothing of it can be measured beforehand."""
 
 
 NO_HINTS = Hints()
@@ -42,12 +42,12 @@ NO_HINTS = Hints()
 
 
 def unusable_hint(reason: str, help: str = "") -> HostError:
-    """What was asked of the planner makes no sense for the query."""
+    """The error for a request to the planner that does not fit the query."""
     return HostError("A529", f"hint that cannot be followed: {reason}", help)
 
 
 def negation_hint(word: str | None) -> Negation | None:
-    """The way to look for negated parts that has this name.
+    """The time of the search for negated parts with this name.
 
     >>> negation_hint("first-chance")
     <Negation.FIRST_CHANCE: 'first-chance'>
@@ -60,7 +60,7 @@ def negation_hint(word: str | None) -> Negation | None:
 
 
 def check_order(order: Sequence[str], queries: Sequence[BoundQuery]) -> None:
-    """An order names every variable that the queries of a program bind, once, lists after all others."""
+    """Check that an order names every variable that the queries of a program bind, once, lists after all others."""
     variables = {v.name: v for q in queries for v in q.variables if not v.negated}
     negated = {v.name for q in queries for v in q.variables if v.negated}
     help = f"name each of {names(variables)} once, lists last"
@@ -86,10 +86,10 @@ def check_order(order: Sequence[str], queries: Sequence[BoundQuery]) -> None:
 def resolve(
     stated: Statistics | None, bound: BoundQuery, rewritten: BoundQuery, known: StreamStatistics
 ) -> StreamStatistics:
-    """What was stated of a query, and what is `known` besides.
+    """The statistics that were given for a query, completed by those that are `known`.
 
-    A rate is given for a variable, as many of its events as pass the conditions on one event alone, or for all events
-    of a type; a selectivity by the text of a condition as it was written, or as it became.
+    A rate is given for a variable, counting its events that pass the conditions on one event alone, or for a type,
+    counting all its events. A selectivity is given for the text of a condition, as written or as rewritten.
     """
     if stated is None:
         return known
@@ -116,7 +116,7 @@ def resolve(
 
 
 def check_statistics(stated: GivenStatistics, queries: Sequence[tuple[BoundQuery, BoundQuery]]) -> None:
-    """Every name is one that a query of the program has; queries come as they were bound and as they were rewritten."""
+    """Check that every name occurs in a query of the program; queries come as bound and as rewritten."""
     known = {name for bound, _ in queries for v in bound.variables for name in (v.name, *v.types)}
     for name in stated.rates:
         if name not in known:
@@ -132,7 +132,7 @@ def check_statistics(stated: GivenStatistics, queries: Sequence[tuple[BoundQuery
 
 
 def _condition_names(bound: BoundQuery, rewritten: BoundQuery) -> Mapping[str, Iterable[str]]:
-    """The names of conditions as the planner knows them, by the text that someone may have written, without spaces."""
+    """The keys of conditions in the statistics, by the text that a caller may have written, without spaces."""
     found: dict[str, dict[str, None]] = {}
     became: dict[object, list[str]] = {}
     for c in _conditions(rewritten):

@@ -1,4 +1,4 @@
-"""Comparisons that others decide: with a < b and b < c there is no need to ask whether a < c."""
+"""Removal of implied comparisons: with a < b and b < c, a < c need not be tested."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from augury.schema import Kind
 
 
 def without_implied(tested: Sequence[Conjunct], known: Sequence[Conjunct]) -> tuple[Conjunct, ...]:
-    """What is left of `tested` when none follows from the others and from those `known` to hold; earlier ones go first.
+    """The conjuncts of `tested` that follow neither from others nor from those `known` to hold; earlier ones go first.
 
-    Only floats are compared, as in the conjuncts themselves: an integer may be rounded in one comparison and not in
-    another. Where all of a chain hold, no value in it is null.
+    Only comparisons of floats imply one another, since an integer may be rounded in one comparison and not in another.
+    Where a whole chain of comparisons holds, no value in it is null.
     """
     steps = _Steps([_ascending(j) for j in (*tested, *known)])
     return tuple(j for number, j in enumerate(tested) if not steps.drop_if_implied(number))
 
 
 MAX_STEPS = 200
-"""Comparisons that are followed for each conjunct; one that would follow from more of them is tested after all."""
+"""Comparisons followed for one conjunct; one that would follow only from more of them is tested."""
 
 
 class _Steps:
-    """Comparisons as steps upwards between numbered sides; those that are implied by others are dropped."""
+    """Comparisons as edges from the lower to the greater side; implied ones are dropped."""
 
     def __init__(self, found: Sequence[tuple[Expr, Expr, bool] | None]) -> None:
         numbers: dict[Expr, int] = {}
@@ -35,9 +35,9 @@ class _Steps:
             for step in found
         ]
         self.between: dict[tuple[int, int], dict[int, bool]] = {}
-        """By their two sides the steps that are left, and whether they are strict."""
+        """The remaining edges by their two sides, and whether they are strict."""
         self.onwards: dict[int, dict[int, None]] = {}
-        """The sides that a step leads to and that others lead on from."""
+        """The sides that an edge leads to and that other edges start from."""
         lower = {step[0] for step in self.steps if step is not None}
         for number, step in enumerate(self.steps):
             if step is not None:
@@ -58,7 +58,7 @@ class _Steps:
         return False
 
     def _reaches(self, low: int, high: int, strict: bool) -> bool:
-        """Whether steps lead from `low` to `high`, one of them strict if that is asked."""
+        """Whether a path leads from `low` to `high`, with a strict edge if `strict`."""
         reached, pending, left = {(low, False)}, [(low, False)], MAX_STEPS
         while pending and left > 0:
             at, over = pending.pop()
@@ -68,7 +68,7 @@ class _Steps:
             for further in self.onwards.get(at, ()):
                 left -= 1
                 kinds = self.between[at, further].values()
-                # The strict one leads wherever the other does.
+                # The strict edge leads wherever the other one does.
                 beyond = (further, over or any(kinds))
                 if kinds and beyond not in reached:
                     reached.add(beyond)

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from augury.ir.branches import Branch, branches, prefixes
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq, variable_of
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq, variable_of
 from augury.ir.predicate import Aggregate, Conjunct, walk
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import Absence, ChainBranch, LazyChainPlan, LazyTreePlan, Negation, Unsupported
 from augury.planner.bids import Bid, Rank
 from augury.planner.chain_steps import changed, with_steps
-from augury.planner.components import Cannot, check_nesting, compiled_conjuncts, component, placed_absence
+from augury.planner.components import UnsupportedQuery, check_nesting, compiled_conjuncts, component, placed_absence
 from augury.planner.cost import reorder
 from augury.planner.estimates import estimate_chain
 from augury.planner.hints import NO_HINTS, Hints
 from augury.planner.searches import with_searches
 from augury.planner.spacing import spacing
-from augury.planner.supports import LOSSY_ONLY, RESULTS, ROUNDS, SELECTED_OUTPUTS, Supports, each
+from augury.planner.supports import LOSSY_REASON, RESULTS, ROUNDS_REASON, SELECTED_OUTPUTS, Supports, each
 from augury.source import Span
 
 FAMILY = LazyChainPlan.family
@@ -27,35 +27,35 @@ FAMILY = LazyChainPlan.family
 SUPPORTS = Supports(
     strategies=frozenset({Strategy.SKIP_TILL_ANY_MATCH}),
     outputs=SELECTED_OUTPUTS,
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once", "since", "silence", "each", "until", "nth"},
     hints=frozenset({"order", "negation", "statistics"}),
     because={
-        Group: ROUNDS,
+        Group: ROUNDS_REASON,
         **each(
             (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY, Strategy.SKIP_TILL_NEXT_MATCH),
             "{} selects events in the order they arrive, a chain does not",
         ),
-        "threshold": LOSSY_ONLY,
+        "threshold": LOSSY_REASON,
         OutputMode.COVER: "a chain finds all matches, and does not know the chains of OUTPUT COVER",
     },
 )
 
 TREE_SUPPORTS = replace(SUPPORTS, hints=frozenset({"negation", "statistics"}))
 
-MOST_BRANCHES = 64
-"""Alternatives that have chains: their functions take the buffers of all, so that code grows with the square."""
+MAX_CHAIN_BRANCHES = 64
+"""Branches that get chains; each function takes the buffers of all of them, so code grows with the square."""
 
 MAX_NESTED_LISTS = 10
-"""Loops over lists, and over their elements, that stand inside one another: CPython nests 20 loops at most."""
+"""Nested loops over lists and their elements; CPython nests 20 loops at most."""
 
 
 def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsupported:
-    """One chain for each branch, in the cheapest order; Unsupported for too many branches or components."""
+    """One chain per branch, in the cheapest order; Unsupported for too many branches or components."""
     try:
         plan = _build(query, hints)
-    except Cannot as e:
+    except UnsupportedQuery as e:
         return e.of(FAMILY)
     if hints.order is None:
         plan = changed(plan, reorder(plan, {}))
@@ -63,23 +63,23 @@ def build_lazy_chain(query: BoundQuery, hints: Hints) -> LazyChainPlan | Unsuppo
         orders = (tuple(v for v in hints.order if v in [c.variable for c in b.components]) for b in plan.branches)
         plan = changed(plan, tuple(orders), adaptive=False)
     if hints.negation is None:
-        # Where no part can be looked for earlier, both are the same plan.
+        # Where no part can be searched for earlier, both are the same plan.
         ways = [changed(plan, negation=n) for n in (Negation.POST_PROCESSING, Negation.FIRST_CHANCE)]
         plan = min(ways, key=lambda way: estimate_chain(way).cost)
     return replace(with_searches(plan, {}), estimated=estimate_chain(plan).partial)
 
 
 def has_chain(query: BoundQuery) -> bool:
-    """Whether there is a plan of this family at all."""
+    """Whether this family has a plan for the query."""
     try:
         _build(query, NO_HINTS)
-    except Cannot:
+    except UnsupportedQuery:
         return False
     return True
 
 
 def build_lazy_tree(query: BoundQuery, hints: Hints) -> LazyTreePlan | Unsupported:
-    """The tree that begins with the order of the chain."""
+    """The tree that starts with the order of the chain."""
     chain = build_lazy_chain(query, hints)
     if isinstance(chain, Unsupported):
         return replace(chain, family=LazyTreePlan.family)
@@ -87,15 +87,15 @@ def build_lazy_tree(query: BoundQuery, hints: Hints) -> LazyTreePlan | Unsupport
 
 
 def bid_lazy_chain(plan: LazyChainPlan, hints: Hints) -> Bid:
-    """The estimate; sequences without conditions between events are counted in their buffers."""
+    """The estimate, or the rank of counting for sequences without conditions between events."""
     counts = plan.unary and plan.query.output is OutputMode.COUNT
     return Bid(estimate_chain(plan).cost, Rank.COUNT_ONLY if counts else Rank.BY_COST)
 
 
 def bid_lazy_tree(plan: LazyTreePlan, hints: Hints) -> Bid:
-    """A tree is for a live stream of which no rates are known, and three single components or more in some branch.
+    """A bid for a live stream without known rates, and three or more single components in some branch.
 
-    With fewer every order visits the same pairs.
+    With fewer components every order visits the same pairs.
     """
     single = max(sum(1 for c in b.components if not c.iterated) for b in plan.chain.branches)
     wanted = hints.live and not hints.statistics.rates and single >= 3
@@ -113,14 +113,18 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
     found = [b for b in branches(query.pattern) if b.components]
     begun = [p for b in found for p in prefixes(b)] if query.output.has_timeouts else []
     size = len(found) + len(begun)
-    if size > MOST_BRANCHES:
-        raise Cannot(f"{size} alternatives, and chains are for {MOST_BRANCHES}", query.pattern.span, too_large=True)
+    if size > MAX_CHAIN_BRANCHES:
+        raise UnsupportedQuery(
+            f"{size} alternatives, and chains are for {MAX_CHAIN_BRANCHES}", query.pattern.span, too_large=True
+        )
     for b in found:
         _check_lists(b, conjuncts, query.pattern.span)
     plans = tuple(_branch(query, b, conjuncts) for b in found)
     names = [frozenset(b.variables) for b in found]
     if len(set(names)) < len(names) and any(part.open for plan in plans for part in plan.absent):
-        raise Cannot("alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span)
+        raise UnsupportedQuery(
+            "alternatives that bind the same variables, one of which waits for a NOT", query.pattern.span
+        )
     plans += tuple(_partial(query, p, conjuncts) for p in begun)
     positive = {v.name for v in query.variables if not v.negated}
     several = tuple(
@@ -134,11 +138,13 @@ def _build(query: BoundQuery, hints: Hints) -> LazyChainPlan:
 
 
 def _check_lists(branch: Branch, conjuncts: Sequence[Conjunct], span: Span) -> None:
-    """Refuse more lists than a kernel can grow, each inside the one before: of single events it takes any number."""
+    """Refuse more nested lists than a kernel can loop over; single events may be any number."""
     lists = sum(isinstance(c, Repeat) for c in branch.components)
     most = MAX_NESTED_LISTS - max((len(j.each) for j in conjuncts), default=0)
     if lists > most:
-        raise Cannot(f"{lists} repeated components, and a chain can nest the loops of {most}", span, too_large=True)
+        raise UnsupportedQuery(
+            f"{lists} repeated components, and a chain can nest the loops of {most}", span, too_large=True
+        )
 
 
 def _unary(j: Conjunct) -> bool:
@@ -147,7 +153,7 @@ def _unary(j: Conjunct) -> bool:
 
 def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) -> ChainBranch:
     components = [component(c, [variable_of(c)], conjuncts) for c in branch.components]
-    # What reads no event at all is tested with the first one.
+    # A conjunct that reads no event is tested with the first one.
     constant = tuple(j for j in conjuncts if not j.variables)
     components[0] = replace(components[0], alone=(*constant, *components[0].alone))
     bare = tuple(replace(c, take=(), whole=()) for c in components)
@@ -158,11 +164,11 @@ def _branch(query: BoundQuery, branch: Branch, conjuncts: Sequence[Conjunct]) ->
 
 
 def _partial(query: BoundQuery, prefix: Branch, conjuncts: Sequence[Conjunct]) -> ChainBranch:
-    """What a match may begin with; its last list need not be complete."""
+    """The chain of an incomplete match; its last list need not be complete."""
     last = variable_of(prefix.in_sequence[-1])
     for j in conjuncts:
         if last in j.decided_at and set(j.variables) <= set(prefix.variables):
-            raise Cannot("an element by its number in a list that a partial match ends in", j.span)
+            raise UnsupportedQuery("an element by its number in a list that a partial match ends in", j.span)
     return replace(_branch(query, prefix, conjuncts), partial=True)
 
 
@@ -171,20 +177,20 @@ def _has_end(c: Event | Repeat) -> bool:
 
 
 def _absent_among(c: Event | Repeat, branch: Branch, conjuncts: Sequence[Conjunct]) -> Absence:
-    """What ends a list, as a negated part among its elements: lists are complete when it is looked for."""
+    """The event that ends a list, as a negated part among its elements, searched for once lists are complete."""
     assert isinstance(c, Repeat)
     assert c.until is not None
     until = component(c.until, [*branch.variables, c.until.variable], conjuncts)
     check_nesting(until.take, c.span)
     if any(isinstance(e, Aggregate) for j in until.take for e in walk(j.expr)):
-        raise Cannot("an aggregate in a condition on what ends a list", c.span)
+        raise UnsupportedQuery("an aggregate in a condition on what ends a list", c.span)
     v = frozenset({c.body.variable})
     return Absence((until,), frozenset(), v, v, (), open=False, among=c.body.variable)
 
 
 def _check(j: Conjunct, lists: set[str]) -> None:
-    """A running aggregate is known while its list grows, whatever the order of the lists."""
+    """Refuse a running aggregate compared with a list: in some order of the lists it is no longer known."""
     several = len(lists & set(j.variables)) > 1
     for e in walk(j.expr):
         if isinstance(e, Aggregate) and e.running and (several or e.variable in j.whole or e.variable in j.decided_at):
-            raise Cannot("a running aggregate of a list that is already complete", e.span)
+            raise UnsupportedQuery("a running aggregate of a list that is already complete", e.span)

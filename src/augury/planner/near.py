@@ -1,4 +1,4 @@
-"""Conjuncts that hold of two events when both are near one another: two near a third one often are, too."""
+"""Conjuncts that require two events to be near one another: two near a third one are often near, too."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from augury.ir.comparisons import sides
 from augury.ir.predicate import Arithmetic, Conjunct, Element, Expr, Literal, Ref, walk
 from augury.planner.chain_steps import near_of
 
-LEAST = 0.5
-"""A correlation from which on two lists are near."""
+MIN_CORRELATION = 0.5
+"""Correlation from which on two lists count as near one another."""
 
 
 def near_pairs(conjuncts: Sequence[Conjunct]) -> list[bool]:
-    """For each conjunct whether it says that two events are near one another.
+    """For each conjunct, whether it requires two events to be near one another.
 
-    Their lists point about the same way, or what they have in one column differs by no more than so much either way,
-    which takes two comparisons.
+    Their lists are correlated, or their values in one column differ by at most a constant either way, which takes two
+    comparisons.
     """
     ascending = [_ascending(j) for j in conjuncts]
     known = set(ascending)
@@ -28,11 +28,11 @@ def near_pairs(conjuncts: Sequence[Conjunct]) -> list[bool]:
 
 def _lists_near(j: Conjunct) -> bool:
     near = near_of(j, j.variables[0]) if j.variables else None
-    return near is not None and near.sign > 0 and near.least >= LEAST
+    return near is not None and near.sign > 0 and near.least >= MIN_CORRELATION
 
 
 def _ascending(j: Conjunct) -> tuple[str, str, str] | None:
-    """The variables whose values in a column a conjunct compares, up to constants, the lower one first."""
+    """The lower and the greater variable whose values in a column a conjunct compares, up to constants."""
     found = sides(j)
     below, above = (None, None) if found is None else (_attribute(found[0]), _attribute(found[1]))
     if below is None or above is None or below.column != above.column or below.variable == above.variable:
@@ -41,7 +41,7 @@ def _ascending(j: Conjunct) -> tuple[str, str, str] | None:
 
 
 def _attribute(e: Expr) -> Ref | None:
-    """The only attribute in an expression, if it is shifted at most."""
+    """The only attribute in an expression that adds or subtracts nothing but constants."""
     parts = list(walk(e))
     refs = [part for part in parts if isinstance(part, Ref)]
     if len(refs) != 1 or refs[0].element is not Element.SINGLE:

@@ -1,8 +1,8 @@
-"""The reference evaluator runs every query of the language as it is today."""
+"""The reference evaluator, which runs every query of the language."""
 
 from __future__ import annotations
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.plan import ReferencePlan
@@ -13,7 +13,7 @@ from augury.planner.supports import RESULTS, SELECTED_OUTPUTS, STRATEGIES, Suppo
 SUPPORTS = Supports(
     strategies=STRATEGIES,
     outputs=SELECTED_OUTPUTS | {OutputMode.COVER},
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Group, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS
     | {"threshold", "steps", "reluctant", "skip_to", "every", "once", "since", "silence", "each", "until", "nth"},
@@ -21,10 +21,10 @@ SUPPORTS = Supports(
 
 
 def build_reference(query: BoundQuery, _hints: Hints) -> ReferencePlan:
-    """The query is its own plan."""
+    """A plan that is the query itself."""
     return ReferencePlan(query)
 
 
 def bid_reference(_plan: ReferencePlan, _hints: Hints) -> Bid:
-    """Chosen when nothing else can run the query."""
+    """A bid that wins only when nothing else can run the query."""
     return Bid(rank=Rank.INTERPRETED)

@@ -1,12 +1,12 @@
 """Scoring functions as tables: integrated once when a query is planned, looked up for each pair of events.
 
 The score of a gap (paper 004, section 3) is a chain of one-dimensional integrals: with missing positives p1 ... pk and
-A_m the probability that the negations after p_m did not happen in the stretch that is left,
+A_m the probability that the negations after p_m did not happen in the rest of the gap,
 
     I_1(T) = integral of f_1(t) A_0(t) A_1(T - t),    I_m(T) = integral of f_m(t) I_{m-1}(t) A_m(T - t),  t from 0 to T
 
-and the score is the product of the loss rates and I_k. Each I_m is tabulated before the next, so that the work grows
-with the number of missing components, not with its power.
+and the score is the product of the loss rates and I_k. Each I_m is tabulated before the next one, so that the work is
+linear in the number of missing components instead of exponential.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ from augury.loss import Delay, LossModel
 from augury.plan.lossy import BUCKETS, Floats, ScoreTable
 from augury.planner.delays import density, distribution, kinks, landmarks
 
-ORDER = 16
+SERIES_TERMS = 16
 """Coefficients of a Chebyshev series, and points of a Gauss rule."""
 
-TOLERANCE = 1e-13
-"""How near a series must come to the function between its nodes, or the stretch is halved."""
+SERIES_TOLERANCE = 1e-13
+"""Largest error of a series between its nodes; with a larger one the stretch is halved."""
 
-SAMPLES = 97
-"""At how many lengths a table is compared with a finer integration."""
+ERROR_SAMPLES = 97
+"""Gap lengths at which a table is compared with a finer integration."""
 
-HALVINGS = 44
-MOST_KINKS = 400
+MAX_HALVINGS = 44
+"""Times that a stretch is halved at most, whatever the error of its series is then."""
+
+MAX_KINKS = 400
+"""Kinks of a gap up to which sums of kinks are added; beyond, only those of single delays are."""
 
 Function = Callable[[Floats], Floats]
 
-_NODES = np.cos(np.pi * (np.arange(ORDER) + 0.5) / ORDER)
-_TO_SERIES = np.linalg.inv(chebyshev.chebvander(_NODES, ORDER - 1))
+_NODES = np.cos(np.pi * (np.arange(SERIES_TERMS) + 0.5) / SERIES_TERMS)
+_TO_SERIES = np.linalg.inv(chebyshev.chebvander(_NODES, SERIES_TERMS - 1))
 _CHECKED = np.array([-1.0, -0.93, -0.71, -0.37, 0.04, 0.42, 0.77, 0.95, 1.0])
-_AT_CHECKED = chebyshev.chebvander(_CHECKED, ORDER - 1)
-_GAUSS = {n: np.polynomial.legendre.leggauss(n) for n in (ORDER, ORDER + 8)}
+_AT_CHECKED = chebyshev.chebvander(_CHECKED, SERIES_TERMS - 1)
+_GAUSS = {n: np.polynomial.legendre.leggauss(n) for n in (SERIES_TERMS, SERIES_TERMS + 8)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """A function as Chebyshev series over adjoining stretches."""
+    """A function as piecewise Chebyshev series."""
 
     starts: Floats
     ends: Floats
@@ -56,7 +59,7 @@ class Pieces:
         x = (2 * t - self.starts[k] - self.ends[k]) / (self.ends[k] - self.starts[k])
         # Clenshaw's recurrence, with a series of its own for each point.
         b1, b2 = np.zeros_like(x), np.zeros_like(x)
-        for n in range(ORDER - 1, 0, -1):
+        for n in range(SERIES_TERMS - 1, 0, -1):
             b1, b2 = self.coefficients[k, n] + 2 * x * b1 - b2, b1
         return np.asarray(self.coefficients[k, 0] + x * b1 - b2)
 
@@ -64,11 +67,11 @@ class Pieces:
 def tabulate(gap: Sequence[Step], window: int, tick: float, model: LossModel) -> ScoreTable:
     """The score of a gap of 0 to `window` ticks, each `tick` seconds long."""
     length = max(window * tick, tick)
-    exact = _score(gap, length, model, ORDER)
+    exact = _score(gap, length, model, SERIES_TERMS)
     points = _points(gap, length, model)
     pieces = approximate(exact, points, tick)
-    finer = _score(gap, length, model, ORDER + 8)
-    samples = np.unique(np.round(np.linspace(0, window, SAMPLES))) * tick
+    finer = _score(gap, length, model, SERIES_TERMS + 8)
+    samples = np.unique(np.round(np.linspace(0, window, ERROR_SAMPLES))) * tick
     error = float(np.max(np.abs(finer(samples) - pieces(samples))))
     # From seconds to ticks.
     starts, ends = pieces.starts / tick, pieces.ends / tick
@@ -76,7 +79,7 @@ def tabulate(gap: Sequence[Step], window: int, tick: float, model: LossModel) ->
 
 
 def most_probable(missing: Iterable[str], length: float, model: LossModel) -> float:
-    """At least the score of any gap of that length with these components missing, without an integral."""
+    """An upper bound of the score of gaps of that length with these components missing, without integrating."""
     result = 1.0
     for variable in missing:
         rate, happened = model.rate_of(variable), model.delays[variable].distribution(length)
@@ -87,17 +90,17 @@ def most_probable(missing: Iterable[str], length: float, model: LossModel) -> fl
 
 
 def approximate(f: Function, points: Floats, tick: float) -> Pieces:
-    """`f` between the first and the last point, halving stretches until the series agree with it.
+    """`f` between the first and the last point, as series on stretches that are halved until they are precise.
 
-    Nobody asks for values between two ticks: a short stretch with no tick inside becomes a straight line.
+    Values between two ticks are never looked up, so a short stretch without a tick inside becomes a straight line.
     """
     todo = np.stack([points[:-1], points[1:]], axis=1)
     done: list[tuple[Floats, Floats]] = []
-    for halving in range(HALVINGS):
+    for halving in range(MAX_HALVINGS):
         middle, half = (todo[:, :1] + todo[:, 1:]) / 2, (todo[:, 1:] - todo[:, :1]) / 2
         series = f(middle + half * _NODES) @ _TO_SERIES.T
         wrong = np.abs(f(middle + half * _CHECKED) - series @ _AT_CHECKED.T).max(axis=1)
-        fine = (wrong <= TOLERANCE) | (halving == HALVINGS - 1)
+        fine = (wrong <= SERIES_TOLERANCE) | (halving == MAX_HALVINGS - 1)
         between = ~fine & (np.ceil(todo[:, 1] / tick) - np.floor(todo[:, 0] / tick) <= 1)
         ends = f(todo[between])
         series[between] = 0.0
@@ -115,7 +118,7 @@ def approximate(f: Function, points: Floats, tick: float) -> Pieces:
 
 
 def _score(gap: Sequence[Step], length: float, model: LossModel, rule: int) -> Function:
-    """The score of a gap as a function of its length in seconds, integrated by a Gauss rule of that many points."""
+    """The score of a gap as a function of its length in seconds, integrated by a Gauss rule of `rule` points."""
     inner: Function | None = None
     before: list[Step] = []
     missing: list[Step] = []
@@ -193,7 +196,7 @@ def _level(
             if after:
                 weight = weight * _absent(after, end[:, :, None] - at, model)
             mass = (density(delay, at) * weight * weights).sum(axis=2) * (high - low)[:, :, 0] / 2
-            # Where the density has a pole, the distribution says how much lies in the first stretch.
+            # Where the density has a pole, the distribution gives the probability of the first stretch.
             head = distribution(delay, bounds[:, 1]) * weight[:, 0, rule // 2]
             steep = (bounds[:, 1] > 0) & (bounds[:, 1] <= length * 2.0**-40)
             mass[:, 0] = np.where(steep, head, mass[:, 0])
@@ -219,21 +222,21 @@ def _inside(points: Iterable[float], length: float) -> Floats:
 
 
 def _points(gap: Sequence[Step], length: float, model: LossModel) -> Floats:
-    """Where the score of a gap may not be smooth: kinks of the delays, and sums of those that are added up."""
+    """Points where the score of a gap may not be smooth: kinks of the delays, and their sums."""
     found = {0.0}
     for step in gap:
         own = kinks(model.delays[step.variable])
         sums = {a + b for a in found for b in (0.0, *own) if a + b < length}
-        found = sums if len(sums) <= MOST_KINKS else found | {x for x in own if x < length}
+        found = sums if len(sums) <= MAX_KINKS else found | {x for x in own if x < length}
     delays: list[Delay] = [model.delays[step.variable] for step in gap]
     marks = {x for d in delays for x in landmarks(d, length)[-24:] if 0 < x < length}
     return np.array(sorted(found | marks | {length}), dtype=np.float64)
 
 
 def _running(pieces: Pieces, length: float, over: float) -> Floats:
-    """The greatest value from 0 up to the end of each of equal steps over `over`, which is a little more than `length`.
+    """Running maximum at the end of each of equal steps over `over`, which is slightly more than `length`.
 
-    Between the ends of stretches and the places where a series turns, it only rises or only falls.
+    Between the ends of stretches and the extrema of a series, it only rises or only falls.
     """
     turns = [np.concatenate([pieces.starts, pieces.ends])]
     for start, end, series in zip(pieces.starts, pieces.ends, pieces.coefficients, strict=True):

@@ -1,4 +1,4 @@
-"""The ways to search that pay, for what a plan expects and for what a stream turns out to hold."""
+"""The choice of search methods: those that pay for expected counts, and for counts measured on a stream."""
 
 from __future__ import annotations
 
@@ -7,42 +7,44 @@ from collections.abc import Callable, Mapping
 
 from augury.plan import Component, LazyChainPlan
 from augury.planner.chain_steps import bounds_of, changed, near_of
-from augury.planner.cost import SOME, branch_models, events_in_window, reorder
+from augury.planner.cost import MIN_VECTOR_CANDIDATES, branch_models, events_in_window, reorder
 from augury.planner.expected import bounded, selectivity
 
-MANY, SELDOM, OFTEN = 512, 0.1, 16
-"""When a search is a sorted one: comparisons leave such a share of so many candidates, each of so many searches.
+MIN_SORTED_CANDIDATES, MAX_SORTED_SHARE, MIN_SORTED_SEARCHES = 512, 0.1, 16
+"""Smallest number of candidates, largest share left by comparisons and smallest number of searches of a sorted search.
 
-Where processors compress vectors, comparing all costs no more; elsewhere several times as much.
+Where processors compress vectors, comparing all candidates costs no more; elsewhere it costs several times as much.
 """
 
-BLOCK, TURN = 16, 4.0
-"""Candidates of a search from which on their lists are compared in blocks, and what it costs to put a list into one."""
+MIN_BLOCK_CANDIDATES, BLOCK_STORE_COST = 16, 4.0
+"""Candidates of a search from which on lists are compared in blocks, and the cost of storing a list in a block."""
 
-LEFT = 0.05
-"""The share of candidates that leading coefficients may leave: each of these is tested by itself."""
+MAX_LED_SHARE = 0.05
+"""Largest share of candidates that leading coefficients may leave, since each of these is tested by itself."""
 
 
 def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
-    """The plan with the ways to search that pay when a window holds `counts` events of each variable.
+    """The plan with the search methods that pay when a window holds `counts` events of each variable.
 
-    Comparing many candidates at a time takes a second loop over those that pass. Sorting a column costs as much as some
-    tests of each event; a search then looks at seven of a block of 128 candidates and at what it finds. Testing
+    Comparing candidates as vectors takes a second loop over those that pass. Sorting a column costs as much as some
+    tests of each event; a search then looks at seven of a block of 128 candidates and at those it finds. Testing
     candidates once for each first event, also those for a negated part, pays when several partial matches grow from it.
-    Lists are put into blocks where each is compared with several others, and by what leads them where that is often and
-    leaves few.
+    Lists are stored in blocks where each is compared with several others; their leading coefficients are compared first
+    where that happens often and leaves few candidates.
     """
     events = events_in_window(plan, [v.name for v in plan.query.variables], counts)
     models = branch_models(plan, events)
-    select, sort, keep, abreast, led = (set[str]() for _ in range(5))
+    select, sort, keep, blocked, led = (set[str]() for _ in range(5))
 
     def in_blocks(c: Component, searches: float, candidates: float) -> bool:
         near = [j for j in c.take if near_of(j, c.variable)]
         each = searches * candidates / events[c.variable]
-        if not near or candidates < BLOCK or each < TURN:
+        if not near or candidates < MIN_BLOCK_CANDIDATES or each < BLOCK_STORE_COST:
             return False
-        abreast.add(c.variable)
-        if each >= OFTEN and all(bounded(j, plan.statistics, plan.computed) <= LEFT for j in near):
+        blocked.add(c.variable)
+        if each >= MIN_SORTED_SEARCHES and all(
+            bounded(j, plan.statistics, plan.computed) <= MAX_LED_SHARE for j in near
+        ):
             led.add(c.variable)
         return True
 
@@ -53,11 +55,15 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
             i = model.index(v)
             left = math.prod(selectivity(j, plan.statistics, plan.computed) for j, _ in bounds_of(step.component))
             candidates = model.candidates(bound, i)
-            if candidates >= SOME:
+            if candidates >= MIN_VECTOR_CANDIDATES:
                 select.add(v)
             if model.keeps(bound, first):
                 keep.add(v)
-            elif candidates >= MANY and left <= SELDOM and model.partial(bound) * candidates >= OFTEN * events[v]:
+            elif (
+                candidates >= MIN_SORTED_CANDIDATES
+                and left <= MAX_SORTED_SHARE
+                and model.partial(bound) * candidates >= MIN_SORTED_SEARCHES * events[v]
+            ):
                 sort.add(v)
             if bound:
                 in_blocks(step.component, model.partial(bound), candidates)
@@ -67,7 +73,7 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
                 (c,) = part.components
                 candidates = model.beside(part, events[c.variable], bound)
                 blocks = in_blocks(c, model.partial(bound), candidates)
-                if not blocks and candidates >= SOME and model.keeps(bound, first):
+                if not blocks and candidates >= MIN_VECTOR_CANDIDATES and model.keeps(bound, first):
                     select.add(c.variable)
                     keep.add(c.variable)
     return changed(
@@ -75,20 +81,20 @@ def with_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChain
         selected=frozenset(select),
         sorted=frozenset(sort),
         kept=frozenset(keep),
-        abreast=frozenset(abreast),
+        blocked=frozenset(blocked),
         led=frozenset(led),
     )
 
 
-def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]:
-    """The plan to go on with from one that runs, for a stream that is looked at often.
+def cached_improvements(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]], LazyChainPlan]:
+    """A function that improves the plan of a running stream, called often with counts of its window.
 
-    About the same counts are thought about once.
+    Its decisions are cached for counts of about the same size.
     """
     decided: dict[tuple[object, ...], LazyChainPlan] = {}
 
     def better(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
-        # Below a few events in a window, one more or less says nothing about rates.
+        # Below four events in a window, one event more or less says nothing about rates.
         about = (plan.variant, *(round(math.log2(max(4.0, n))) for n in counts.values()))
         if about not in decided:
             orders = reorder(plan, counts, margin)
@@ -102,18 +108,18 @@ def remembering(margin: float) -> Callable[[LazyChainPlan, Mapping[str, float]],
 
 
 def _with_more_searches(plan: LazyChainPlan, counts: Mapping[str, float]) -> LazyChainPlan:
-    """The plan with those ways to search added that would pay with half as many events.
+    """The plan with the additional search methods that would pay with half as many events.
 
-    None is given up, which would gain little, so that a stream changes them a few times at most.
+    None is removed, which would gain little, so that a stream changes its methods only a few times.
     """
     more = with_searches(plan, {v: n / 2 for v, n in counts.items()})
     kept = plan.kept | more.kept
     return changed(
         plan,
         selected=plan.selected | more.selected,
-        # What is kept for the first event is not searched for by value as well.
+        # Candidates that are kept for the first event are not searched for by value as well.
         sorted=(plan.sorted | more.sorted) - kept,
         kept=kept,
-        abreast=plan.abreast | more.abreast,
+        blocked=plan.blocked | more.blocked,
         led=plan.led | more.led,
     )

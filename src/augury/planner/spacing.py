@@ -1,4 +1,4 @@
-"""WITHIN ... EACH and NOT ... FOR as conditions on the times of bound events, for plans that bind them in any order."""
+"""WITHIN ... EACH and NOT ... FOR as conditions on times of bound events, for plans that bind events in any order."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from augury.ir.branches import Branch
 from augury.ir.pattern import Repeat, variable_of
 from augury.ir.predicate import And, Arithmetic, Compare, Conjunct, Element, Expr, Literal, Or, Ref, conjunct
 from augury.ir.query import BoundQuery
-from augury.planner.components import Cannot
+from augury.planner.components import UnsupportedQuery
 from augury.schema import INT, Kind, duration
 
 
 def spacing(query: BoundQuery, branch: Branch) -> tuple[Conjunct, ...]:
-    """What EACH and FOR ask of the times of a branch's events."""
+    """The conditions of EACH and FOR on the times of a branch's events."""
     found = [*_each(query, branch), *_silences(query, branch)]
     if found and query.schema[query.schema.time].kind is Kind.FLOAT:
-        raise Cannot("EACH, or NOT ... FOR before a component, over times that are not whole ticks")
+        raise UnsupportedQuery("EACH, or NOT ... FOR before a component, over times that are not whole ticks")
     placed = (replace(e, span=query.pattern.span) for e in dict.fromkeys(found))
     return tuple(conjunct(e, query.pattern_order) for e in placed)
 
@@ -40,10 +40,10 @@ def _each(query: BoundQuery, branch: Branch) -> Iterator[Compare | Or]:
 
 
 def _in_any_order(query: BoundQuery, branch: Branch, each: int) -> Iterator[Compare | Or]:
-    """Every event but the latest has another one after it, not too far away."""
+    """Every event but the latest has a later one close enough."""
     lists = [c for c in branch.components if isinstance(c, Repeat)]
     if lists:
-        raise Cannot("EACH with a list in an AND, between whose elements other events may lie", lists[0].span)
+        raise UnsupportedQuery("EACH with a list in an AND, between whose elements other events may lie", lists[0].span)
     if len(branch.components) == 1:
         return
     for v in branch.variables:
@@ -54,7 +54,7 @@ def _in_any_order(query: BoundQuery, branch: Branch, each: int) -> Iterator[Comp
 
 
 def _silences(query: BoundQuery, branch: Branch) -> Iterator[Compare | Or]:
-    """What stands behind a silence comes later than all that stands before it, by more than its duration."""
+    """Each part after a silence starts later than all parts before it, by more than the duration."""
     lists = {variable_of(c) for c in branch.components if isinstance(c, Repeat)}
     for part in branch.absent:
         if part.silence is None:

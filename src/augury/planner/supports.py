@@ -1,4 +1,4 @@
-"""What a family declares that it can evaluate; a query that asks for anything else is refused before it is planned."""
+"""Declarations of what a family can evaluate; any other query is refused before planning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Nth, Ref, walk
 from augury.ir.query import BoundQuery
 from augury.ir.terms import OutputMode, Strategy
@@ -15,7 +15,7 @@ from augury.plan import FamilyName, Unsupported
 from augury.source import Span
 
 HintName: TypeAlias = Literal["order", "negation", "statistics"]
-"""What a caller may ask of a plan beside the query; named like the fields of `Hints`."""
+"""Hints that a caller may give; named like the fields of `Hints`."""
 
 Feature: TypeAlias = "Strategy | OutputMode | type | str"
 """A strategy, an output, a class of patterns or windows, or the name of a clause: an optional field of `BoundQuery`."""
@@ -25,9 +25,9 @@ Feature: TypeAlias = "Strategy | OutputMode | type | str"
 class Supports:
     """The strategies, outputs, operators, windows and clauses of a family, and the hints that it follows.
 
-    Members are listed one by one, never as "all of them": one that is added to the language is refused until a family
-    lists it. A builder may refuse more, for reasons that depend on several parts of a query. `because` says why
-    something is not listed, `requires` what is missing from a query without a clause.
+    Members are listed one by one, never as "all of them", so that a new member of the language is refused until a
+    family lists it. A builder may refuse more, for reasons that depend on several parts of a query. `because` says why
+    a feature is not listed, `requires` why a query without a clause is refused.
     """
 
     strategies: frozenset[Strategy]
@@ -40,7 +40,7 @@ class Supports:
     because: Mapping[Feature, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def refusal(self, family: FamilyName, query: BoundQuery) -> Unsupported | None:
-        """The first thing the query asks for that is not declared; None if all of it is."""
+        """The first feature of the query that is not declared; None if all are."""
         written = clauses_of(query)
         for clause, reason in self.requires.items():
             if clause not in written:
@@ -54,7 +54,7 @@ class Supports:
     def _asked(
         self, query: BoundQuery, clauses: Iterable[str]
     ) -> Iterator[tuple[Feature, frozenset[Any], str, Span | None]]:
-        """What a query asks for, where it has to be declared, and how it is called."""
+        """The features that a query uses, each with the declared set it must be in, its name and its place."""
         yield query.strategy, self.strategies, str(query.strategy), None
         for clause in clauses:
             yield clause, self.clauses, f"the clause `{clause}`", None
@@ -77,7 +77,7 @@ class Supports:
 
 
 def clauses_of(query: BoundQuery) -> list[str]:
-    """The optional fields of a query that have a value: clauses that were written, or that a rule derived."""
+    """The optional fields of a query that have a value, written or derived by a rule."""
     return [f.name for f in fields(query) if _is_optional(f) and getattr(query, f.name) != f.default]
 
 
@@ -94,14 +94,14 @@ def _nodes(p: Pattern) -> Iterator[Pattern]:
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _nodes(part)
-        case Group(body=body) | Maybe(body) | Absent(body):
+        case Group(body=body) | OptionalPart(body) | Absent(body):
             yield from _nodes(body)
         case _:
             assert_never(p)
 
 
 RESULTS = frozenset({"returns", "into", "key"})
-"""Clauses about what becomes of a match once it is found, which concern no family."""
+"""Clauses on how matches are returned, which concern no family."""
 
 STRATEGIES = frozenset(
     {
@@ -111,7 +111,7 @@ STRATEGIES = frozenset(
         Strategy.SKIP_TILL_ANY_MATCH,
     }
 )
-"""The strategies of the families that evaluate each of them; a new one joins when all of these families do."""
+"""Strategies that all families which use this set evaluate; a new one joins when all of them do."""
 
 SELECTED_OUTPUTS = frozenset(
     {
@@ -128,15 +128,15 @@ SELECTED_OUTPUTS = frozenset(
         OutputMode.FIRST_WITH_TIMEOUTS,
     }
 )
-"""Outputs that are selected from all matches, complete and partial: for families that find every one of them."""
+"""Outputs selected from all matches, complete and partial, for families that enumerate every one."""
 
-LOSSY_ONLY = "a lossy stream needs the scores of the lossy plan"
+LOSSY_REASON = "a lossy stream needs the scores of the lossy plan"
 
-ROUNDS = "a repeated part: only automata of sequences have loops"
+ROUNDS_REASON = "a repeated part: only automata of sequences have loops"
 
 
 def each(features: Iterable[Feature], reason: str) -> dict[Feature, str]:
-    """One reason for several features; `{}` in it stands for the feature.
+    """A dictionary with one reason for several features; `{}` in it stands for the feature.
 
     >>> each(["a", "b"], "no {}")
     {'a': 'no a', 'b': 'no b'}

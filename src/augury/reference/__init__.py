@@ -1,4 +1,4 @@
-"""SEMANTICS in slow, obvious Python: the oracle every other evaluator is tested against."""
+"""The reference evaluator: SEMANTICS in slow, obvious Python, the oracle for tests of every other evaluator."""
 
 from augury.reference.kernel import ReferenceKernel
 

@@ -12,7 +12,7 @@ from augury.reference.stream import Bindings, StreamEvent
 
 
 def any_matches(given: Conditions, branch: Branch) -> Iterator[Bindings]:
-    """Every assignment of events to the branch's components; what must be absent is not looked at."""
+    """Every assignment of events to the branch's components, before negated parts are checked."""
     for match in _assignments(given, branch, branch.order, {}):
         if given.spaced(match) and all(given.outlasts(branch, match, v, e) for v, es in match.items() for e in es):
             yield match
@@ -24,9 +24,9 @@ def rejected(given: Conditions, absent: Collection[AbsentPart], match: Bindings)
 
 
 def occurrence(given: Conditions, part: AbsentPart, match: Bindings) -> Bindings | None:
-    """The events of the match and those that a negated part binds beside them; None where it does not occur."""
+    """The events of the match together with those that a negated part binds; None if the part does not occur."""
     if part.silence is not None:
-        # Its own duration alone says how far it is looked for.
+        # NOT ... FOR is bounded by its own duration, not by the window.
         given = given.without_window()
     since = _since(part, match)
     for branch in branches(part.body):
@@ -45,13 +45,13 @@ def occurrence(given: Conditions, part: AbsentPart, match: Bindings) -> Bindings
 
 
 def _since(part: AbsentPart, match: Bindings) -> StreamEvent | None:
-    """The event from which on a part is looked for; None where that is not bound, or not named."""
+    """The event after which a part is searched for (SINCE); None if it is not bound or not given."""
     events = match.get(part.since.variable) if part.since is not None else None
     return events[-1 if part.since is not None and part.since.last else 0] if events else None
 
 
 def _silent_time(given: Conditions, part: AbsentPart, match: Bindings, own: Collection[StreamEvent]) -> bool:
-    """Whether events fall in the time that NOT ... FOR asks to be silent; without FOR every time is asked about."""
+    """Whether events fall into the time that NOT ... FOR requires to be silent; without FOR, all times count."""
     if part.silence is None:
         return True
     ticks = given.query.ticks(part.silence)
@@ -59,12 +59,12 @@ def _silent_time(given: Conditions, part: AbsentPart, match: Bindings, own: Coll
     after = [f.time for v in part.before for f in match.get(v, ())]
     if before:
         return all(e.time <= max(before) + ticks for e in own)
-    # Where nothing beside it is bound, there is no time to be silent in.
+    # Without bound neighbours there is no time to check.
     return bool(after) and all(min(after) - e.time <= ticks for e in own)
 
 
 def _in_reach(given: Conditions, part: AbsentPart, match: Bindings, found: Bindings) -> bool:
-    """Whether a negated event stands where its strategy looks: beside what precedes it, or else what follows."""
+    """Whether a negated event is where its strategy looks: next to the event before it, or else to the one after it."""
     if not isinstance(part.body, Event):
         return True
     strategy = given.query.strategy_of_negated(part.body.variable)
@@ -84,13 +84,13 @@ def _in_reach(given: Conditions, part: AbsentPart, match: Bindings, found: Bindi
 def _assignments(
     given: Conditions, branch: Branch, order: Collection[tuple[str, str]], context: Bindings
 ) -> Iterator[Bindings]:
-    """Assign the components one after the other; `context` is bound already."""
+    """Assign the components one after another; `context` is bound already."""
 
     components = branch.components
     if not components:
         yield context
         return
-    # A stack of its own, since a list can be longer than Python's is deep: what is pushed last is gone through first.
+    # An explicit stack, since a list can be longer than Python's recursion limit; the last pushed is expanded first.
     stack = [(0, context, iter(given.candidates(components[0], context)))]
     while stack:
         k, bindings, events = stack[-1]
@@ -117,8 +117,8 @@ def _assignments(
 
 
 def _may_stand(e: StreamEvent, variable: str, order: Collection[tuple[str, str]], bindings: Bindings) -> bool:
-    """Whether `e` is a new event, in the order of the pattern, and later than its list so far."""
-    # The list is asked first: it answers at once, however long it is.
+    """Whether `e` is not bound yet, in pattern order, and later than its list so far."""
+    # The list is checked first, in constant time.
     if not all(f.precedes(e) for f in bindings.get(variable, ())[-1:]):
         return False
     return ordered(order, bindings, variable, e) and not any(e is f for f in bound(bindings))

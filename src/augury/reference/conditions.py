@@ -1,4 +1,4 @@
-"""When an event may join a match: type, order, window, partition and predicates."""
+"""Conditions for an event to join a match: type, order, window, partition and predicates."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from augury.ir.terms import Strategy
 from augury.options import Options
 from augury.reference.stream import Bindings, Partition, StreamEvent
 
-VISITS_BETWEEN_LOOKS = 1 << 17
-"""Bound events that are visited between two looks at the time and at the memory; some 20 ms."""
+VISITS_PER_CHECK = 1 << 17
+"""Bound events visited between two checks of time and memory; some 20 ms."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Counts partial matches, and stops an explosion with an error."""
+    """Counts partial matches, and raises an error when there are too many."""
 
     options: Options
     partial: int = 0
@@ -39,13 +39,13 @@ class Budget:
     def visit(self, bindings: Bindings) -> None:
         """Count the bound events that an event is compared with, which may be thousands."""
         self.visits += 1 + sum(map(len, bindings.values()))
-        if self.visits > VISITS_BETWEEN_LOOKS and self.options.budget is not None:
+        if self.visits > VISITS_PER_CHECK and self.options.budget is not None:
             self.visits = 0
             self.options.budget.check()
             self.options.budget.check_process("partial matches")
 
     def spend(self, bindings: Bindings) -> None:
-        """Count an event that is tried with a partial match."""
+        """Count an event tested against a partial match."""
         self.partial += 1
         self.visit(bindings)
         if self.partial > self.options.max_partial_matches:
@@ -58,9 +58,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of one query over one stretch of its stream; groups are written out with so many `rounds`.
+    """The conditions of one query over one part of its stream; groups are expanded to `rounds`.
 
-    Lists that are `unfinished` are never complete: a partial match ends within them (OUTPUT TIMEOUTS).
+    Lists in `unfinished` never complete, so that a partial match may end within them (OUTPUT TIMEOUTS).
     """
 
     query: BoundQuery
@@ -77,12 +77,12 @@ class Conditions:
         return cls(query, events, normal_conjuncts(query.conjuncts, query.pattern_order), options, Budget(options))
 
     def fits(self, component: Event | Repeat, e: StreamEvent) -> bool:
-        """Whether `e` has a type of the component; without a type column every type name means every event."""
+        """Whether `e` has a type of the component; without a type column, every event fits every type."""
         types = event_of(component).types
         return not types or self.query.schema.type is None or e.type in types
 
     def within(self, bindings: Bindings, e: StreamEvent) -> bool:
-        """Whether `e` and the bound events lie in one window."""
+        """Whether `e` and the bound events fit in one window."""
         match self.query.window:
             case None:
                 return True
@@ -92,7 +92,7 @@ class Conditions:
                 return all(abs(e.place - f.place) < n for f in bound(bindings))
 
     def agrees(self, bindings: Bindings, e: StreamEvent) -> bool:
-        """Whether `e` is of the partition of the bound events."""
+        """Whether `e` is in the partition of the bound events."""
         return e.partition is not None and all(e.partition == f.partition for f in bound(bindings))
 
     def joins(
@@ -100,8 +100,8 @@ class Conditions:
     ) -> Bindings | None:
         """`bindings` with `e` added to `variable`, if the window, the partition and the predicates allow it.
 
-        Tested is every conjunct that can be decided now: all its variables are bound, and it does not wait for a list
-        that may still grow (`variable` itself, and `open_lists`).
+        All conjuncts that can be decided now are tested: those whose variables are all bound, and which do not wait for
+        a list that may still grow (`variable` itself, and `open_lists`).
         """
         self.budget.spend(bindings)
         if not (self.agrees(bindings, e) and self.within(bindings, e)):
@@ -113,7 +113,8 @@ class Conditions:
             if variable not in c.variables or not set(c.variables) <= joined.keys() or waits(c, joined, growing):
                 continue
             if len(joined[variable]) == c.decided_at.get(variable, 1):
-                # The single event, the first one, or the last one that is named: what came before it is now decided.
+                # For a single event, the first one, or the last numbered one: conjuncts on earlier elements are decided
+                # now.
                 if not self.holds(c, joined):
                     return None
             elif variable in c.each and not self.holds(c, joined, element=(variable, len(earlier))):
@@ -121,21 +122,21 @@ class Conditions:
         return joined
 
     def without_window(self) -> Conditions:
-        """The same conditions, but for WITHIN."""
+        """The same conditions without WITHIN."""
         return replace(self, query=replace(self.query, window=None))
 
     def near(self, bindings: Bindings, e: StreamEvent) -> bool:
-        """Whether `e`, later than all that is bound, is as close to it as WITHIN ... EACH asks for."""
+        """Whether `e`, later than all bound events, is as close to them as WITHIN ... EACH requires."""
         each = self.query.each
         return each is None or not bindings or e.time - max(f.time for f in bound(bindings)) <= each
 
     def spaced(self, bindings: Bindings) -> bool:
-        """Whether consecutive events of a whole match are as close as WITHIN ... EACH asks for."""
+        """Whether consecutive events of a complete match are as close as WITHIN ... EACH requires."""
         each = self.query.each
         return each is None or all(b - a <= each for a, b in pairwise(sorted(f.time for f in bound(bindings))))
 
     def ends(self, component: Event | Repeat, bindings: Bindings, e: StreamEvent) -> bool:
-        """Whether `e` is an event that the component's list ends with (UNTIL), so that it is no element."""
+        """Whether `e` ends the component's list (UNTIL), so that it is not an element."""
         until = component.until if isinstance(component, Repeat) else None
         if until is None or not self.fits(until, e) or not self.agrees(bindings, e):
             return False
@@ -147,11 +148,11 @@ class Conditions:
         )
 
     def goes_on(self, component: Event | Repeat, bindings: Bindings, e: StreamEvent) -> bool:
-        """Whether `e` may be the next element as far as UNTIL is concerned: nothing has ended the list before it."""
+        """Whether UNTIL allows `e` as the next element, since no event before it has ended the list."""
         if not isinstance(component, Repeat) or component.until is None:
             return True
         v = component.body.variable
-        # Conditions on what ends a list do not name it.
+        # Conditions on the event that ends the list do not name the list.
         before = {u: events for u, events in bindings.items() if u != v}
         if self.ends(component, before, e):
             return False
@@ -160,7 +161,7 @@ class Conditions:
         return not first or not any(f.partition == e.partition and self.ends(component, before, f) for f in between)
 
     def outlasts(self, branch: Branch, bindings: Bindings, variable: str, e: StreamEvent) -> bool:
-        """Whether `e`, bound to `variable`, comes after every silence (NOT ... FOR) that stands before it."""
+        """Whether `e`, bound to `variable`, comes after every silence (NOT ... FOR) before it."""
         for part in branch.absent:
             if part.silence is not None and variable in part.before:
                 earlier = [f.time for v in part.after for f in bindings.get(v, ())]
@@ -169,7 +170,7 @@ class Conditions:
         return True
 
     def may_ignore(self, strategy: Strategy, bindings: Bindings, e: StreamEvent, *, taken: bool) -> bool:
-        """The ignore edge, which is all that the strategies differ in; `taken` when `e` can also be bound."""
+        """The ignore edge, in which alone the strategies differ; `taken` if `e` can also be bound."""
         match strategy:
             case Strategy.STRICT_CONTIGUITY:
                 return False
@@ -181,7 +182,7 @@ class Conditions:
                 return True
 
     def complete(self, bindings: Bindings, variables: Collection[str], *, open_lists: Collection[str] = ()) -> bool:
-        """Whether the conjuncts hold that waited for the lists of `variables` to be whole."""
+        """Whether the conjuncts hold that waited for the lists of `variables` to be complete."""
         return all(
             self.holds(c, bindings)
             for c in self.conjuncts
@@ -197,14 +198,14 @@ class Conditions:
         return holds(c, rows, elements=elements, functions=self.options.callables)
 
     def relevant(self, component: Event | Repeat, e: StreamEvent) -> bool:
-        """Whether `e` may be bound to the component as far as type and predicates over it alone can tell."""
+        """Whether type and predicates on one event alone allow `e` for the component."""
         v = event_of(component).variable
         return self.fits(component, e) and all(
             self.holds(c, {v: (e,)}) for c in self.conjuncts if c.variables == (v,) and c.one_event
         )
 
     def candidates(self, component: Event | Repeat, bindings: Bindings) -> Sequence[StreamEvent]:
-        """The events that may still be bound to the component: relevant, of the partition, inside the window."""
+        """The events that can still be bound to the component: relevant, of the partition, inside the window."""
         if component not in self._candidates:
             groups: defaultdict[Partition, list[StreamEvent]] = defaultdict(list)
             for e in self.events:
@@ -225,7 +226,7 @@ class Conditions:
 
 
 def waits(c: Conjunct, bindings: Bindings, lists: Collection[str]) -> bool:
-    """Whether `c` is decided only once one of `lists` is complete, or holds an element that `c` names (`b[3]`)."""
+    """Whether `c` is undecided until one of `lists` is complete, or holds an element that `c` numbers (`b[3]`)."""
     return not c.whole.isdisjoint(lists) or any(
         v in lists and len(bindings[v]) < number for v, number in c.decided_at.items()
     )
@@ -238,7 +239,7 @@ def bound(bindings: Bindings) -> Iterator[StreamEvent]:
 
 
 def ordered(order: Iterable[tuple[str, str]], bindings: Bindings, variable: str, e: StreamEvent) -> bool:
-    """Whether `e`, bound to `variable`, stands where SEQ wants it."""
+    """Whether `e`, bound to `variable`, is in the order of SEQ."""
     for u, v in order:
         if v == variable and not all(f.precedes(e) for f in bindings.get(u, ())):
             return False

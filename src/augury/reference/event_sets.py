@@ -1,8 +1,8 @@
 """Sequenced event sets (SEMANTICS section 5; SESExec and ConsumeEvent of paper 002, section 4.3).
 
 The paper's sequence of sets is generalised to any partial order of the components: a variable can be bound once all
-that precede it are, and a list grows until something that follows it has begun. For a sequence of sets this is the
-paper's automaton.
+before it are bound, and a list grows until something after it has begun. For a sequence of sets this is the paper's
+automaton.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from augury.reference.stream import Bindings, StreamEvent
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """The SES automaton of one branch; an instance is what it has bound so far."""
+    """The SES automaton of one branch; an instance is a mapping from variables to its bound events."""
 
     given: Conditions
     branch: Branch
 
     def execute(self, events: Sequence[StreamEvent]) -> Iterator[tuple[Bindings, bool]]:
-        """The maximal matches, each with whether it has expired; one that has not may still grow."""
+        """The maximal matches, each with whether its window has expired; until then it may still grow."""
         alive: list[Bindings] = []
         for e in events:
             survivors: list[Bindings] = []
@@ -43,7 +43,7 @@ class Instances:
                 yield instance, False
 
     def consume(self, instance: Bindings, e: StreamEvent) -> list[Bindings]:
-        """The instances that `instance` becomes on reading `e`: one for each transition that fires."""
+        """The instances after reading `e`, one for each transition that fires."""
         fired = [joined for c in self.branch.components if (joined := self.transition(instance, c, e)) is not None]
         if instance and self.given.may_ignore(self.given.query.strategy, instance, e, taken=bool(fired)):
             return [*fired, instance]
@@ -78,13 +78,13 @@ class Instances:
         return {u for u, v in self.branch.order if v == variable}
 
     def enough(self, instance: Bindings, variable: str) -> bool:
-        """Whether `variable` holds as many events as it must."""
+        """Whether `variable` holds its minimum number of events."""
         component = next(c for c in self.branch.components if variable_of(c) == variable)
         low = component.low if isinstance(component, Repeat) else 1
         return len(instance.get(variable, ())) >= low
 
     def grows(self, instance: Bindings, component: Repeat) -> bool:
-        """Whether a list may take one more: nothing after it has begun and it is not full."""
+        """Whether a list may take another event: nothing after it has begun, and it is not full."""
         v = component.body.variable
         full = component.high is not None and len(instance[v]) >= component.high
         return not full and not any(u == v and w in instance for u, w in self.branch.order)

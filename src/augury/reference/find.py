@@ -15,7 +15,7 @@ from augury.ir.query import CountWindow, TimeWindow
 from augury.reference.any_match import any_matches, rejected
 from augury.reference.conditions import Conditions, bound
 from augury.reference.event_sets import Instances
-from augury.reference.groups import takes_all, ways
+from augury.reference.groups import expansions, takes_all
 from augury.reference.lossy import lossy_matches, unseen, without
 from augury.reference.runs import run_matches, sub_streams
 from augury.reference.stream import Bindings, StreamEvent
@@ -45,20 +45,20 @@ class Candidate:
 
 
 def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[Candidate]:
-    """The set of candidates: the same bindings found through two branches are one."""
+    """All candidates; equal bindings found through two branches are one candidate."""
     found: dict[tuple[tuple[int, ...], ...], Candidate] = {}
     if not all(given.holds(c, {}) for c in given.conjuncts if not c.variables):
         return []
-    for way in ways(given):
-        for bindings, probability, ended in _positive(way.given, way.branch, watermark):
-            if not takes_all(given, way, bindings):
+    for expansion in expansions(given):
+        for bindings, probability, ended in _positive(expansion.given, expansion.branch, watermark):
+            if not takes_all(given, expansion, bindings):
                 continue
-            certain = ended and _certain(way.given, way.branch, bindings, watermark)
-            # An open negation is not looked at before it is certain: a NOT inside it may still undo it.
-            accepted = certain and not _refused(way.given, way.branch, bindings)
-            candidate = Candidate(way.folded(bindings), probability, certain, accepted)
+            certain = ended and _certain(expansion.given, expansion.branch, bindings, watermark)
+            # An open negation is not checked before it is certain, since a NOT inside it may still undo it.
+            accepted = certain and not _refused(expansion.given, expansion.branch, bindings)
+            candidate = Candidate(expansion.folded(bindings), probability, certain, accepted)
             rows = candidate.rows(variables)
-            found[rows] = _either(found[rows], candidate) if rows in found else candidate
+            found[rows] = _merged(found[rows], candidate) if rows in found else candidate
             if len(found) > given.options.max_matches:
                 raise too_many_matches(
                     given.options.max_matches, "ask for OUTPUT COUNT or NONOVERLAP, shorten WITHIN, or add predicates"
@@ -67,13 +67,13 @@ def find(given: Conditions, variables: tuple[str, ...], watermark: int) -> list[
 
 
 def positive_matches(given: Conditions, branch: Branch) -> Iterator[Bindings]:
-    """Every match of the positive components of a branch in a stream that has ended, whatever must be absent."""
+    """Every match of the positive components of a branch in a stream that has ended; negated parts are not checked."""
     for match, _, _ in _positive(given, branch, FOREVER):
         yield match
 
 
 def _refused(given: Conditions, branch: Branch, match: Bindings) -> bool:
-    """Whether something was observed that the match says was not."""
+    """Whether an event was observed that the match has as missing."""
     if given.query.threshold is None:
         return rejected(given, branch.absent, match)
     model = check_model(given.query, given.options.loss)
@@ -82,19 +82,19 @@ def _refused(given: Conditions, branch: Branch, match: Bindings) -> bool:
     return rejected(without(given, frozenset(branch.variables) - match.keys()), branch.absent, match)
 
 
-def _either(a: Candidate, b: Candidate) -> Candidate:
-    """One of two branches suffices; they have failed only when both certainly have."""
+def _merged(a: Candidate, b: Candidate) -> Candidate:
+    """The candidate of two branches with one match: accepted if one accepts it, refused if both certainly do."""
     if a.accepted or b.accepted:
         return a if a.accepted else b
     return replace(a, certain=a.certain and b.certain)
 
 
 def _positive(given: Conditions, branch: Branch, watermark: int) -> Iterator[tuple[Bindings, float | None, bool]]:
-    """Matches of the positive components, each with its probability and whether it can grow no more."""
+    """Matches of the positive components, each with its probability, and whether it is certain that it cannot grow."""
     query = given.query
     if query.threshold is not None:
         for match, probability in lossy_matches(given, branch, check_model(query, given.options.loss)):
-            # A missing last component may still come until the window closes.
+            # A missing last component may still arrive until the window closes.
             whole = branch.variables[-1] in match
             yield match, probability, whole or window_closed(given, match, watermark)
     elif query.declarative:
@@ -112,12 +112,12 @@ def _positive(given: Conditions, branch: Branch, watermark: int) -> Iterator[tup
 
 
 def _certain(given: Conditions, branch: Branch, match: Bindings, watermark: int) -> bool:
-    """Whether no later event can bring about a negated part: each ends before a bound event, or the window closed."""
+    """Whether no later event can add a negated part: each ends before a bound event, or the window has closed."""
     return all(part.before & match.keys() or _is_over(given, part, match, watermark) for part in branch.absent)
 
 
 def _is_over(given: Conditions, part: AbsentPart, match: Bindings, watermark: int) -> bool:
-    """Whether no event to come can be one of a part that nothing bound stands behind."""
+    """Whether no later event can belong to a part that no bound event follows."""
     if isinstance(part.body, Event):
         for deadline in deadlines(given.query, given.conjuncts, part.body.variable):
             events = match.get(deadline.variable)
@@ -130,7 +130,7 @@ def _is_over(given: Conditions, part: AbsentPart, match: Bindings, watermark: in
 
 
 def window_closed(given: Conditions, match: Bindings, watermark: int) -> bool:
-    """Whether no event still to come can lie in one window with the match."""
+    """Whether no later event can fit in one window with the match."""
     if watermark == FOREVER:
         return True
     first = min(bound(match), key=lambda e: e.index)

@@ -1,4 +1,4 @@
-"""Groups, written out once, twice, ... as often as the stream has rounds for (SEMANTICS section 10)."""
+"""Groups, expanded to as many rounds as the stream has events for (SEMANTICS section 10)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from augury.ir.branches import Branch, branches
 from augury.ir.pattern import Group, Pattern, Repeat, components, groups, variable_of
-from augury.ir.rounds import written
+from augury.ir.rounds import name_in_round
 from augury.ir.terms import Strategy
 from augury.ir.written_out import Rounds, choices, up_to, with_rounds, write_out
 from augury.reference.any_match import any_matches
@@ -17,8 +17,8 @@ from augury.reference.stream import Bindings, StreamEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to match a query: a branch and the conditions on it, with `rounds` of the groups in `shape`."""
+class Expansion:
+    """One expansion of a query: a branch and its conditions, with `rounds` of the groups in `shape`."""
 
     given: Conditions
     branch: Branch
@@ -26,17 +26,17 @@ class Way:
     rounds: Rounds
 
     def folded(self, match: Bindings) -> Bindings:
-        """A match of the branch in the variables of the query.
+        """A match of the branch, in the variables of the query.
 
-        A group binds the event that each of its rounds begins with; since rounds follow one another, that tells them
-        apart. A variable inside it binds the events of all rounds.
+        A group binds the first event of each of its rounds, which tells rounds apart, since they follow one another. A
+        variable inside it binds the events of all rounds.
         """
         found = dict(match)
         for group, bodies in self.rounds.items():
             firsts: list[StreamEvent] = []
             for n, body in enumerate(bodies, start=1):
                 inside = dict.fromkeys(map(variable_of, components(body, negated=False)))
-                own = {v: found.pop(written(v, n)) for v in inside}
+                own = {v: found.pop(name_in_round(v, n)) for v in inside}
                 firsts.append(min(bound(own), key=lambda e: e.index))
                 for v, events in own.items():
                     found[v] = (*found.get(v, ()), *events)
@@ -44,24 +44,26 @@ class Way:
         return found
 
 
-def ways(given: Conditions) -> Iterator[Way]:
-    """Every way to match the query: its branches, with each number of rounds that there are events for."""
+def expansions(given: Conditions) -> Iterator[Expansion]:
+    """Every expansion of the query: its branches, with each number of rounds that there are events for."""
     pattern = given.query.pattern
     if not any(groups(pattern)):
         for branch in branches(pattern):
-            yield Way(given, branch, pattern, {})
+            yield Expansion(given, branch, pattern, {})
         return
     for shape in dict.fromkeys(choices(pattern)):
         if shape is not None:
             yield from _with_rounds(given, shape, tuple(groups(shape)), {})
 
 
-def _with_rounds(given: Conditions, shape: Pattern, left: tuple[Group, ...], rounds: Rounds) -> Iterator[Way]:
-    """The ways in which `rounds` are those of the first groups, and the groups `left` have any number of them."""
+def _with_rounds(given: Conditions, shape: Pattern, left: tuple[Group, ...], rounds: Rounds) -> Iterator[Expansion]:
+    """The expansions with `rounds` of the first groups, and any number of rounds of the groups `left`."""
     if not left:
-        way = _way(given, shape, rounds)
-        if way is not None and all(way.given.holds(c, {}) for c in way.given.conjuncts if not c.variables):
-            yield way
+        expansion = _expansion(given, shape, rounds)
+        if expansion is not None and all(
+            expansion.given.holds(c, {}) for c in expansion.given.conjuncts if not c.variables
+        ):
+            yield expansion
         return
     group, *others = left
     bodies = [body for body in dict.fromkeys(choices(group.body)) if body is not None]
@@ -80,53 +82,53 @@ def _with_rounds(given: Conditions, shape: Pattern, left: tuple[Group, ...], rou
             ]
 
 
-def _way(given: Conditions, shape: Pattern, rounds: Rounds) -> Way | None:
+def _expansion(given: Conditions, shape: Pattern, rounds: Rounds) -> Expansion | None:
     found = write_out(given.query, given.conjuncts, shape, rounds)
     if found is None:
         return None
     conditions = replace(given, query=found.query, conjuncts=found.conjuncts, rounds=found.numbers)
-    return Way(conditions, found.branch, shape, rounds)
+    return Expansion(conditions, found.branch, shape, rounds)
 
 
 def _occurs(given: Conditions, beginning: Pattern, group: str, rounds: Rounds) -> bool:
-    """Whether the stream holds these rounds behind what comes before them; if not, it holds no longer list of them."""
-    way = _way(_growing(given, group), beginning, rounds)
-    if way is None:
+    """Whether the stream holds these rounds after what comes before them; if not, it holds no longer list of rounds."""
+    expansion = _expansion(_growing(given, group), beginning, rounds)
+    if expansion is None:
         return False
     if given.query.declarative:
-        found = any_matches(way.given, way.branch)
+        found = any_matches(expansion.given, expansion.branch)
     else:
-        found = (m for events in sub_streams(given) for m in run_matches(way.given, way.branch, events))
+        found = (m for events in sub_streams(given) for m in run_matches(expansion.given, expansion.branch, events))
     return next(found, None) is not None
 
 
 def _growing(given: Conditions, group: str) -> Conditions:
-    """The conditions that hold while a group may get further rounds: not those over all of them."""
+    """The conditions without those over all rounds, which do not apply while a group may get further rounds."""
     return replace(given, conjuncts=tuple(c for c in given.conjuncts if group not in c.whole))
 
 
-def takes_all(given: Conditions, way: Way, match: Bindings) -> bool:
-    """Whether no group that takes all it can has left out a round: one that fits in the gap behind its last one.
+def takes_all(given: Conditions, expansion: Expansion, match: Bindings) -> bool:
+    """Whether each group that takes all rounds it can has done so: no further one fits in the gap after its last one.
 
-    `given` are the conditions of the query itself.
+    `given` are the conditions of the unexpanded query.
     """
     if given.query.declarative:
         return True
-    return not any(_has_further(given, way, group, match) for group in groups(way.shape))
+    return not any(_has_further(given, expansion, group, match) for group in groups(expansion.shape))
 
 
-def _has_further(given: Conditions, way: Way, group: Group, match: Bindings) -> bool:
-    bodies = way.rounds[group.variable]
+def _has_further(given: Conditions, expansion: Expansion, group: Group, match: Bindings) -> bool:
+    bodies = expansion.rounds[group.variable]
     strategy = given.query.strategy_of(group.variable, inside=True)
     if group.reluctant or len(bodies) == group.high or strategy is Strategy.SKIP_TILL_ANY_MATCH:
         return False
-    beginning = up_to(way.shape, group.variable)
+    beginning = up_to(expansion.shape, group.variable)
     assert beginning is not None
-    so_far = set(map(variable_of, components(with_rounds(beginning, way.rounds), negated=False)))
+    so_far = set(map(variable_of, components(with_rounds(beginning, expansion.rounds), negated=False)))
     before = {v: events for v, events in match.items() if v in so_far}
     after = [e.index for v, events in match.items() if v not in so_far for e in events]
     if not after:
-        # Behind a group that comes last nothing is asked.
+        # A group at the end of the pattern has no gap after it.
         return False
     last = max(bound(before), key=lambda e: e.index)
     (events,) = (events for events in sub_streams(given) if last in events)
@@ -135,18 +137,20 @@ def _has_further(given: Conditions, way: Way, group: Group, match: Bindings) -> 
         _completes(further, before, gap)
         for body in choices(group.body)
         if body is not None
-        for further in [_way(_growing(given, group.variable), beginning, _and_then(way.rounds, group.variable, body))]
+        for further in [
+            _expansion(_growing(given, group.variable), beginning, _with_round(expansion.rounds, group.variable, body))
+        ]
         if further is not None
     )
 
 
-def _and_then(rounds: Rounds, group: str, body: Pattern) -> Rounds:
-    """The rounds with one more of a group."""
+def _with_round(rounds: Rounds, group: str, body: Pattern) -> Rounds:
+    """The rounds with one more round of a group."""
     return {**rounds, group: (*rounds[group], body)}
 
 
-def _completes(further: Way, before: Bindings, gap: Sequence[StreamEvent]) -> bool:
-    """Whether the events of a gap hold all that `further` has beside what is bound before."""
+def _completes(further: Expansion, before: Bindings, gap: Sequence[StreamEvent]) -> bool:
+    """Whether the events of a gap complete the components that `further` has besides the bound ones."""
     automaton = Automaton(further.given, further.branch, further.branch.in_sequence)
     at = len(before)
     earlier = automaton.components[at - 1]

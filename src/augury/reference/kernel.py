@@ -1,4 +1,4 @@
-"""The reference evaluator as a kernel: at every step it looks at all events again, and reports what is new."""
+"""The reference evaluator as a kernel: every step evaluates all kept events again, and reports new matches."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Rows: TypeAlias = "tuple[tuple[int, ...], ...]"
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The matches that the mode of OUTPUT lets through in a step, what it remembers, and the counts of COUNT."""
+    """The matches that OUTPUT selects in a step, the state of that selection, and the counts of COUNT."""
 
     kept: list[Candidate]
     ends: list[Any]
@@ -55,7 +55,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceKernel:
-    """Evaluates `query` as SEMANTICS states it; the state holds the events that can still matter."""
+    """Evaluates `query` by SEMANTICS; the state holds the events that can still matter."""
 
     query: BoundQuery
     options: Options
@@ -81,7 +81,7 @@ class ReferenceKernel:
                 require(LONG_AGO <= settled <= FOREVER, "there is no such time")
                 require(all(map(_is_seen, seen)), "a match that was reported is none")
                 schema = self.query.schema
-                # The first of an order key is the time in ticks, whatever the column holds.
+                # The first part of an order key is the time in ticks, whatever the type of the column.
                 kinds = [Kind.INT, *(schema[name].kind for name in schema.order_by[1:])]
                 require(all(_is_end(end, kinds) for end in ends), "a match that was kept has no end")
                 chosen, paced = state.facts.get("chosen", []), state.facts.get("paced", [])
@@ -110,7 +110,7 @@ class ReferenceKernel:
         candidates = [
             c
             for c in find(given, self.variables, watermark)
-            # What started earlier was settled by an earlier step, perhaps by events that are forgotten now.
+            # Earlier starts were settled by an earlier step, perhaps by events that have been dropped.
             if c.first.time >= state.facts["settled"]
         ]
         mode = self._selected(given, candidates, watermark, seen, state.facts["ends"])
@@ -139,7 +139,7 @@ class ReferenceKernel:
     def _selected(
         self, given: Conditions, candidates: list[Candidate], watermark: int, seen: set[Rows], ends: list[Any]
     ) -> Selected:
-        """The matches that the mode of OUTPUT lets through now; `seen` grows by what has been dealt with."""
+        """The matches that OUTPUT selects now; matches dealt with are added to `seen`."""
         fresh = [c for c in candidates if c.rows(self.variables) not in seen]
         kept: list[Candidate]
         dropped: list[Candidate] = []
@@ -175,7 +175,7 @@ class ReferenceKernel:
             case OutputMode.FIRST_WITH_TIMEOUTS:
                 kept, dropped = first_ending(candidates, self.variables, watermark)
             case OutputMode.COVER:
-                # A cover is the latest of all matches of its combination, so those reported before take part again.
+                # A cover is the latest of all matches of its combination, so reported ones are compared as well.
                 kept, dropped = covers(given, candidates, self.variables, watermark)
             case OutputMode.LATEST:
                 groups = [(e, cs) for e, cs in by_last_event(candidates) if ((e.row,),) not in seen]
@@ -201,7 +201,7 @@ class ReferenceKernel:
     def _timeouts(
         self, given: Conditions, candidates: Sequence[Candidate], watermark: int, seen: set[Rows], settled: int
     ) -> list[FoundMatch]:
-        """The partial matches that have come to nothing by now; a list that holds an event twice marks its start."""
+        """The partial matches that have timed out; a key of `seen` that holds an event twice marks its start."""
         found = []
         for c in timed_out(given, candidates, self.variables, watermark):
             mark = ((c.first.row, c.first.row),)
@@ -219,7 +219,7 @@ class ReferenceKernel:
         seen: set[Rows],
         paced: list[Any],
     ) -> tuple[list[Candidate], list[Rows], list[Any]]:
-        """The matches that EVERY or ONCE lets through now, in the order they are reported, and those that wait for it.
+        """The matches that EVERY or ONCE selects now, in report order, and those that wait for it.
 
         `chosen` are those that waited before, by the rows of their events.
         """
@@ -234,10 +234,10 @@ class ReferenceKernel:
         return kept, [c.rows(self.variables) for c in waiting], paced
 
     def _horizon(self, given: Conditions, watermark: int, settled: int) -> tuple[int, npt.NDArray[np.bool_]]:
-        """Up to which start every match is settled, and which events can still matter.
+        """The latest start up to which every match is settled, and a mask of the events that can still matter.
 
-        A match is certain one window after its start, or with NOT ... FOR that long after its end, NONOVERLAP may hold
-        it back by one more, and a leading NOT looks back by one, or as long as its FOR, before its start.
+        A match is certain one window after its start, or with NOT ... FOR that long after its end. NONOVERLAP may delay
+        it by one more window, and a leading NOT looks back one window, or as long as its FOR, before its start.
         """
         if not isinstance(self.query.window, TimeWindow) or self.query.output is OutputMode.COVER:
             return settled, np.ones(len(given.events), dtype=bool)
@@ -248,7 +248,7 @@ class ReferenceKernel:
 
 
 def _with_earlier(state: RunState, batch: EventBatch) -> tuple[pa.Table, Integers]:
-    """All events that matter, and the rows at which they arrived."""
+    """All events that matter, and their rows in order of arrival."""
     if "events" not in state.tables:
         return _written_out(batch.table), batch.rows
     earlier = state.tables["events"]
@@ -260,14 +260,14 @@ def _with_earlier(state: RunState, batch: EventBatch) -> tuple[pa.Table, Integer
 
 
 def _is_seen(key: Any) -> bool:
-    """Whether this is a match by the rows of its events, variable by variable."""
+    """Whether `key` is a match: the rows of its events, variable by variable."""
     return isinstance(key, list) and all(
         isinstance(part, list) and all(type(row) is int for row in part) for part in key
     )
 
 
 def _is_end(end: Any, kinds: Sequence[Kind]) -> bool:
-    """Whether these are the values of a partition, and an order key of columns of these kinds."""
+    """Whether `end` is a partition and an order key with values of these kinds."""
     match end:
         case [list(partition), list(key)] | [list(partition), list(key), bool()] if len(key) == len(kinds):
             return _is_partition(partition) and all(
@@ -278,7 +278,7 @@ def _is_end(end: Any, kinds: Sequence[Kind]) -> bool:
 
 
 def _is_pace(pace: Any) -> bool:
-    """Whether these are the values of a partition, and the time at which its last match ended."""
+    """Whether `pace` is a partition, and the time at which its last match ended."""
     match pace:
         case [list(partition), int(time)]:
             return _is_partition(partition) and LONG_AGO <= time <= FOREVER
@@ -293,11 +293,11 @@ def _is_partition(values: list[Any]) -> bool:
 _ORDERED: dict[Kind, Any] = {Kind.STRING: str, Kind.BOOL: bool, Kind.FLOAT: (int, float)} | dict.fromkeys(
     (Kind.INT, Kind.TIMESTAMP, Kind.DURATION), int
 )
-"""What the values of a column are that can be compared with one another."""
+"""The Python types of column values that can be compared with one another."""
 
 
 def _written_out(table: pa.Table) -> pa.Table:
-    """The table with every string written out, as a state keeps it."""
+    """The table with dictionary-encoded strings decoded, as a state stores it."""
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, plain(table.column(i)))

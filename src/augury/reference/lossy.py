@@ -1,4 +1,4 @@
-"""Lossy streams: matches with components missing, and how probable they are (SEMANTICS section 8, paper 004)."""
+"""Lossy streams: matches with missing components, and their probabilities (SEMANTICS section 8, paper 004)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from augury.schema import UNITS
 
 
 def lossy_matches(given: Conditions, branch: Branch, model: LossModel) -> Iterator[tuple[Bindings, float]]:
-    """Every match whose score reaches the threshold, with the score; what must not be observed is not looked at."""
+    """Every match whose score reaches the threshold, with the score, before unobserved components are checked."""
     query = given.query
     assert query.threshold is not None
     steps = sequence(query.pattern)
@@ -30,7 +30,7 @@ def lossy_matches(given: Conditions, branch: Branch, model: LossModel) -> Iterat
             missing = frozenset(branch.variables) - {variable_of(c) for c in observed}
             if not missing <= missable:
                 continue
-            # By the paper's scoring, a score is at most the product of the loss rates of what is missing.
+            # By the paper's scoring, a score is at most the product of the loss rates of the missing components.
             if not model.posterior and math.prod(model.rate_of(v) for v in missing) < query.threshold - PRECISION:
                 continue
             part = Branch(observed, branch.order)
@@ -41,7 +41,7 @@ def lossy_matches(given: Conditions, branch: Branch, model: LossModel) -> Iterat
 
 
 def unseen(given: Conditions, branch: Branch, match: Bindings) -> bool:
-    """Whether no event was observed that could stand where the match has one missing."""
+    """Whether no event was observed that would fit a component that the match has as missing."""
     missing = frozenset(branch.variables) - match.keys()
     for component in branch.components:
         v = variable_of(component)
@@ -54,7 +54,7 @@ def unseen(given: Conditions, branch: Branch, match: Bindings) -> bool:
 
 
 def without(given: Conditions, missing: frozenset[str]) -> Conditions:
-    """The conditions when `missing` were not observed: their attributes take the defaults the query gives."""
+    """The conditions when `missing` were not observed: their attributes take the defaults of the query."""
     order = given.query.pattern_order
     filled = (with_defaults(c.expr, missing) for c in given.conjuncts)
     return replace(given, conjuncts=tuple(conjunct(e, order) for e in filled if e is not None))
@@ -74,18 +74,18 @@ def score(steps: Sequence[Step], match: Bindings, query: BoundQuery, model: Loss
             gap, since = [], e.time
         else:
             gap.append(step)
-    # What comes after the last observed event had the rest of the window for it.
+    # Components after the last observed event have the rest of the window.
     first, last = min(e.time for e in bound(match)), max(e.time for e in bound(match))
     return result * gap_score(gap, (first + query.window.ticks - last) * tick, model)
 
 
 def gap_score(gap: Sequence[Step], length: float, model: LossModel) -> float:
-    """How probable it is that a gap of `length` seconds hides what the pattern says it does.
+    """The probability that a gap of `length` seconds hides the missing components and no negated event.
 
     With missing positives p1 < ... < pk at times t1 < ... < tk after the start of the gap, the score is the product of
     their loss rates and the integral of the product of their densities at t1 ... tk, times, for each negation, the
-    probability that it did not happen in the stretch where it stands. For up to two positives these are the paper's
-    formulas. The posterior divides by the probability that no such positive was observed in the gap.
+    probability that it did not happen in its part of the gap. For up to two positives these are the paper's formulas.
+    The posterior divides by the probability that no such positive was observed in the gap.
     """
     if not gap:
         return 1.0
@@ -123,7 +123,7 @@ def _then_missing(
     model: LossModel,
     kinks: Sequence[float],
 ) -> Callable[[float], float]:
-    """The density of a missing positive at t, after what came earlier in the gap."""
+    """The density of a missing positive at t, after the earlier components of the gap."""
     if earlier is None:
         return lambda t: delay.density(t) * _absent(between, t, model)
     return lambda t: delay.density(t) * _integral(earlier, between, t, model, kinks)
@@ -139,11 +139,11 @@ def _integral(
     """The integral of a density over a stretch, with the negations `after` not happening in the rest of it."""
     if length <= 0:
         return 0.0
-    # As in `augury.loss`: SciPy takes long to import, and few queries need it.
+    # As in `augury.loss`: SciPy is slow to import, and few queries need it.
     with importing_scipy():
         from scipy.integrate import quad
 
-    # Where a density jumps, the integrand is not smooth: integrate from jump to jump.
+    # The integrand is not smooth where a density jumps, so each piece between jumps is integrated by itself.
     ends = [0.0, *sorted({x for k in kinks for x in (k, length - k) if 0 < x < length}), length]
     return math.fsum(
         quad(
@@ -159,14 +159,14 @@ def _absent(negations: Sequence[Step], length: float, model: LossModel) -> float
     for step in negations:
         rate = model.rate_of(step.variable)
         if rate > 0:
-            # What is never lost and was not observed did not happen.
+            # An event that is never lost and was not observed did not happen.
             happened = model.delays[step.variable].distribution(length)
             result *= (1 - happened) / (rate * happened + 1 - happened)
     return result
 
 
 def _kinks(delay: Delay) -> tuple[float, ...]:
-    """Where the density of a delay is not smooth."""
+    """Points where the density of a delay is not smooth."""
     match delay:
         case Uniform(low, high):
             return (low, high)

@@ -1,4 +1,4 @@
-"""Which matches are reported: the OUTPUT modes (SEMANTICS section 7)."""
+"""Selection of the reported matches: the OUTPUT modes (SEMANTICS section 7)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Key: TypeAlias = "tuple[Value, ...]"
 
 
 def report_order(c: Candidate, variables: Sequence[str]) -> tuple[Key, Key, list[list[int]]]:
-    """By end, then start, then the events in pattern order."""
+    """Sort key of reports: by end, then start, then the events in pattern order."""
     return c.last.key, c.first.key, [[e.index for e in c.bindings.get(v, ())] for v in variables]
 
 
 def lateness(c: Candidate, variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Greater for a match whose events are later, the last component first."""
+    """Sort key that is greater for a match with later events, the last component compared first."""
     return tuple(tuple(e.index for e in reversed(c.bindings.get(v, ()))) for v in reversed(variables))
 
 
 def non_overlapping(
     candidates: Iterable[Candidate], variables: Sequence[str], watermark: int, last_end: Mapping[Partition, Key]
 ) -> tuple[list[Candidate], list[Candidate], dict[Partition, Key]]:
-    """The matches kept, those passed over, and where the last one kept ends, per partition.
+    """The matches kept, those dropped, and the end of the last one kept, by partition.
 
-    A match is looked at only when every one before it in the order of (end, start) is known and certain.
+    A match is decided only when every one before it in the order of (end, start) is known and certain.
     """
     kept, dropped, ends = [], [], dict(last_end)
     blocked: set[Partition] = set()
@@ -54,19 +54,19 @@ def non_overlapping(
 
 
 def preference(c: Candidate, variables: Sequence[str]) -> tuple[int, list[tuple[bool, list[int]]]]:
-    """Less for the one of several matches with equal start and end that is chosen.
+    """Sort key that is least for the match to choose among those with equal start and end.
 
-    It is the one that binds most events, then variable by variable the earlier event, unbound last.
+    It is the one that binds the most events, then variable by variable the earlier event, unbound last.
     """
     events = [[e.index for e in c.bindings.get(v, ())] for v in variables]
-    # A group binds events that the variables inside it bind as well.
+    # Events of a group are bound by the variables inside it as well, so they count once.
     return -len({k for of in events for k in of}), [(not of, of) for of in events]
 
 
 def first_ending(
     candidates: Iterable[Candidate], variables: Sequence[str], watermark: int
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """For each event that starts matches the one that ends first, once no other can; and the others of that event."""
+    """For each first event, the match that ends first, once no other can end earlier; and the others of that event."""
     groups: defaultdict[StreamEvent, list[Candidate]] = defaultdict(list)
     for c in candidates:
         if c.accepted or not c.certain:
@@ -76,7 +76,7 @@ def first_ending(
     for group in groups.values():
         best = min(group, key=lambda c: (c.last.key, preference(c, variables)))
         ties_open = any(not c.certain for c in group if c.last.key == best.last.key)
-        # A concurrent event may still come that ends a match as early.
+        # A later arrival, concurrent with the end, may still end another match as early.
         known = watermark == FOREVER or best.last.time < watermark
         if best.accepted and not ties_open and known:
             chosen.append(best)
@@ -87,7 +87,7 @@ def first_ending(
 def longest(
     given: Conditions, candidates: Sequence[Candidate], watermark: int
 ) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
-    """The matches that no other contains, those that one does, and those of which it is not known yet."""
+    """The matches that no other contains, those that another contains, and the undecided ones."""
     kept: list[Candidate] = []
     dropped: list[Candidate] = []
     undecided: list[Candidate] = []
@@ -105,7 +105,7 @@ def longest(
 
 
 def _contains(large: Candidate, small: Candidate) -> bool:
-    """Whether one match binds, variable by variable, all that another does; two are never the same."""
+    """Whether one match binds, variable by variable, all events of another; no two are equal."""
     return all(set(events) <= set(large.bindings.get(v, ())) for v, events in small.bindings.items())
 
 
@@ -116,11 +116,11 @@ def skipping_to(
     watermark: int,
     resume: Mapping[Partition, tuple[Key, bool]],
 ) -> tuple[list[Candidate], list[Candidate], dict[Partition, tuple[Key, bool]]]:
-    """The matches of NONOVERLAP FROM that are kept, those passed over, and where each partition goes on.
+    """The matches that NONOVERLAP FROM keeps, those it drops, and the resume point of each partition.
 
-    A partition goes on with an event that is later than a key, or as late if that is `inclusive`. A match is looked at
-    only when every one before it in the order of (start, end) is known and certain: no event to come can
-    share a window with its start.
+    A partition resumes with an event that is later than a key, or equal to it if `inclusive`. A match is decided only
+    when every one before it in the order of (start, end) is known and certain: no later event can share a window with
+    its start.
     """
     to = given.query.skip_to
     assert to is not None
@@ -152,10 +152,10 @@ def spaced(
     watermark: int,
     last_end: Mapping[Partition, int],
 ) -> tuple[list[Candidate], list[Candidate], dict[Partition, int]]:
-    """The matches that EVERY or ONCE keeps, those that wait, and when the last one kept ended, per partition.
+    """The matches that EVERY or ONCE keeps, those that wait, and the end of the last one kept, by partition.
 
-    They are looked at in order of (end, start), and none before every earlier one is known: `undecided` are those of
-    which OUTPUT cannot say yet whether it chooses them.
+    They are decided in order of (end, start), each only when every earlier one is known: for those `undecided`, OUTPUT
+    cannot say yet whether it selects them.
     """
     open_: dict[Partition, tuple[Key, Key]] = {}
     for c in undecided:
@@ -174,7 +174,7 @@ def spaced(
 
 
 def by_last_event(candidates: Iterable[Candidate]) -> list[tuple[StreamEvent, list[Candidate]]]:
-    """The accepted matches of each event that completes some, once all of them are certain."""
+    """The accepted matches by the event that completes them, once all matches of that event are certain."""
     groups: defaultdict[StreamEvent, list[Candidate]] = defaultdict(list)
     for c in candidates:
         groups[c.last].append(c)
@@ -188,9 +188,9 @@ def by_last_event(candidates: Iterable[Candidate]) -> list[tuple[StreamEvent, li
 def covers(
     given: Conditions, candidates: Iterable[Candidate], variables: Sequence[str], watermark: int
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """The latest match of each combination of chains, once no event to come can make it later (paper 003).
+    """The latest match of each combination of chains, once no later event can replace it (paper 003).
 
-    With them come the other matches of those combinations.
+    The second result are the other matches of those combinations.
     """
     chains = _chains(given)
     groups: defaultdict[tuple[frozenset[int], ...], list[Candidate]] = defaultdict(list)
@@ -209,7 +209,7 @@ def covers(
 
 
 class _Chains:
-    """The maximal runs of adjacent relevant events of each component; events relevant to none do not count."""
+    """The maximal runs of adjacent relevant events of each component; other events do not interrupt them."""
 
     def __init__(self) -> None:
         self.of: dict[tuple[str, StreamEvent], int] = {}

@@ -15,7 +15,7 @@ from augury.reference.stream import Bindings, StreamEvent, by_partition
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run at the component `at`: awaiting its first event, or looping over further ones.
+    """A run at the component `at`, which waits for its first event or loops over further ones.
 
     It is `behind` a list when it has left the list before `at`, which could have held more.
     """
@@ -27,13 +27,13 @@ class Run:
 
 
 def sub_streams(given: Conditions) -> list[Sequence[StreamEvent]]:
-    """The stretches of the stream that runs stay in: only strict contiguity lets partitions disturb one another."""
+    """The parts of the stream that runs stay in; only under strict contiguity does one partition affect another."""
     strict = Strategy.STRICT_CONTIGUITY in given.query.strategies
     return [given.events] if strict else [*by_partition(given.events)]
 
 
 def run_matches(given: Conditions, branch: Branch, events: Sequence[StreamEvent]) -> Iterator[Bindings]:
-    """Every accepting run; what must be absent is not looked at."""
+    """Every accepting run, before negated parts are checked."""
     automaton = Automaton(given, branch, _in_order(branch))
     runs: list[Run] = []
     for e in events:
@@ -47,10 +47,10 @@ def run_matches(given: Conditions, branch: Branch, events: Sequence[StreamEvent]
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """The states of one branch: one for each component, the looping state of an iterated one beside it.
+    """The states of one branch: one for each component, and a looping state for an iterated one.
 
-    A list that may end is left at once, by a run of its own beside the one that goes on looping. That run proceeds when
-    the next component can begin, which is the constrained proceed edge of the paper; until then it ignores what may lie
+    A list that may end is left at once, by a second run beside the one that goes on looping. That run proceeds when the
+    next component can begin, which is the constrained proceed edge of the paper; until then it ignores what may lie
     between the list and the next component (SEMANTICS section 9).
     """
 
@@ -59,7 +59,7 @@ class Automaton:
     components: tuple[Event | Repeat, ...]
 
     def consume(self, run: Run, e: StreamEvent) -> tuple[list[Run], list[Bindings]]:
-        """The runs that `run` becomes on reading `e`, and the matches it completes."""
+        """The runs after reading `e`, and the matches it completes."""
         if self.over(run, e):
             return [], []
         taken = self.take(run.at, run.bindings, e)
@@ -69,7 +69,7 @@ class Automaton:
         return moved, matched
 
     def over(self, run: Run, e: StreamEvent) -> bool:
-        """Whether `e`, and so every later event, is outside the window; a count window is one of the partition."""
+        """Whether `e`, and so every later event, is outside the window; count windows are per partition."""
         if isinstance(self.given.query.window, CountWindow) and not self.given.agrees(run.bindings, e):
             return False
         return not (self.given.within(run.bindings, e) and self.given.near(run.bindings, e))
@@ -90,11 +90,11 @@ class Automaton:
         return self.given.joins(bindings, v, e)
 
     def after_take(self, at: int, bindings: Bindings) -> tuple[list[Run], list[Bindings]]:
-        """Where a run stands once the component holds the event."""
+        """The runs and matches after the component took an event."""
         component = self.components[at]
         last = at == len(self.components) - 1
         whole = self.is_whole(at, bindings)
-        # A full list has left its loop: its run waits for the next component alone.
+        # A full list has left its loop, so its run only waits for the next component.
         grows = isinstance(component, Repeat) and len(bindings[variable_of(component)]) != component.high
         runs = [Run(at, bindings, looping=True)] if grows else []
         if last:
@@ -123,12 +123,12 @@ class Automaton:
             return False
         inside = self.given.query.strategy_of(component.body.variable, inside=True)
         if own is inside is Strategy.SKIP_TILL_NEXT_MATCH:
-            # What ends the list may also be passed over, so that a later event ends it.
+            # The event that ends the list may also be skipped, so that a later event ends it.
             return True
         return self.given.may_ignore(own, run.bindings, e, taken=taken)
 
     def could_grow(self, run: Run, component: Repeat, e: StreamEvent) -> bool:
-        """Whether the list that the run has left had to take `e`: all that it can, unless it may skip anything."""
+        """Whether the list that the run has left should have taken `e`: lists that skip no events take all they can."""
         last = run.bindings[component.body.variable][-1]
         match self.given.query.strategy_of(component.body.variable, inside=True):
             case Strategy.SKIP_TILL_ANY_MATCH:
@@ -143,5 +143,5 @@ class Automaton:
 
 
 def _in_order(branch: Branch) -> tuple[Event | Repeat, ...]:
-    """The components in the order they occur, which in an AND of overlapping SEQs is not the order written."""
+    """The components in order of occurrence, which in an AND of overlapping SEQs differs from the written order."""
     return branch.in_sequence

@@ -1,4 +1,4 @@
-"""Events one by one (SEMANTICS section 1)."""
+"""Events of a stream in order (SEMANTICS section 1)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Partition: TypeAlias = "tuple[Value, ...] | None"
 class StreamEvent:
     """One event of the stream.
 
-    `key` orders the events, equal keys are concurrent; `index` is its place in the order of consumption, which breaks
-    ties by arrival. `partition` holds the values of `[attr]`, None when one of them is null: such an event agrees with
-    no other. `place` counts the events of the same partition before it.
+    `key` orders the events, equal keys are concurrent; `index` is its position in the order of consumption, which
+    breaks ties by arrival. `partition` holds the values of `[attr]`, or None when one of them is null: such an event is
+    in no partition. `place` is the number of earlier events in the same partition.
     """
 
     index: int
@@ -45,7 +45,7 @@ Bindings: TypeAlias = "dict[str, tuple[StreamEvent, ...]]"
 
 
 def stream(query: BoundQuery, table: pa.Table, rows: Iterable[int]) -> list[StreamEvent]:
-    """The events of a sorted table, which arrived at `rows`."""
+    """The events of a sorted table; `rows` are their numbers in order of arrival."""
     schema = query.schema
     columns = {name: to_values(table.column(name)) for name in schema.names if name in table.column_names}
     time = time_ticks(table, schema).tolist()
@@ -64,7 +64,7 @@ def stream(query: BoundQuery, table: pa.Table, rows: Iterable[int]) -> list[Stre
 
 
 def by_partition(events: Sequence[StreamEvent]) -> list[list[StreamEvent]]:
-    """The sub-stream of each partition; events that agree with no other are in none."""
+    """The sub-stream of each partition; events with a null in their key are in none."""
     parts: defaultdict[Partition, list[StreamEvent]] = defaultdict(list)
     for e in events:
         if e.partition is not None:

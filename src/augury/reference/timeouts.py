@@ -1,4 +1,4 @@
-"""The partial matches of runs that have led to no match when their window has passed (SEMANTICS section 7)."""
+"""Partial matches whose window has passed without a match (SEMANTICS section 7)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from augury.runtime.state import FOREVER
 def timed_out(
     given: Conditions, complete: Iterable[Candidate], variables: Sequence[str], watermark: int
 ) -> list[Candidate]:
-    """For each event that has led to no match, and will not, the partial match that got farthest."""
-    # An event whose match is not certain yet is waited for, whatever its window says.
+    """For each first event without a match, now and later, its longest partial match."""
+    # An event with a match that is not certain yet is waited for, even when its window has passed.
     led = {c.first for c in complete if c.accepted or not c.certain}
     by_start: defaultdict[StreamEvent, list[Candidate]] = defaultdict(list)
     for c in partial_matches(given):
@@ -34,12 +34,12 @@ def timed_out(
 
 
 def reached(c: Candidate, variables: Sequence[str]) -> int:
-    """The place in the pattern of the last component that is bound."""
+    """The place in the pattern of the last bound component."""
     return max(k for k, v in enumerate(variables) if c.bindings.get(v))
 
 
 def partial_matches(given: Conditions) -> Iterator[Candidate]:
-    """What a run may have bound, from its first event on, whatever the conditions over a last list that may grow."""
+    """The partial matches of runs, from their first event on, without the conditions over a last list that may grow."""
     if not all(given.holds(c, {}) for c in given.conjuncts if not c.variables):
         return
     for branch in branches(given.query.pattern):
@@ -52,7 +52,7 @@ def partial_matches(given: Conditions) -> Iterator[Candidate]:
 
 
 def _has_passed(given: Conditions, group: Sequence[Candidate], watermark: int) -> bool:
-    """Whether no event to come can join one of the partial matches of an event."""
+    """Whether no later event can join one of the partial matches of an event."""
     if watermark == FOREVER or window_closed(given, group[0].bindings, watermark):
         return True
     each = given.query.each

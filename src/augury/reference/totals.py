@@ -1,4 +1,4 @@
-"""Aggregates over all matches that an event completes (SEMANTICS section 7, OUTPUT COUNT with RETURN)."""
+"""Aggregates over all matches that one event completes (SEMANTICS section 7, OUTPUT COUNT with RETURN)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from augury.runtime.matches import exact
 
 def totals(given: Conditions, matches: Sequence[Candidate]) -> tuple[Value, ...]:
     """The value of each aggregate of the query over `matches`, which one event completes."""
-    return tuple(_over(a, given, matches) for a in given.query.totals)
+    return tuple(_total(a, given, matches) for a in given.query.totals)
 
 
-def _over(a: Aggregate, given: Conditions, matches: Sequence[Candidate]) -> Value:
-    """An aggregate of what every event is worth that the matches bind to its variable, once for each of them."""
+def _total(a: Aggregate, given: Conditions, matches: Sequence[Candidate]) -> Value:
+    """An aggregate over the events that the matches bind to its variable, once for each match that binds them."""
     # An aggregate over rounds reads one variable inside the group, which binds the events of all rounds.
     (variable,) = variables(a.argument) if a.rounds and a.argument is not None else (a.variable,)
     events = [e for c in matches for e in c.bindings.get(variable, ())]
@@ -41,5 +41,5 @@ def _sum(values: Sequence[float]) -> float:
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):
-        # Beyond the greatest float, or infinities of both signs.
+        # The sum exceeds the greatest float, or has infinities of both signs.
         return sum(values)

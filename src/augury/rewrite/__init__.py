@@ -1,4 +1,4 @@
-"""BoundQuery -> BoundQuery: rules that need no statistics and never change the matches."""
+"""Rewrite rules, BoundQuery -> BoundQuery: they need no statistics and never change the matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equalities that follow from equalities."""
+"""Transitive closure of equalities."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from augury.ir.terms import OutputMode
 def close_equalities(query: BoundQuery) -> BoundQuery:
     """a.x = b.x AND b.x = c.x  ->  a.x = b.x AND b.x = c.x AND a.x = c.x
 
-    Not where a new predicate would change which events are selected: in a run it is tested at an earlier state than
-    those it follows from, under OUTPUT COVER it decides which events are adjacent, and a missing event of a lossy
-    stream takes its values from elsewhere.
+    Not applied where a new predicate would change which events are selected: a run tests it at an earlier state than
+    those it follows from, under OUTPUT COVER it decides which events are adjacent, and in a lossy stream the default of
+    a missing event would change.
     """
     found = branches(query.pattern)
     runs = not query.declarative and any(b.by_runs for b in found)

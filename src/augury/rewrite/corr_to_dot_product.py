@@ -1,4 +1,4 @@
-"""Correlations."""
+"""Correlations as dot products."""
 
 from __future__ import annotations
 

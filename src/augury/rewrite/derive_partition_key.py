@@ -1,4 +1,4 @@
-"""What all events of a match share."""
+"""The key that all events of a match share."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from augury.ir.predicate import Compare, Element, Ref
 from augury.ir.query import BoundQuery, CountWindow
 from augury.ir.terms import OutputMode, Strategy
 
-_BY_PARTITION = (
+_PARTITION_OUTPUTS = (
     OutputMode.NONOVERLAP,
     OutputMode.COVER,
     OutputMode.LONGEST_NONOVERLAP,
     OutputMode.NONOVERLAP_FROM,
 )
-"""Outputs that are chosen in each partition by itself."""
+"""Outputs that are selected in each partition separately."""
 
 
 def derive_partition_key(query: BoundQuery) -> BoundQuery:
     """WHERE [tag]  ->  key tag, and SEQ(A a, B b) WHERE a.tag = b.tag  ->  key tag
 
-    A stream may be split by the key without changing the matches. Under strict contiguity an event of any partition
-    ends a run, so there is none; and where `[attr]` has a meaning beyond equality (runs, count windows, NONOVERLAP,
+    The key is what a stream may be split by without changing the matches. Under strict contiguity there is none, since
+    an event of any partition ends a run. Where `[attr]` means more than equality (runs, count windows, NONOVERLAP,
     COVER), equalities do not add to it.
     """
     if Strategy.STRICT_CONTIGUITY in query.strategies:
         return replace(query, key=())
     only_written = (
         not query.declarative
-        or query.output in _BY_PARTITION
+        or query.output in _PARTITION_OUTPUTS
         or query.paced
         or query.output.has_timeouts
         or isinstance(query.window, CountWindow)
@@ -41,9 +41,9 @@ def derive_partition_key(query: BoundQuery) -> BoundQuery:
 
 
 def _shared(query: BoundQuery) -> tuple[str, ...]:
-    """Columns on which the variables every match has are equal, and every other variable equal to one of these.
+    """Columns in which all variables that every match binds are equal, and every other variable equals one of these.
 
-    It takes two of the former: an event that nothing else has to equal may match with a null, which is in no partition.
+    There must be two of the former: an event that need not equal another may match with a null, which has no partition.
     """
     always = frozenset.intersection(*(frozenset(b.variables) for b in branches(query.pattern)))
     if len(always) < 2:

@@ -1,4 +1,4 @@
-"""The window that conditions on differences of times leave to a match."""
+"""The window implied by conditions on differences of times."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Node: TypeAlias = "tuple[str, bool]"
 """The first event of a variable, or with True its last."""
 
 Bounds: TypeAlias = "dict[tuple[Node, Node], int]"
-"""By how many ticks the second event is later than the first at most; negative where it is earlier."""
+"""Largest number of ticks from the first event to the second, by pairs of events; negative if it must be earlier."""
 
-BY_MATCHES = frozenset(
+WHOLE_MATCH_OUTPUTS = frozenset(
     {
         OutputMode.ALL,
         OutputMode.NONOVERLAP,
@@ -33,17 +33,17 @@ BY_MATCHES = frozenset(
         OutputMode.NONOVERLAP_FROM,
     }
 )
-"""Outputs that speak of whole matches, which a window that follows from their conditions does not change."""
+"""Outputs that depend on whole matches only, which a window implied by their conditions does not change."""
 
 
 def derive_window(query: BoundQuery) -> BoundQuery:
     """SEQ(A a, B b) WHERE b.ts - a.ts <= 10 seconds  ->  the same WITHIN 10 seconds"""
-    if query.output not in BY_MATCHES or query.threshold is not None:
+    if query.output not in WHOLE_MATCH_OUTPUTS or query.threshold is not None:
         return query
     if not (query.window is None or isinstance(query.window, TimeWindow)):
         return query
     if any(groups(query.pattern)):
-        # How long a round may take is not followed up.
+        # The duration of rounds is not derived.
         return query
     differences = [d for c in query.conjuncts if (d := _difference(c.expr, query)) is not None]
     if not differences and query.each is None:
@@ -56,11 +56,11 @@ def derive_window(query: BoundQuery) -> BoundQuery:
 
 
 Difference: TypeAlias = "tuple[Ref, Ref, int]"
-"""The second event is at most so many ticks later than the first."""
+"""A bound: the second event is at most so many ticks later than the first."""
 
 
 def _difference(e: Expr, query: BoundQuery) -> Difference | None:
-    """What a comparison says about two times."""
+    """The bound on two times that a comparison states, if it states one."""
     if not isinstance(e, Compare) or e.operator not in ("<", "<=", ">", ">="):
         return None
     left, right = _terms(e.left, query), _terms(e.right, query)
@@ -78,7 +78,7 @@ def _difference(e: Expr, query: BoundQuery) -> Difference | None:
 
 
 def _terms(e: Expr, query: BoundQuery) -> tuple[list[tuple[Ref, int]], int] | None:
-    """The times that are added, or taken away, and the ticks beside them; None for any other expression."""
+    """The times added (1) or subtracted (-1) in an expression, and its ticks; None for any other expression."""
     schema = query.schema
     match e:
         case Ref(column=schema.time, type=type, default=None) if type.kind in (Kind.TIMESTAMP, Kind.INT):
@@ -100,9 +100,9 @@ def _terms(e: Expr, query: BoundQuery) -> tuple[list[tuple[Ref, int]], int] | No
 
 
 def _span(query: BoundQuery, branch: Branch, differences: Iterable[Difference]) -> int | None:
-    """How far apart two events of a match, negated ones beside it included, are at most; None for any distance."""
+    """The largest distance of two events of a match, including negated ones beside it; None if unbounded."""
     if not query.declarative and not branch.by_runs:
-        # A set takes all it can until its window closes: an earlier end would make another match of it.
+        # A set takes all it can until its window closes, so a shorter window would make another match of it.
         return None
     longest = 0
     looked_for = [part for part in branch.absent if part.silence is None]
@@ -128,15 +128,16 @@ def _span(query: BoundQuery, branch: Branch, differences: Iterable[Difference]) 
     return longest
 
 
-Found: TypeAlias = "tuple[Node, Node, int]"
+NodeBound: TypeAlias = "tuple[Node, Node, int]"
+"""An entry of `Bounds`: two events, and the ticks between them at most."""
 
 
 def _ends(components: Iterable[Event | Repeat]) -> dict[str, bool]:
-    """Whether each variable is a list, whose last event is not its first."""
+    """For each variable, whether it is a list, whose last event is not its first."""
     return {variable_of(c): isinstance(c, Repeat) for c in components}
 
 
-def _of_order(branch: Branch) -> Iterator[Found]:
+def _of_order(branch: Branch) -> Iterator[NodeBound]:
     ends = _ends(branch.components)
     for v, iterated in ends.items():
         if iterated:
@@ -145,7 +146,7 @@ def _of_order(branch: Branch) -> Iterator[Found]:
         yield (v, False), (u, ends[u]), 0
 
 
-def _of_each(query: BoundQuery, branch: Branch) -> Iterator[Found]:
+def _of_each(query: BoundQuery, branch: Branch) -> Iterator[NodeBound]:
     if query.each is None:
         return
     ends = _ends(branch.components)
@@ -163,8 +164,8 @@ def _of_each(query: BoundQuery, branch: Branch) -> Iterator[Found]:
             yield (c.body.variable, False), (c.body.variable, True), (c.high - 1) * query.each
 
 
-def _of_part(part: AbsentPart | None, branch: Branch, body: Branch) -> Iterator[Found]:
-    """A negated part stands after some events of the match and before others."""
+def _of_part(part: AbsentPart | None, branch: Branch, body: Branch) -> Iterator[NodeBound]:
+    """Bounds of a negated part, which is after some events of the match and before others."""
     if part is None:
         return
     ends, inside = _ends(branch.components), _ends(body.components)
@@ -177,7 +178,7 @@ def _of_part(part: AbsentPart | None, branch: Branch, body: Branch) -> Iterator[
     yield from _of_order(body)
 
 
-def _of_difference(earlier: Ref, later: Ref, ticks: int, lists: dict[str, Repeat]) -> Iterator[Found]:
+def _of_difference(earlier: Ref, later: Ref, ticks: int, lists: dict[str, Repeat]) -> Iterator[NodeBound]:
     if Element.PREVIOUS in (earlier.element, later.element):
         high = lists[earlier.variable].high if earlier.variable == later.variable else None
         if high is not None and (earlier.element, later.element) == (Element.PREVIOUS, Element.EACH) and ticks >= 0:
@@ -190,10 +191,10 @@ def _of_difference(earlier: Ref, later: Ref, ticks: int, lists: dict[str, Repeat
 
 
 def _nodes(r: Ref, lists: dict[str, Repeat], *, nth_is_last: bool) -> Iterator[Node]:
-    """The ends of a list, or the event, that a bound holds for.
+    """The ends of a list, or the single event, that a bound applies to.
 
-    An element that is named (`b[3]`) lies between them: what is at most so far behind it is not farther behind the
-    last, and where it is not farther behind something, neither is the first.
+    A numbered element (`b[3]`) lies between the ends of its list: what is at most t behind it is at most t behind the
+    last element, and if it is at most t behind something, so is the first element.
     """
     if isinstance(r.element, Nth):
         yield r.variable, nth_is_last
@@ -209,7 +210,7 @@ def _tighten(bounds: Bounds, a: Node, b: Node, ticks: int) -> None:
 
 
 def _close(bounds: Bounds, nodes: list[Node]) -> None:
-    """Add up bounds along every way from one event to another, and keep the least."""
+    """Add up bounds along all paths between events, and keep the smallest."""
     for k in nodes:
         into = [(a, bounds[a, k]) for a in nodes if (a, k) in bounds]
         out = [(b, bounds[k, b]) for b in nodes if (k, b) in bounds]

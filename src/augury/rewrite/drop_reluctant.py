@@ -1,4 +1,4 @@
-"""Lists that may end early."""
+"""Removal of reluctant quantifiers where they make no difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups inside groups of their own kind."""
+"""Flattening of groups inside groups of the same kind."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Pattern, Repeat, Seq, map_children
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq, map_children
 from augury.ir.query import BoundQuery
 
 
 def flatten(query: BoundQuery) -> BoundQuery:
     """SEQ(A a, SEQ(B b, C c))  ->  SEQ(A a, B b, C c), AND(A a)  ->  A a, and SEQ(A a)?  ->  A? a
 
-    Under a strategy that consumes events one by one an AND of one part stays: it is a set, whose list is maximal.
+    Under a strategy that consumes events one by one, an AND of one part stays: it is a set, whose list is maximal.
     """
     return replace(query, pattern=flat(query.pattern, sets=not query.declarative))
 
 
 def flat(pattern: Pattern, *, sets: bool = False) -> Pattern:
-    """`pattern` with every group merged into the one of its kind around it; with `sets` an AND of one part is kept."""
-    # What is negated is looked for by every strategy in the same way.
+    """`pattern` with every group merged into an enclosing one of its kind; with `sets`, an AND of one part is kept."""
+    # Negated parts are searched for in the same way by every strategy.
     p = map_children(partial(flat, sets=sets and not isinstance(pattern, Absent)), pattern)
     match p:
         case Event() | Repeat() | Group() | Absent():
             return p
-        case Maybe(Event() as event):
+        case OptionalPart(Event() as event):
             return Repeat(event, 0, 1, single=True, span=p.span)
-        case Maybe():
+        case OptionalPart():
             return p
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             if len(parts) == 1 and not (sets and isinstance(p, AllOf)):

@@ -1,4 +1,4 @@
-"""Negated predicates."""
+"""Pushing NOT into predicates."""
 
 from __future__ import annotations
 

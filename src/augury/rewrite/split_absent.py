@@ -1,4 +1,4 @@
-"""A negated OR."""
+"""Splitting of a negated OR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicates joined by AND."""
+"""Splitting of predicates joined by AND."""
 
 from __future__ import annotations
 

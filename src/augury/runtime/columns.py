@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.errors import FunctionFailed
-from augury.ir.evaluate import NONE, Functions
+from augury.ir.evaluate import EMPTY, Functions
 from augury.ir.predicate import Expr, Ref, variables, walk
 from augury.runtime.arrays import FLOAT64, INT32, UINT8, ArraySpec
 from augury.runtime.arrow_numbers import to_numpy
@@ -169,7 +169,7 @@ def encode(
     specs: Sequence[ColumnSpec],
     encoding: Encoding,
     *,
-    functions: Functions = NONE,
+    functions: Functions = EMPTY,
     standardise: StandardiseRows = standardise_rows,
 ) -> tuple[EncodedBatch, Encoding]:
     """The batch as arrays, and the encoding that the next batch continues from.
@@ -209,7 +209,7 @@ class Encoder:
         schema: EventSchema,
         specs: Sequence[ColumnSpec],
         *,
-        functions: Functions = NONE,
+        functions: Functions = EMPTY,
         standardise: StandardiseRows = standardise_rows,
     ) -> Encoder:
         """The encoder of these columns."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.errors import FunctionFailed
-from augury.ir.evaluate import NONE, Functions, broken_annotation, evaluate
+from augury.ir.evaluate import EMPTY, Functions, broken_annotation, evaluate
 from augury.ir.predicate import Aggregate, Call, Expr, ListLength, Ref, Value, walk
 from augury.runtime.batch import Integers
 from augury.runtime.dictionary import codable, distinct
@@ -32,7 +32,7 @@ def compute_column(
     expr: Expr,
     variable: str,
     table: pa.Table,
-    functions: Functions = NONE,
+    functions: Functions = EMPTY,
     standardise: StandardiseRows | None = None,
 ) -> pa.Array:
     """The value of `expr` for each event, taken as the event of `variable`; times and durations in ticks.

@@ -1,1 +1,1 @@
-"""Pages that a browser on this machine opens: the playground for queries, and the live view of a stream."""
+"""Local web pages: the playground for queries, and the live view of a stream."""

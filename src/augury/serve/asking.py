@@ -1,4 +1,4 @@
-"""What the playground answers: the errors of a text, and what came of a query. Knows nothing of pages."""
+"""Answers of the playground, without its page: errors in a text, and results of a query."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from augury.serve.subjects import PATTERN, SQL, Subject
 from augury.source import Source
 from augury.view.page import page
 
-SHOWN_ROWS = 1_000  # of a result, or of the events, that the page lists
+SHOWN_ROWS = 1_000  # rows of a result, or events, that the page lists
 
-SHOWN_CHARACTERS = 120  # of a cell
+SHOWN_CHARACTERS = 120  # characters of a cell
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong with a text, and where: `line` and `column` count from 0."""
+    """An error in a text, and its place: `line` and `column` count from 0."""
 
     text: str
     line: int = 0
@@ -42,7 +42,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Rows to look at, all of them text, and how many there are in all."""
+    """Rows to display, all of them text, and the total number of rows."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -51,7 +51,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a query. `plan` and `why` are HTML; `picture` makes the page of the viewer when it is asked for."""
+    """The result of a query. `plan` and `why` are HTML; `picture` creates the page of the viewer on demand."""
 
     title: str
     listing: Listing
@@ -62,7 +62,7 @@ class Answer:
 
 
 def mistakes(text: str, language: str, subject: Subject) -> tuple[Mistake, ...]:
-    """What is wrong with a text; neither is the query run nor is a plan made for it."""
+    """Errors in a text, without planning or running the query."""
     source = Source(text)
     try:
         if language == SQL:
@@ -84,7 +84,7 @@ def _mistake(diagnostic: Diagnostic, source: Source) -> Mistake:
 
 
 def answer(text: str, language: str, subject: Subject, options: Options) -> Answer:
-    """Run a query within the budgets of the options; raises `AuguryError` for what is wrong with it."""
+    """Run a query within the budgets of the options; raises `AuguryError` for errors in it."""
     source, began = Source(text), time.monotonic()
     if language == PATTERN:
         found = run(subject.known, source, replace(options, counters=True))[-1]
@@ -102,7 +102,7 @@ def _matches_answer(found: Matches, options: Options, seconds: float) -> Answer:
         told = why_not_in(found, options.watched())
         events, why = told.events, told._repr_html_()
     else:
-        # The query has run all the same.
+        # The query itself has run.
         events, why = len(found.log.everything()), f"<p>{html.escape(refused.message)}</p>"
     plan = ""
     if found.compiled is not None:
@@ -118,13 +118,13 @@ def _matches_answer(found: Matches, options: Options, seconds: float) -> Answer:
 
 
 def why(text: str, subject: Subject, rows: dict[str, list[int]], options: Options) -> str:
-    """Why the events at certain rows are no match, as HTML."""
+    """The reason why the events at some rows are not a match, as HTML."""
     found = run(subject.known, Source(text), options)[-1]
     return why_not_in(found, options.watched(), rows=rows)._repr_html_()
 
 
 def events_of(subject: Subject) -> Listing:
-    """The first events, with the rows that `why` is asked about."""
+    """The first events, with the rows by which `why` refers to them."""
     shown, total = subject.head(SHOWN_ROWS)
     return replace(listing(shown), total=total)
 

@@ -1,4 +1,4 @@
-"""The examples that come with Augury: queries in folders, beside the events they are about."""
+"""The bundled examples: queries in folders, with the events they read."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import augury
 
 QUERY_SUFFIXES = {".augury": "PATTERN", ".sql": "SQL"}
-"""The languages of query files, by how their names end."""
+"""The languages of query files by suffix."""
 
 EVENT_SUFFIXES = (".parquet", ".csv", ".jsonl", ".arrow")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A query, and the files with the events of its folder."""
+    """A query, and the files of events in its folder."""
 
     name: str
     language: str
@@ -25,14 +25,14 @@ class Example:
 
 
 def bundled_examples(folder: Path | None = None) -> tuple[Example, ...]:
-    """The examples of a folder of folders, by default those of this installation; SQL comes last."""
+    """The examples in subfolders of a folder, by default of this installation; SQL comes last."""
     folder = folder or _installed()
     found = () if folder is None else _examples(folder)
     return tuple(sorted(found, key=lambda example: list(QUERY_SUFFIXES.values()).index(example.language)))
 
 
 def _installed() -> Path | None:
-    """Where the examples are: in the package, or beside the sources of an editable installation."""
+    """The folder of the examples: in the package, or beside the sources of an editable installation."""
     package = Path(augury.__file__).parent
     found = [folder for folder in (package / "examples", package.parents[1] / "examples") if folder.is_dir()]
     return found[0] if found else None
@@ -45,7 +45,7 @@ def _examples(folder: Path) -> Iterator[Example]:
         for query in queries if files else ():
             name = part.name if len(queries) == 1 else f"{part.name}: {query.stem.replace('_', ' ')}"
             text = query.read_text(encoding="utf-8")
-            # The events that the query names come first.
+            # Events whose file name occurs in the query come first.
             yield Example(
                 name, QUERY_SUFFIXES[query.suffix], text, tuple(sorted(files, key=lambda f: f.stem not in text))
             )

@@ -1,4 +1,4 @@
-"""Who may talk to a page: a browser on this machine that was given its address, and no page of anybody else."""
+"""Access control of local pages: only browsers on this machine that were given the address, and no other web page."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tornado.httputil import (
 LOOPBACK = "127.0.0.1"
 
 LOOPBACK_NAMES = (LOOPBACK, "localhost")
-"""What a browser on this machine may call the server; another name may be one that somebody else's DNS leads here."""
+"""Host names of this server on this machine; any other name may be DNS rebinding."""
 
 
 def refusal(headers: HTTPHeaders, port: int) -> str | None:
-    """Why a request is not answered; None if it is.
+    """The reason why a request is refused; None if it is allowed.
 
     >>> refusal(HTTPHeaders({"Host": "127.0.0.1:5006"}), 5006)
     >>> refusal(HTTPHeaders({"Host": "localhost:5006", "Origin": "http://evil.example"}), 5006)
@@ -34,7 +34,7 @@ def refusal(headers: HTTPHeaders, port: int) -> str | None:
         return f"this page answers at {own[0]} only"
     if any(origin.lower() not in [f"http://{name}" for name in own] for origin in origins):
         return "this page answers no other origin"
-    # Browsers send no origin with what a page embeds, but say whose page it is.
+    # Browsers send no origin with embedded resources, but do send the site of the embedding page.
     foreign = headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
     if foreign and headers.get("Sec-Fetch-Dest") != "document":
         return "this page answers no other origin"
@@ -42,12 +42,12 @@ def refusal(headers: HTTPHeaders, port: int) -> str | None:
 
 
 class LoopbackOnly(HTTPServerConnectionDelegate):
-    """Passes requests on to an application, all but those to refuse; web sockets begin as requests."""
+    """Passes allowed requests on to an application; web sockets begin as requests too."""
 
     def __init__(self, application: HTTPServerConnectionDelegate) -> None:
         self.application = application
         self.port = 0
-        """Where the server listens, once it does."""
+        """The port of the server, once it listens."""
 
     def start_request(self, server_conn: object, request_conn: HTTPConnection) -> HTTPMessageDelegate:
         return _Checked(self.application.start_request(server_conn, request_conn), request_conn, self.port)
@@ -57,7 +57,7 @@ class LoopbackOnly(HTTPServerConnectionDelegate):
 
 
 class _Checked(HTTPMessageDelegate):
-    """One request: its headers decide whether the application ever hears of it."""
+    """One request, which reaches the application only if its headers are allowed."""
 
     def __init__(self, inner: HTTPMessageDelegate, connection: HTTPConnection, port: int) -> None:
         self.inner, self.connection, self.port = inner, connection, port

@@ -1,4 +1,4 @@
-"""The live view: a page that shows how a running pipeline is doing, and a server for it beside the pipeline."""
+"""The live view: a page on the progress of a running pipeline, and its server."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from augury.serve.server import page_server
 REFRESH_MILLISECONDS = 1_000
 
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#14b8a6", "#ec4899", "#84cc16")
-"""Of queries, in their order; readable on light and on dark ground."""
+"""Colours of queries, in order; readable on light and dark backgrounds."""
 
-INK = "#808a9c"
-"""Of axes, readable on light and on dark ground."""
+AXIS_COLOUR = "#808a9c"
+"""Colour of axes, readable on light and dark backgrounds."""
 
-START_SECONDS = 30.0  # that the server may take to listen
+START_SECONDS = 30.0  # until the server must listen
 
 
 class LiveView:
-    """One visit of the page."""
+    """The page of one visit."""
 
     def __init__(self, board: Board, title: str) -> None:
         self.board, self.title = board, title
@@ -43,7 +43,7 @@ class LiveView:
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what the board says now."""
+        """Show the current state of the board."""
         rows = self.board.rows()
         none = '<div class="quiet">No micro-batch has ended yet.</div>'
         self.queries.object = _table(HEADER, rows, COLOURS) if rows else none
@@ -61,7 +61,7 @@ class LiveView:
             }
 
     def page(self) -> Any:
-        """The components in their places; while somebody looks, they are refreshed."""
+        """The layout of the page, refreshed while it is open."""
         page = page_template("live.html")
         page.add_panel("queries", self.queries)
         page.add_panel("rules", self.rules)
@@ -76,7 +76,7 @@ class LiveView:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> str:
-    """Rows of texts as a table of HTML, marked with the colours of the plots; whatever the events hold is no markup."""
+    """Rows as an HTML table, marked with the colours of the plots; text from events is escaped."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
     body = ""
     for k, row in enumerate(rows):
@@ -94,18 +94,18 @@ def _plot(title: str, source: ColumnDataSource) -> figure:
         tools="",
         toolbar_location=None,
     )
-    plot.title = Title(text=title, text_color=INK)
+    plot.title = Title(text=title, text_color=AXIS_COLOUR)
     plot.multi_line("xs", "ys", source=source, line_color="colour", line_width=2)
     plot.background_fill_color = plot.border_fill_color = plot.outline_line_color = None
-    plot.axis.major_label_text_color = INK
+    plot.axis.major_label_text_color = AXIS_COLOUR
     plot.axis.axis_line_color = plot.axis.major_tick_line_color = plot.axis.minor_tick_line_color = None
-    plot.grid.grid_line_color, plot.grid.grid_line_alpha = INK, 0.25
+    plot.grid.grid_line_color, plot.grid.grid_line_alpha = AXIS_COLOUR, 0.25
     return plot
 
 
 @contextmanager
 def live_view(board: Board, title: str, port: int = 0) -> Iterator[str]:
-    """Serve the page in a thread of its own as long as this lasts; gives its address."""
+    """Serve the page from its own thread while the context is open; yields its address."""
     pn.extension()
     started = threading.Event()
     told: dict[str, Any] = {}
@@ -115,7 +115,7 @@ def live_view(board: Board, title: str, port: int = 0) -> Iterator[str]:
         try:
             server, told["address"] = page_server(lambda: LiveView(board, title).page(), title, port)
         except BaseException as e:
-            # Whoever waits for the address raises it.
+            # The caller, who waits for the address, raises it.
             told["error"] = e
             started.set()
             return

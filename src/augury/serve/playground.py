@@ -1,4 +1,4 @@
-"""The playground: a page with an editor for queries, their errors, and what comes of them."""
+"""The playground: a page with an editor for queries, their errors and their results."""
 
 from __future__ import annotations
 
@@ -21,32 +21,33 @@ from augury.serve.resources import page_template, resource
 from augury.serve.subjects import LANGUAGES, PATTERN, SQL, Subject
 
 MODES = {PATTERN: "augury", SQL: "sql"}
-"""The languages as the editor calls them."""
+"""The names of the languages in the editor."""
 
 RESULT, PICTURE, PLAN, WHY, EVENTS = range(5)
-"""The tabs."""
+"""Numbers of the tabs."""
 
 Result = TypeVar("Result")
 
 PAGE_ROWS = 15
-"""Rows of a table that are shown at once."""
+"""Rows per page of a table."""
 
 
 def inline_json(value: Any) -> str:
-    """JSON that may stand inside a script element: no text in it can end the element."""
+    """JSON for a script element: no text in it can end the element."""
     return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-async def apart(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What a function gives, run by another thread, while the page goes on to answer.
+async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
+    """The result of a function that runs in another thread, while the page stays responsive.
 
-    It knows nothing of the page: a thread of `asyncio.to_thread` would think that what it draws belongs there.
+    It runs without the context of the page: in a thread of `asyncio.to_thread`, Panel would add what it draws to the
+    page.
     """
     return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
 class Playground:
-    """One visit of the page: which events are asked about, and what was answered last."""
+    """The page of one visit: the selected events, and the last answer."""
 
     def __init__(self, subjects: Sequence[Subject], options: Options) -> None:
         self.subjects, self.options = {subject.name: subject for subject in subjects}, options
@@ -86,10 +87,10 @@ class Playground:
         self.ask = pn.widgets.Button(
             name="Why not these rows?", css_classes=["ask"], **style | {"margin": (10, 0, 10, 10)}
         )
-        # One child each, which is replaced.
+        # Each has one child, which is replaced.
         self.result, self.events = (pn.Column(pn.pane.HTML(""), sizing_mode="stretch_width") for _ in range(2))
         asking = pn.Row(self.rows, self.ask)
-        # All stay in the document: for what has left it, Panel looks for style sheets at a server of its own.
+        # All stay in the document, since Panel loads style sheets for removed ones from a server of its own.
         self.tabs = pn.Tabs(
             ("Result", self.result),
             ("Picture", self.picture),
@@ -100,39 +101,39 @@ class Playground:
             css_classes=["tabs"],
             **style,
         )
-        self.subject.param.watch(self._chosen, "value")
-        self.language.param.watch(self._switched, "value")
-        self.editor.param.watch(self._typed, "value")
-        self.tabs.param.watch(self._turned, "active")
-        self.run.on_click(self._asked)
-        self.ask.on_click(self._asked_why)
-        self._typed()
+        self.subject.param.watch(self._on_subject, "value")
+        self.language.param.watch(self._on_language, "value")
+        self.editor.param.watch(self._on_text, "value")
+        self.tabs.param.watch(self._on_tab, "active")
+        self.run.on_click(self._on_run)
+        self.ask.on_click(self._on_why)
+        self._on_text()
         self._forget("Run the query to see its matches.")
 
     @property
     def current(self) -> Subject:
-        """What is asked about."""
+        """The selected subject."""
         return self.subjects[self.subject.value]
 
     def page(self) -> pn.Template:
-        """The components in their places."""
+        """The layout of the page."""
         page = page_template("playground.html", "editor.js")
         for name in ("subject", "language", "run", "editor", "mistakes", "state", "tabs", "words"):
             page.add_panel(name, getattr(self, name))
         page.add_variable("facts", inline_json({"rules": ace_rules(), "words": self._words()}))
         return page
 
-    # -- what the user does -------------------------------------------------------------------------------------------
+    # -- actions of the user ------------------------------------------------------------------------------------------
 
-    async def _chosen(self, *_: object) -> None:
-        """Other events: begin with their query."""
+    async def _on_subject(self, *_: object) -> None:
+        """Other events are selected: show their query."""
         subject = self.current
         if subject.language == self.language.value:
             await self._begin()
         else:
             self.language.value = subject.language
 
-    async def _switched(self, *_: object) -> None:
+    async def _on_language(self, *_: object) -> None:
         self.editor.language = MODES[self.language.value]
         await self._begin()
 
@@ -143,18 +144,18 @@ class Playground:
         except AuguryError as e:
             self.mistakes.object = _mistake_html(str(e))
         self._forget("Run the query to see its matches.")
-        await self._turned()
+        await self._on_tab()
 
-    def _typed(self, *_: object) -> None:
-        """Tell what is wrong with the text, below it and beside its lines."""
+    def _on_text(self, *_: object) -> None:
+        """The text has changed: show its errors, below it and beside its lines."""
         found = mistakes(self.editor.value, self.language.value, self.current)
         self.mistakes.object = "".join(_mistake_html(mistake.text) for mistake in found)
         self.editor.annotations = [
             {"row": m.line, "column": m.column, "text": m.text.splitlines()[0], "type": "error"} for m in found
         ]
 
-    async def _turned(self, *_: object) -> None:
-        """Draw what is looked at and has not been drawn yet."""
+    async def _on_tab(self, *_: object) -> None:
+        """A tab was opened: draw it if it has not been drawn yet."""
         if self.tabs.active == PICTURE and not self.drawn:
             self.drawn = True
             answered = self.answered
@@ -162,23 +163,23 @@ class Playground:
                 what = (
                     "Only matches of a PATTERN are drawn." if answered is not None else "Run the query to see it drawn."
                 )
-                self.picture.object = _quiet(what)
+                self.picture.object = _muted(what)
                 return
-            drawn = await apart(answered.picture)
+            drawn = await in_thread(answered.picture)
             if answered is self.answered:
-                # In a frame of no origin: whatever the page holds, it can reach nothing here.
+                # In a frame without an origin, so that the picture cannot access the page.
                 source = html.escape(drawn)
                 self.picture.object = f'<iframe sandbox="allow-scripts" title="matches" srcdoc="{source}"></iframe>'
         if self.tabs.active == EVENTS and self.listed is not self.current:
             self.listed = self.current
             self.events[0] = _table(events_of(self.current))
 
-    async def _asked(self, _: object) -> None:
+    async def _on_run(self, _: object) -> None:
         """Run the query."""
         text, language, subject = self.editor.value, self.language.value, self.current
         with self._busy():
             try:
-                answered = await apart(answer, text, language, subject, self.options)
+                answered = await in_thread(answer, text, language, subject, self.options)
             except AuguryError as e:
                 self._forget("")
                 self.state.object = _mistake_html(str(e))
@@ -189,34 +190,34 @@ class Playground:
         self.state.object = f'<div class="title">{html.escape(answered.title)}</div>{warned}'
         self.result[0] = _table(answered.listing)
         self.plan.object = answered.plan
-        self.why.object = answered.why or _quiet("Why not is told of a PATTERN.")
+        self.why.object = answered.why or _muted("Why not is told of a PATTERN.")
         if not answered.listing.total and answered.why:
             self.tabs.active = WHY
-        await self._turned()
+        await self._on_tab()
 
-    async def _asked_why(self, _: object) -> None:
-        """Say why the rows that were named are no match."""
+    async def _on_why(self, _: object) -> None:
+        """Show why the given rows are not a match."""
         if self.language.value == SQL:
-            self.why.object = _quiet("Why not is told of a PATTERN.")
+            self.why.object = _muted("Why not is told of a PATTERN.")
             return
         rows: dict[str, list[int]] = {}
         for name, row in re.findall(r"(\w+)\s*=\s*(\d{1,15})", self.rows.value_input or self.rows.value):
             rows.setdefault(name, []).append(int(row))
         with self._busy():
             try:
-                self.why.object = await apart(why, self.editor.value, self.current, rows, self.options)
+                self.why.object = await in_thread(why, self.editor.value, self.current, rows, self.options)
             except AuguryError as e:
                 self.why.object = _mistake_html(str(e))
 
-    # -- what is shown ------------------------------------------------------------------------------------------------
+    # -- display ------------------------------------------------------------------------------------------------------
 
     def _words(self) -> list[tuple[str, str, bool]]:
         return self.current.words(self.language.value)
 
     def _forget(self, text: str) -> None:
-        """Nothing has been answered."""
+        """Clear the last answer."""
         self.answered, self.drawn = None, False
-        self.state.object = _quiet(text)
+        self.state.object = _muted(text)
         self.result[0] = pn.pane.HTML("")
         self.plan.object = self.why.object = self.picture.object = ""
 
@@ -235,12 +236,12 @@ def _mistake_html(text: str) -> str:
     return f'<pre class="mistake">{html.escape(text)}</pre>'
 
 
-def _quiet(text: str) -> str:
+def _muted(text: str) -> str:
     return f'<div class="quiet">{html.escape(text)}</div>'
 
 
 def _table(shown: Listing) -> pn.viewable.Viewable:
-    """Rows as a table, its cells and titles as text: whatever the events hold is no markup."""
+    """Rows as a table; text from events is escaped in cells and titles."""
     names = [f"c{k}" for k in range(len(shown.header))]
     frame = pd.DataFrame(list(shown.rows), columns=names, dtype=object)
     table = pn.widgets.Tabulator(
@@ -261,13 +262,13 @@ def _table(shown: Listing) -> pn.viewable.Viewable:
     )
     if shown.total <= len(shown.rows):
         return table
-    note = _quiet(f"The first {len(shown.rows):,} of {shown.total:,}.")
+    note = _muted(f"The first {len(shown.rows):,} of {shown.total:,}.")
     return pn.Column(
         table, pn.pane.HTML(note, margin=0, stylesheets=[resource("parts.css")]), sizing_mode="stretch_width"
     )
 
 
 def playground_page(subjects: Sequence[Subject], options: Options) -> Any:
-    """A function that makes the page of one visit."""
+    """A function that creates the page of a visit."""
     pn.extension("codeeditor", "tabulator")
     return lambda: Playground(subjects, options).page()

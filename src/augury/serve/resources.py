@@ -1,4 +1,4 @@
-"""What pages are made of beside their components: templates, styles and scripts that lie in this folder."""
+"""Templates, styles and scripts of pages, from files in this folder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import panel as pn
 
 
 def resource(name: str) -> str:
-    """A file of this folder."""
+    """The text of a file in this folder."""
     return files("augury.serve").joinpath(name).read_text(encoding="utf-8")
 
 
 def page_template(name: str, *scripts: str) -> pn.Template:
-    """A page to put components into, with the styles of all pages, their script and more of them."""
+    """A template for a page, with the styles and the script of all pages, and further scripts."""
     page = pn.Template(resource(name))
     page.add_variable("head", resource("head.html"))
     page.add_variable("css", resource("page.css"))

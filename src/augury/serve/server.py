@@ -1,4 +1,4 @@
-"""A server for one page, on this machine alone."""
+"""A server for one page, reachable only from this machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tornado.netutil import bind_sockets
 from augury.errors import HostError
 from augury.serve.guard import LOOPBACK, LOOPBACK_NAMES, LoopbackOnly
 
-MAX_MESSAGE_BYTES = 64 << 20  # of a web socket: a page of the viewer with 100,000 events has some 8 MB
+MAX_MESSAGE_BYTES = 64 << 20  # of a web socket message; a page of the viewer with 100,000 events has some 8 MB
 
 
 def page_server(make_page: Callable[[], Any], title: str, port: int = 0) -> tuple[BaseServer, str]:
-    """A server that makes a page for every visit, and its address; `start` and `io_loop` are the caller's to call.
+    """A server that creates a page for every visit, and its address; the caller starts it and runs its `io_loop`.
 
-    It listens at the loopback interface, at `port` or any that is free, and serves that page, the scripts that it
-    needs and the web socket by which it talks: no files.
+    It listens on the loopback interface, on `port` or any free one, and serves the page, the scripts that it needs and
+    its web socket, but no files.
     """
     try:
         sockets = bind_sockets(port, LOOPBACK)
@@ -42,7 +42,7 @@ def page_server(make_page: Callable[[], Any], title: str, port: int = 0) -> tupl
 
 
 def serve_until_interrupted(server: BaseServer) -> None:
-    """Answer until Ctrl-C."""
+    """Serve until Ctrl-C."""
     server.start()
     try:
         server.io_loop.start()

@@ -1,4 +1,4 @@
-"""What the playground may be asked about: events that were named at the start, and bundled examples."""
+"""Subjects of the playground: events given at the start, and bundled examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATTERN, SQL = "PATTERN", "SQL"
 LANGUAGES = (PATTERN, SQL)
 
 EVENTS_TABLE = "events"
-"""What the events are called in SQL; each file of an example is also a table of its own name."""
+"""The name of the events in SQL; each file of an example is also a table under its own name."""
 
 FIRST_QUERY = {
     PATTERN: "PATTERN SEQ({first} a, {second} b)\nWITHIN  1 hour\n",
@@ -33,7 +33,7 @@ FIRST_QUERY = {
         "  PATTERN (A B)\n  DEFINE B AS TRUE)\n"
     ),
 }
-"""Queries to begin with, where no other is known."""
+"""Initial queries by language, where no other is known."""
 
 WORDS = (
     *((word, "clause") for word in CLAUSES),
@@ -42,7 +42,7 @@ WORDS = (
     *((str(mode), "OUTPUT") for mode in OutputMode),
     *((name, "function") for name in sorted({*BUILTINS, *AGGREGATES} - set(INTERNAL))),
 )
-"""The words of the language, and what they are."""
+"""Keywords of the pattern language, with descriptions."""
 
 SQL_WORDS = (
     *("SELECT", "FROM", "WHERE", "MATCH_RECOGNIZE", "PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW PER MATCH"),
@@ -52,7 +52,7 @@ SQL_WORDS = (
 
 
 class Subject:
-    """Events that may be asked about, and a query to begin with; files are read when they are first needed."""
+    """Events to query, and an initial query; files are read on first use."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Subject:
 
     @cached_property
     def known(self) -> KnownColumns:
-        """The events that a PATTERN is matched in: those of the first table."""
+        """The events that a PATTERN is matched in, which are those of the first table."""
         roles = self._roles or likely_roles(self.tables[EVENTS_TABLE].schema)
         known = known_events(next(iter(self._events.values())), roles)
         if known is None:
@@ -76,7 +76,7 @@ class Subject:
 
     @property
     def scan(self) -> Scan:
-        """What reads these events."""
+        """The scan that reads these events."""
         scan = self.known.scan
         assert scan is not None, "events that were given are scanned"
         return scan
@@ -88,7 +88,7 @@ class Subject:
         return {EVENTS_TABLE: next(iter(tables.values())), **tables}
 
     def query(self, language: str) -> str:
-        """A query to begin with."""
+        """The initial query."""
         if language in self._queries:
             return self._queries[language]
         types = sorted(self.types) or ["ANY"]
@@ -101,7 +101,7 @@ class Subject:
         return frozenset() if self.known.schema.type is None else self.scan.types()
 
     def words(self, language: str) -> list[tuple[str, str, bool]]:
-        """What completes a text: names of the events and words of the language, what each is, and if it is a column."""
+        """Completions: names of the events and keywords, each with a description, and whether it is a column."""
         if language == SQL:
             tables = self.tables.values()
             columns = {name: str(table.schema.field(name).type) for table in tables for name in table.column_names}
@@ -112,14 +112,14 @@ class Subject:
         return [(name, kind, True) for name, kind in columns.items()] + [(name, kind, False) for name, kind in others]
 
     def head(self, rows: int) -> tuple[pa.Table, int]:
-        """The first events as they came, with their rows, and how many there are in all."""
+        """The first events in order of arrival, with their rows, and the total number of events."""
         scan = self.scan
         numbers = np.arange(min(rows, scan.rows))
         return scan.log.fetch(numbers).add_column(0, "row", pa.array(numbers)), scan.rows
 
 
 def likely_roles(arrow: pa.Schema) -> Roles:
-    """The columns of events that nobody has said anything about: `ts` and `type`, or the first that holds times.
+    """Default columns of events: `ts` and `type`, or the first column of times.
 
     >>> likely_roles(pa.schema([("sensor", pa.string()), ("day", pa.date32())]))
     Roles(time='day', type=None, order_by=None, time_unit='s')

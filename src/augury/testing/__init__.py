@@ -1,1 +1,1 @@
-"""Hypothesis strategies for queries and streams, and what tests compare matches with."""
+"""Hypothesis strategies for queries and streams, and helpers that compare matches."""

@@ -1,4 +1,4 @@
-"""Running a query over a small table without a host."""
+"""Evaluation of a query over a small table, without a host."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def compiled(text: str, table: pa.Table, options: Options | None = None) -> Comp
 
 
 def family_plan(family: FamilyName, query: BoundQuery, hints: Hints = NO_HINTS) -> Any | Unsupported:
-    """The plan that a family makes of a query, or why it makes none."""
+    """The plan of a family for a query, or the reason why it has none."""
     return planned(FAMILIES[family], query, hints)
 
 
 def reference_matches(query: BoundQuery, table: pa.Table, options: Options | None = None) -> MatchSet:
-    """All matches of a bound query over a table in order of time."""
+    """All matches of a bound query over a table in time order."""
     return run(ReferenceKernel(query, options or Options()), query.schema, [table])
 
 
@@ -47,7 +47,7 @@ def kernel_of(text: str, table: pa.Table, options: Options | None = None) -> tup
 
 
 def run(kernel: Kernel, schema: EventSchema, batches: Iterable[pa.Table], *, save: bool = False) -> MatchSet:
-    """Feed batches in order, the watermark following the events; with `save` the state is written and read between."""
+    """Feed batches in order, with a watermark that follows the events; with `save`, the state is saved and restored."""
     state = kernel.start()
     row, watermark = 0, LONG_AGO
     found: list[MatchSet] = []

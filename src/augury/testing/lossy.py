@@ -26,7 +26,7 @@ DELAYS: tuple[Delay, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class LossyCase:
-    """The text of a query, and a model of how its events are lost."""
+    """A query text, and a loss model for its events."""
 
     text: str
     model: LossModel
@@ -34,7 +34,7 @@ class LossyCase:
 
 @st.composite
 def lossy_cases(draw: st.DrawFn, *, most: int = 4) -> LossyCase:
-    """A query that binds, of up to `most` components, and a loss model that suits it."""
+    """A query that binds, with at most `most` components, and a loss model for it."""
     size = draw(st.integers(1, most))
     names = "abcdef"[:size]
     anchor = draw(st.integers(0, size - 1))
@@ -59,7 +59,7 @@ def _models(draw: st.DrawFn, names: str, last: str) -> LossModel:
     delays = {v: draw(st.sampled_from(DELAYS)) for v in names if v != last or draw(st.booleans())}
     own = {v: draw(rates) for v in names if draw(st.integers(0, 2)) == 0}
     by_type = {t: draw(rates) for t in TYPES} if draw(st.integers(0, 3)) == 0 else {}
-    # A component of two types has one rate only.
+    # A component of two types can have only one rate.
     values = {"type": dict.fromkeys(TYPES, by_type["A"])} if by_type else {}
     return LossModel(draw(rates), own, delays, values, draw(st.sampled_from(SCORINGS)))
 
@@ -80,7 +80,7 @@ def _conditions(draw: st.DrawFn, names: str, positive: list[str]) -> str:
 
 
 def _value(draw: st.DrawFn, v: str, u: str, column: str, positive: list[str]) -> str:
-    """An attribute of `v`, and what it is when `v` is missing: mostly that of `u`."""
+    """An attribute of `v` with a default for a missing `v`, mostly the attribute of `u`."""
     constant = "'p'" if column == "k" else "1"
     if v not in positive or (v == positive[-1] and draw(st.booleans())):
         return f"{v}.{column}"
@@ -91,7 +91,7 @@ def _value(draw: st.DrawFn, v: str, u: str, column: str, positive: list[str]) ->
 
 
 def differences(found: MatchSet, expected: MatchSet, tolerance: float) -> list[str]:
-    """How two sets of scored matches differ, scores by more than `tolerance`."""
+    """The differences between two sets of scored matches, where scores may differ by `tolerance`."""
     mine, theirs = ({m.rows: m for m in matches} for matches in (found, expected))
     out = [f"not expected: {mine[rows]}" for rows in mine.keys() - theirs.keys()]
     out += [f"not found: {theirs[rows]}" for rows in theirs.keys() - mine.keys()]

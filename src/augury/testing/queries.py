@@ -63,11 +63,11 @@ def queries(
     paces: bool = False,
     until: bool = True,
 ) -> str:
-    """The text of a query that binds; an operator SETS stands for a SEQ whose first part is an AND.
+    """The text of a query that binds; the operator SETS stands for a SEQ whose first part is an AND.
 
-    With `steps` some of its steps may have strategies of their own, and lists may end early; with `silences` there may
-    be NOT ... SINCE, NOT ... FOR and WITHIN ... EACH; with `paces` OUTPUT has EVERY or ONCE, or neither; with `until`
-    there may be lists that end UNTIL an event.
+    With `steps`, some steps may have strategies of their own, and lists may end early; with `silences`, there may be
+    NOT ... SINCE, NOT ... FOR and WITHIN ... EACH; with `paces`, OUTPUT has EVERY, ONCE or neither; with `until`, lists
+    may end UNTIL an event.
     """
     steps = steps and set(strategies) == set(Strategy)
     scope = Scope(lists, reluctant=steps, silences=silences, until=until)
@@ -115,9 +115,9 @@ def step_queries(
     steps: bool = True,
     elements: bool = False,
 ) -> str:
-    """Short sequences, mostly of lists, whose steps differ: few conditions, so that strategies decide about matches.
+    """Short sequences, mostly of lists, with a strategy per step and few conditions, so that strategies matter.
 
-    Without `steps` one strategy is for all of them; with `elements` some are named by their number, if there is a list.
+    Without `steps` there is one strategy for all; with `elements`, some elements are numbered if there is a list.
     """
     scope = Scope(until=True)
     parts = []
@@ -157,7 +157,7 @@ def group_queries(
     outputs: Sequence[OutputMode] = (OutputMode.ALL, OutputMode.ALL, OutputMode.FIRST, OutputMode.LONGEST),
     quantifiers: Sequence[str] = ("+", "+", "*", "{2}", "{1,2}", "{2,}", "+?", "{1,2}?"),
 ) -> str:
-    """Short sequences with a group: single components, lists, optional components and NOTs in it, conditions on it."""
+    """Short sequences with a group of single components, lists, optional components and NOTs, and conditions on it."""
     strategy = draw(st.sampled_from((*Strategy, Strategy.SKIP_TILL_NEXT_MATCH)))
     operators = ("SEQ", "SEQ", "SEQ", "OR", *(["AND"] if strategy is Strategy.SKIP_TILL_ANY_MATCH else []))
     operator = draw(st.sampled_from(operators))
@@ -185,7 +185,7 @@ def group_queries(
 
 @st.composite
 def _round_predicates(draw: st.DrawFn, negated: bool, *, iterated: bool) -> str:
-    """Over the rounds of a group `g` of `b` and `c`, which may be a list; with `negated` over what must be absent."""
+    """Conditions over rounds of a group `g` of `b` and `c`, which may be a list; with `negated`, on a negated part."""
     operator, n = draw(st.sampled_from(COMPARISONS)), draw(st.integers(0, 3))
     forms = [
         f"g[i].b.x {operator} {n}",
@@ -245,7 +245,7 @@ def _totals(draw: st.DrawFn, positive: Sequence[Declared]) -> str:
 
 @st.composite
 def _steps(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
-    """Strategies for some of the steps, each behind a comma; none where there is no step to name."""
+    """Strategies for some of the steps, each after a comma; empty if there is no step."""
     contiguous = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
     named: dict[Strategy, list[str]] = {}
     for v in variables:
@@ -260,7 +260,7 @@ def _steps(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
 @st.composite
 def _patterns(draw: st.DrawFn, scope: Scope, operators: Sequence[str]) -> str:
     size = draw(st.sampled_from([1, 2, 2, 2, 3, 3, 4]))
-    # One part is always bound: a NOT beside it is legal, and no match is empty.
+    # One part is always bound, so that a NOT beside it is legal, and no match is empty.
     anchor = draw(st.integers(0, size - 1))
     operator = draw(st.sampled_from(operators))
     if operator in ("SETS", "AND"):
@@ -302,7 +302,7 @@ def _parts(draw: st.DrawFn, scope: Scope, *, loose: bool, in_sequence: bool = Fa
 
 @st.composite
 def _until(draw: st.DrawFn, scope: Scope, earlier: Sequence[str]) -> str:
-    """What ends a list, perhaps with a condition on it, or on it and an event before the list; or nothing."""
+    """An UNTIL, perhaps with a condition on its event, or on it and an event before the list; or nothing."""
     if not scope.until or draw(st.integers(0, 3)):
         return ""
     name = f"u{len(scope.variables)}"
@@ -354,7 +354,7 @@ def _components(draw: st.DrawFn, scope: Scope, *, part: int | None, loose: bool,
 @st.composite
 def _predicates(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
     simple = draw(st.one_of(_comparisons(variables), _list_predicates(variables)))
-    # Beside it a predicate over positive variables only: one over two negated parts would not be legal.
+    # Besides it only predicates over positive variables: one over two negated parts is not legal.
     other = draw(_comparisons([v for v in variables if v.part is None]))
     constant = draw(st.sampled_from(["1 < 2", "TRUE", "2 < 1"]))
     forms = [simple] * 6 + [f"NOT ({simple})", f"({simple} OR {other})", f"NOT ({simple} OR {other})", constant]
@@ -363,7 +363,7 @@ def _predicates(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
 
 @st.composite
 def _comparisons(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
-    """Over one variable, or two that are not in different negated parts."""
+    """A comparison over one variable, or over two that are not in different negated parts."""
     v = draw(st.sampled_from(variables))
     column = draw(st.sampled_from("xy"))
     left = f"{v.name}.{column}"
@@ -409,7 +409,7 @@ def _comparisons(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
 
 @st.composite
 def _list_predicates(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
-    """Over the elements of an iterated variable, or else a plain comparison."""
+    """A condition over the elements of an iterated variable, or a plain comparison if there is none."""
     lists = [v for v in variables if v.iterated]
     if not lists:
         return draw(_comparisons(variables))
@@ -437,7 +437,7 @@ def _list_predicates(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
 
 @st.composite
 def _numbered_elements(draw: st.DrawFn, variables: Sequence[Declared]) -> str:
-    """Over elements of an iterated variable that are named by their number; there is such a variable."""
+    """A condition over numbered elements of an iterated variable, which must exist."""
     b = draw(st.sampled_from([v for v in variables if v.iterated]))
     others = [w for w in variables if w is not b and (None in (b.part, w.part) or b.part == w.part)]
     right = draw(st.sampled_from(["0", "1", "2", *(f"{w.name}.x" for w in others)]))

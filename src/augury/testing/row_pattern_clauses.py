@@ -1,4 +1,4 @@
-"""Random MATCH_RECOGNIZE clauses and tables, and that every evaluator writes the same rows for them."""
+"""Random MATCH_RECOGNIZE clauses and tables, and a check that every evaluator returns the same rows for them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STREAM_ORDERS = ("ORDER BY at", "ORDER BY at, id", "ORDER BY at NULLS FIRST, x D
 
 
 def tables(most: int = 9, *, timed: bool = False) -> st.SearchStrategy[pa.Table]:
-    """Small tables with nulls, NaN, ties and two keys; if they are `timed`, every row has a time."""
+    """Small tables with nulls, NaN, ties and two keys; if `timed`, without null times."""
     times = st.integers(0, 9).map(lambda s: s * 1_000_000)
     row = st.fixed_dictionaries(
         {
@@ -203,7 +203,7 @@ def clauses(draw: st.DrawFn, orders: Sequence[str] = ORDERS) -> str:
     """The text of a MATCH_RECOGNIZE clause over a table of `tables`."""
     rows = draw(st.sampled_from(ROWS))
     pattern = draw(row_patterns("ABC", exclusions=not rows.endswith("UNMATCHED ROWS")))
-    # A last option that mentions every variable, since expressions may speak of any of them.
+    # A last option mentions every variable, since expressions may refer to any of them.
     pattern = Alternation((pattern, Concatenation((Variable("A"), Variable("B"), Variable("C")))))
     order = draw(st.sampled_from(orders))
     defined = [v for v in "ABC" if v == "A" or draw(st.booleans())]
@@ -222,7 +222,7 @@ def clauses(draw: st.DrawFn, orders: Sequence[str] = ORDERS) -> str:
 
 
 def outcome(bound: BoundRowPattern, table: pa.Table, **how: Any) -> tuple[str, Any]:
-    """The rows that a clause writes, or what it says is wrong."""
+    """The rows that a clause returns, or the error that it raises."""
     try:
         found = evaluate(bound, table, **how)
     except AuguryError as e:
@@ -232,7 +232,7 @@ def outcome(bound: BoundRowPattern, table: pa.Table, **how: Any) -> tuple[str, A
 
 
 def assert_plans_agree(clause: str, table: pa.Table, *, jit: bool = False) -> tuple[str, Any]:
-    """The compiled plan does what the reference does, as plain Python or compiled; what both do."""
+    """Assert that the compiled plan, as plain Python or compiled, agrees with the reference; returns their outcome."""
     bound = bound_clause(clause, table.schema)
     expected = outcome(bound, table, plan="reference")
     found = outcome(bound, table, options=Options(jit=jit))

@@ -27,7 +27,7 @@ from augury.options import Options
 from augury.source import Source
 
 Condition = Callable[[Sequence[Any], Sequence[str], int], bool | None]
-"""Whether the last of the variables holds, given all values, the variables so far and the row the match starts at."""
+"""Whether the last variable's condition holds, given all values, the variables so far and the match's first row."""
 
 
 def row_patterns(
@@ -73,7 +73,7 @@ def nullable(pattern: RowPattern) -> bool:
 
 
 def mappings(pattern: RowPattern, start: int, rows: int) -> Iterator[tuple[str, ...]]:
-    """Every way to map rows from `start` on, the preferred one first, whatever the conditions say.
+    """Every way to map rows from `start` on, the preferred one first, ignoring conditions.
 
     >>> list(mappings(Quantified(Alternation((Variable("A"), Variable("B"))), 0, 1), 0, 5))
     [('A',), ('B',), ()]
@@ -120,7 +120,8 @@ def mappings(pattern: RowPattern, start: int, rows: int) -> Iterator[tuple[str, 
             yield from then(taken, seen)
 
         def more() -> Iterator[tuple[str, ...]]:
-            # Rounds of a loop are one place from the last required one on; bounded rounds are places of their own.
+            # From the last required one on, rounds of an unbounded loop are one place; bounded rounds are different
+            # places.
             copy = min(done, max(part.least - 1, 0)) if part.most is None else done
             here = ("round", *place, copy)
             if here in seen:
@@ -174,7 +175,7 @@ def bound_clause(clause: str, schema: pa.Schema) -> BoundRowPattern:
 
 
 def rows_of(clause: str, table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows that a clause writes for a table, by the reference and by the compiled plan, run as plain Python."""
+    """The rows that a clause returns for a table, asserted to be the same from reference and compiled plan."""
     bound = bound_clause(clause, table.schema)
     found = [
         evaluate(bound, table, plan="reference"),
@@ -189,7 +190,7 @@ def rows_of(clause: str, table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def comparable(value: Any) -> Any:
-    """NaN is the same as NaN here."""
+    """A value in which NaN equals NaN."""
     if isinstance(value, list):
         return [comparable(v) for v in value]
     return "NaN" if isinstance(value, float) and value != value else value

@@ -1,4 +1,4 @@
-"""Random small streams, with everything in them that makes matching hard: ties, nulls, repeated values."""
+"""Random small streams with everything that makes matching hard: ties, nulls, repeated values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SCHEMA = pa.schema(
         ("h", pa.list_(pa.float64())),
     ]
 )
-"""Of every random stream: a key `k`, an integer `x`, a float `y` and a short list `h`, all of them nullable."""
+"""The columns of every random stream: a key `k`, an integer `x`, a float `y` and a short list `h`, all nullable."""
 
 
 @st.composite
 def streams(draw: st.DrawFn, *, max_size: int = 8) -> pa.Table:
-    """A stream in order of time, in which neighbours are often concurrent."""
+    """A stream in time order, in which neighbours are often concurrent."""
     size = draw(st.sampled_from([0, 1, *range(3, max_size + 1), max_size, max_size]))
     steps = [draw(st.sampled_from([0, 1, 1, 1, 2])) for _ in range(size)]
     rows = []

@@ -1,4 +1,4 @@
-"""Which plan family runs which row of the semantic tables, and why the others do not."""
+"""The support matrix: plan families that cannot run rows of the semantic tables, with the reasons."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from augury.source import Source
 from augury.testing.tables import Case, parse_stream
 
 Matrix: TypeAlias = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""By page, then query: the families that cannot run the query, with the reason."""
+"""By page, then by query: the families that cannot run the query, with the reason."""
 
 
 def support_matrix(cases: Iterable[Case], loss: Mapping[str, LossModel | None]) -> Matrix:
-    """Ask every family about every query of the tables; `loss` is the loss model of each page."""
+    """The matrix of every family and every query of the tables; `loss` is the loss model of each page."""
     matrix: dict[str, dict[str, dict[str, str]]] = {}
     for case in cases:
         page = matrix.setdefault(case.file, {})
@@ -31,7 +31,7 @@ def support_matrix(cases: Iterable[Case], loss: Mapping[str, LossModel | None]) 
 
 
 def _refusals(case: Case, loss: LossModel | None) -> dict[str, str]:
-    """The families that cannot run the query: in a program, some query of it."""
+    """The families that cannot run the query, or some query of a program."""
     schema = event_schema(parse_stream(case.stream).schema, Roles())
     program = compile_program(Source(case.query), schema, Options(loss=loss))
     refused = {
@@ -44,7 +44,7 @@ def _refusals(case: Case, loss: LossModel | None) -> dict[str, str]:
 
 
 def to_json(matrix: Matrix) -> str:
-    """The matrix as the golden file keeps it."""
+    """The matrix as the text of the golden file."""
     return json.dumps(matrix, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Names and values that people should not choose but may: what would break, or run as, generated code."""
+"""Names and values that are legal but awkward, and that would break generated code or be executed by it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from augury.loss import Exponential, LossModel
 from augury.plan import FamilyName
 from augury.printable import is_dangerous
 
-RAN = "AUGURY_RAN_THIS"
-"""The builtin that exists once a payload has been run."""
+EXECUTED_MARKER = "AUGURY_RAN_THIS"
+"""A builtin that exists only once a payload has been executed."""
 
-CODE = f"__builtins__.update({RAN}=True)"
+CODE = f"__builtins__.update({EXECUTED_MARKER}=True)"
 
 LINE_BREAKS = ("\r", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029")
 
@@ -26,11 +26,11 @@ PLAIN_TROUBLE = (
     *("'", '"', '"""', "\\", "\\n", "#", "%s", "{x}", "{0}", "$x", ";", "--", "/*", "a b", "0", "`", "``", "<b>"),
     *("*", ".", "__init__", CODE, f"#{CODE}", f"'{CODE}#", f"){CODE}#", "x" * 300),
 )
-"""Names without control characters that a code generator, SQL, a format string or a terminal may stumble over."""
+"""Names without control characters that may trip a code generator, SQL, a format string or a terminal."""
 
 
 def payloads() -> st.SearchStrategy[str]:
-    """Text that would be a statement of its own if its line break ended a comment."""
+    """Text that would become a statement if its line break ended a comment."""
     return st.builds(
         lambda before, line_break, indent, after: f"{before}{line_break}{' ' * 4 * indent}{CODE}{after}",
         st.sampled_from(("bob", "", "'", '"', "x)")),
@@ -71,7 +71,7 @@ def literal(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UglyCase:
-    """A query with its events, whose every name and value is ugly; `plans` are the families that can run it."""
+    """A query with its events in which every name and value is awkward; `plans` are the families that can run it."""
 
     query: str
     events: pa.Table
@@ -84,7 +84,7 @@ class UglyCase:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments of `augury.match` and its like, beside events, query and plan."""
+        """The arguments of `augury.match` besides events, query and plan."""
         given = {"parameters": self.parameters, "functions": self.functions, "time": self.time, "type": self.type}
         return given if self.loss is None else given | {"loss": self.loss}
 
@@ -99,7 +99,7 @@ def ugly_cases(draw: st.DrawFn, plans: Sequence[str] = (), *, functions: bool = 
     a, b, c = draw(st.lists(ugly_names(), min_size=3, max_size=3, unique_by=lambda name: name.lower()))
     types = draw(st.lists(ugly_names(), min_size=3, max_size=3, unique=True))
     values = draw(st.lists(ugly_values(), min_size=3, max_size=3, unique=True))
-    # A name in front of a parenthesis is a function, elsewhere a variable or a parameter.
+    # A name before a parenthesis is a function, elsewhere a variable or a parameter.
     parameter, function, alias, into = (draw(ugly_names()) for _ in range(4))
     taken = {name.lower() for name in (a, b, c)}
     parameter = parameter if parameter.lower() not in taken else f"{parameter} p"
@@ -141,7 +141,7 @@ def _doubled(x: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A query with places for names, and the families that can run it."""
+    """A query with placeholders for names, and the families that can run it."""
 
     text: str
     plans: tuple[FamilyName, ...]

@@ -1,4 +1,4 @@
-"""Matches on a page: events in lanes over time, with the matches drawn over them."""
+"""Pages of matches: events in lanes over time, with the matches drawn over them."""
 
 from augury.view.page import Page, page
 

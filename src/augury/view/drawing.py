@@ -1,7 +1,7 @@
-"""A scene -> one HTML page, drawn by Bokeh: the only module that imports it.
+"""Drawing of a scene as one HTML page with Bokeh; the only module that imports it.
 
-The page holds every event and match in sources that are not drawn. `page.js` puts those in view into the sources that
-are: never more than a browser draws at once, so that panning is as quick with 100,000 events as with 100.
+The page holds every event and match in data sources that are not drawn. `page.js` copies those in view to the sources
+that are, never more than a browser draws at once, so that panning is as fast with 100,000 events as with 100.
 """
 
 from __future__ import annotations
@@ -43,33 +43,33 @@ from augury.lang.lexer import AuguryLexer
 from augury.view.scene import Floats, Lanes, Scene
 
 DENSITY_BINS = 800
-"""Cells of a lane in the picture of where events are, which stands in for events that are too many to draw."""
+"""Cells per lane in the picture of event density, which replaces events that are too many to draw."""
 
 BAR_BINS = 60
-"""Bars of the plots over time and of durations."""
+"""Bars of the plots of matches over time and of durations."""
 
 LANES_HEIGHT = 330
-"""Pixels that few lanes share."""
+"""Pixels shared by a small number of lanes."""
 
 LANE_HEIGHTS = (24, 90)
-"""The least and the most pixels of a lane."""
+"""The smallest and the largest height of a lane, in pixels."""
 
 AXIS_HEIGHT = 56
-"""Pixels of a plot that hold no lanes."""
+"""Pixels of a plot besides its lanes."""
 
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#14b8a6", "#ec4899", "#84cc16", "#64748b", "#a16207")
-"""Of event types, in their order; readable on light and on dark ground."""
+"""Colours of event types, in order; readable on light and dark backgrounds."""
 
 RESOURCES = Resources(mode="inline", components=["bokeh"], minified=True)
-ACCENT = "#e11d48"
-"""Of the match that is looked at."""
+SELECTED_COLOUR = "#e11d48"
+"""Colour of the selected match."""
 
 DURATION_UNITS = ((1e-6, "µs"), (1e-3, "ms"), (1, "s"), (60, "min"), (3600, "h"), (86400, "days"))
-"""Seconds in units that durations are shown in."""
+"""Units of displayed durations, in seconds."""
 
 
 def draw(scene: Scene, title: str, query: str, plan: str, automaton: str) -> str:
-    """The page of a scene, complete with scripts, styles and data; `automaton` is a picture in SVG, or nothing."""
+    """The page of a scene with scripts, styles and data; `automaton` is an SVG picture, or empty."""
     folder = files("augury.view")
     start, end = _extent(scene)
     lanes, over_time = _lane_plot(scene, start, end), _bars("over_time", scene.is_datetime)
@@ -96,11 +96,11 @@ def draw(scene: Scene, title: str, query: str, plan: str, automaton: str) -> str
         "bars": BAR_BINS,
         "heights": [_height(lane) for lane in scene.lanes],
     }
-    # Texts of users reach the page as escaped HTML, or in JSON that the page reads with JSON.parse.
+    # Text of users reaches the page as escaped HTML, or in JSON that the page reads with JSON.parse.
     return Template(folder.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(title),
         css=folder.joinpath("page.css").read_text(encoding="utf-8"),
-        # Not `render_js`, which adds the scripts of whatever else has been imported, such as Panel.
+        # Not `render_js`, which adds scripts of other imported packages, such as Panel.
         bokeh="\n".join(f"<script>\n{script}\n</script>" for script in RESOURCES.js_raw),
         script=folder.joinpath("page.js").read_text(encoding="utf-8"),
         query=_highlighted(query),
@@ -113,15 +113,15 @@ def draw(scene: Scene, title: str, query: str, plan: str, automaton: str) -> str
 
 
 def _item(model: Model, name: str) -> Any:
-    """A drawing as the page reads it."""
+    """A plot as JSON for the page."""
     item: Any = json_item(model, ID(name))
-    # The models that other packages have defined in this process; none of them is drawn here.
+    # Models that other packages have defined in this process; none of them is drawn here.
     item["doc"].pop("defs", None)
     return item
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand inside a script element: no text in it can end the element."""
+    """JSON for a script element: no text in it can end the element."""
     return json.dumps(value, allow_nan=True).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -131,7 +131,7 @@ def _highlighted(query: str) -> str:
 
 
 def _extent(scene: Scene) -> tuple[float, float]:
-    """The stretch of time of all events, with a margin."""
+    """The time range of all events, with a margin."""
     if not len(scene.time):
         return 0.0, 1.0
     first, last = float(scene.time[0]), float(scene.time[-1])
@@ -154,10 +154,10 @@ def _lane_plot(scene: Scene, start: float, end: float) -> figure:
         lod_threshold=None,
     )
     plot.yaxis.ticker = FixedTicker(ticks=list(range(len(lanes.labels))))
-    # Plain texts: a label between dollar signs is no formula.
+    # Plain text: otherwise a label between dollar signs is a formula.
     plot.yaxis.major_label_overrides = {k: PlainText(text=label[:24]) for k, label in enumerate(lanes.labels)}
     plot.ygrid.grid_line_color = None
-    _quiet(plot)
+    _remove_frame(plot)
     density = ColumnDataSource(
         {"image": [_density(scene, lanes, start, end)], "rows": [len(lanes.labels)]}, name="density"
     )
@@ -187,20 +187,20 @@ def _lane_plot(scene: Scene, start: float, end: float) -> figure:
         nonselection_line_alpha=0.7,
         name="links_drawn",
     )
-    # A match of one event is no line: it is a ring around its event, which is clicked on instead.
+    # A match of one event has no line, but a clickable ring around its event.
     rings = ColumnDataSource({"x": [], "y": []}, name="rings")
     plot.scatter(
         "x", "y", source=rings, size=11, fill_color=None, line_color="#334155", line_width=1.3, name="rings_drawn"
     )
     chosen = ColumnDataSource({"x": [], "y": [], "label": []}, name="chosen")
-    plot.line("x", "y", source=chosen, line_color=ACCENT, line_width=2.5)
-    plot.scatter("x", "y", source=chosen, size=13, fill_color=None, line_color=ACCENT, line_width=2.5)
+    plot.line("x", "y", source=chosen, line_color=SELECTED_COLOUR, line_width=2.5)
+    plot.scatter("x", "y", source=chosen, size=13, fill_color=None, line_color=SELECTED_COLOUR, line_width=2.5)
     plot.text(
         "x",
         "y",
         text="label",
         source=chosen,
-        text_color=ACCENT,
+        text_color=SELECTED_COLOUR,
         text_font_size="12px",
         text_font_style="bold",
         text_align="center",
@@ -251,7 +251,7 @@ def _height(lanes: Lanes) -> int:
 
 
 def _density(scene: Scene, lanes: Lanes, start: float, end: float) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """How many events there are in each stretch of each lane, on a logarithmic scale from 0 to 255."""
+    """The number of events in each cell of each lane, on a logarithmic scale from 0 to 255."""
     height = len(lanes.labels)
     bins = np.minimum(((scene.time - start) / (end - start) * DENSITY_BINS).astype(np.int64), DENSITY_BINS - 1)
     counts = np.bincount(lanes.lane * DENSITY_BINS + bins, minlength=height * DENSITY_BINS)
@@ -274,12 +274,12 @@ def _bars(name: str, is_datetime: bool) -> figure:
     plot.quad(left="left", right="right", top="top", bottom=0, source=bars, fill_color="#64748b", line_color=None)
     plot.yaxis.ticker = BasicTicker(desired_num_ticks=3, min_interval=1)
     plot.xgrid.grid_line_color = None
-    _quiet(plot)
+    _remove_frame(plot)
     return plot
 
 
-def _quiet(plot: figure) -> None:
-    """No frame, no ticks, no ground: the page gives the colours."""
+def _remove_frame(plot: figure) -> None:
+    """Remove frame, ticks and background, since the page sets the colours."""
     plot.background_fill_color = plot.border_fill_color = plot.outline_line_color = None
     plot.axis.axis_line_color = plot.axis.major_tick_line_color = plot.axis.minor_tick_line_color = None
     plot.axis.major_label_text_font_size = plot.axis.axis_label_text_font_size = "12px"
@@ -287,7 +287,7 @@ def _quiet(plot: figure) -> None:
 
 
 def _duration_unit(durations: Floats | Sequence[float]) -> tuple[float, str]:
-    """The largest unit that the longest duration has at least one of.
+    """The largest unit in which the longest duration is at least 1.
 
     >>> _duration_unit([5.0, 7200.0]), _duration_unit([0.0])
     ((3600, 'h'), (1, 's'))

@@ -1,4 +1,4 @@
-"""A page of matches: one HTML file that needs no network, or a frame in a notebook."""
+"""Pages of matches: one HTML file that needs no network, or a frame in a notebook."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from augury.explain.svg import to_svg
 from augury.view.scene import Scene, scene
 
 FRAME_HEIGHT = 760
-"""Pixels that a page takes in a notebook."""
+"""Height of a page in a notebook, in pixels."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Page:
-    """A page to look at: displayed by notebooks, saved anywhere else. `html` is all of it."""
+    """A page of matches, which notebooks display and `save` writes; `html` is its text."""
 
     html: str = field(repr=False)
     title: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file that any browser opens."""
+        """Write the page to a file for a browser."""
         try:
             Path(path).write_text(self.html, encoding="utf-8")
         except OSError as e:
@@ -35,7 +35,7 @@ class Page:
         return f"<page: {self.title}; save it with .save('page.html')>"
 
     def _repr_html_(self) -> str:
-        # A frame of its own keeps the styles and scripts of the page and of the notebook apart.
+        # A frame separates the styles and scripts of the page from those of the notebook.
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
             f'style="width:100%;height:{FRAME_HEIGHT}px;border:0"></iframe>'
@@ -55,26 +55,26 @@ def page(matches: Matches, *, max_events: int = 100_000, max_matches: int = 10_0
     title = _title(shown)
     if matches.compiled is None:
         return Page(draw(shown, title, "", "", ""), title)
-    # Without times: the same matches give the same page.
+    # Without times, so that the same matches give the same page.
     told = explanation_of_run(matches.compiled, "plan", matches.counters, None)
     return Page(draw(shown, title, matches.compiled.source.text, str(told), _automaton(told)), title)
 
 
 def _automaton(told: Explanation) -> str:
-    """The automata of the plan as a picture; the pattern where there are none."""
+    """The automata of the plan as a picture; the pattern if there are none."""
     pattern, *automata = told.diagrams()
     return to_svg(automata or [pattern], "how the query is evaluated")
 
 
 def _title(shown: Scene) -> str:
-    """How much there is, and how much of it is shown."""
+    """The numbers of events and matches, and how many of them are shown."""
     return f"{_of(len(shown.start), shown.matches_found, 'match', 'matches')} in " + _of(
         len(shown.time), shown.events_found, "event", "events"
     )
 
 
 def _of(shown: int, found: int, one: str, many: str) -> str:
-    """A count, or the part that is shown.
+    """A count, and how many of it are shown.
 
     >>> _of(1, 1, "match", "matches"), _of(1000, 5000, "match", "matches")
     ('1 match', '1,000 of 5,000 matches')

@@ -1,4 +1,4 @@
-"""Matches and their events -> the numbers and texts that a page draws, without any plotting library."""
+"""Matches and their events as numbers and text for a page, without a plotting library."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from augury.schema import UNITS, Kind
 Floats = npt.NDArray[np.float64]
 
 MAX_LANES = 40
-"""Lanes that are drawn; events of further types or keys share one more lane."""
+"""Lanes that are drawn; events of further types or keys share one extra lane."""
 
-MAX_BOUND = 300_000
-"""Events of matches that a page holds, counted once for each match they are in."""
+MAX_BOUND_EVENTS = 300_000
+"""Events of matches on a page, counted once for each match they are in."""
 
-LONGEST_TEXT = 200
-"""Characters of a value that a page holds."""
+MAX_VALUE_CHARACTERS = 200
+"""Characters of a value on a page, after which it is cut off."""
 
-LARGEST_EXACT = 2**53
-"""Integers up to this are exact as floats, which is what numbers are in a browser."""
+MAX_EXACT_INTEGER = 2**53
+"""The greatest integer up to which all are exact as floats, the numbers of a browser."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What a page shows.
+    """The contents of a page.
 
     Events are sorted by time. `time` is in milliseconds since 1970 if `is_datetime`, else in the units of the time
     column. Match `m` binds the events `bound[offsets[m]:offsets[m + 1]]` in order of time, as the variables of the same
@@ -91,10 +91,10 @@ class Scene:
 
 
 def scene(matches: Matches, max_events: int, max_matches: int) -> Scene:
-    """Everything a page of these matches shows, with at most so many events and matches.
+    """The scene of these matches, with at most `max_events` events and `max_matches` matches.
 
-    Of more matches every second, third, ... is taken, of compressed ones a sample. Events of those matches are kept, of
-    the others every second, third, ...
+    Of too many matches every second, third, ... is taken, of compressed ones a sample. Their events are kept, and every
+    second, third, ... of the other events.
     """
     query, log = matches.query, matches.log.everything()
     if query is None:
@@ -133,13 +133,13 @@ def scene(matches: Matches, max_events: int, max_matches: int) -> Scene:
 
 
 def _thinned(matches: Matches, limit: int) -> tuple[Matches, MatchSet]:
-    """As many of the matches, evenly spread, as a page can hold; of compressed ones a sample, the same every time."""
+    """At most `limit` of the matches, evenly spread; of compressed ones a sample, the same every time."""
     shown = matches
     if len(matches) > limit:
         enumerable = not isinstance(matches.found, SharedMatches)
         shown = matches[:: math.ceil(len(matches) / limit)] if enumerable else matches.sample(limit, seed=0)
     found = enumerated(shown.found)
-    while len(found) > 1 and sum(len(column.flatten()) for column in found.rows) > MAX_BOUND:
+    while len(found) > 1 and sum(len(column.flatten()) for column in found.rows) > MAX_BOUND_EVENTS:
         shown = shown[::2]
         found = enumerated(shown.found)
     return shown, found
@@ -161,7 +161,7 @@ def _bound(found: MatchSet) -> tuple[Integers, Integers, Integers]:
 
 
 def _kept(log: Arrivals, bound: Integers, limit: int) -> Integers:
-    """The positions of the events that are shown, by time."""
+    """The positions of the displayed events, by time."""
     order = np.argsort(log.time, kind="stable")
     if len(log) <= limit:
         return order
@@ -178,7 +178,7 @@ def _is_datetime(query: BoundQuery) -> bool:
 
 
 def _axis(ticks: Integers, query: BoundQuery) -> Floats:
-    """Ticks as places on the time axis."""
+    """Ticks as positions on the time axis."""
     if _is_datetime(query):
         return ticks.astype(np.float64) * (UNITS[query.schema.time_unit] / UNITS["ms"])
     if query.schema[query.schema.time].kind is Kind.FLOAT:
@@ -209,9 +209,9 @@ def _coded(column: pa.Array, null: str) -> tuple[npt.NDArray[np.int32], list[str
     if is_text(decoded.type):
         coded = pc.fill_null(decoded.cast(pa.string()), null).dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False)
-        texts = [cell(text, LONGEST_TEXT) for text in coded.dictionary.to_pylist()]
+        texts = [cell(text, MAX_VALUE_CHARACTERS) for text in coded.dictionary.to_pylist()]
     else:
-        texts = [null if value is None else cell(value, LONGEST_TEXT) for value in to_python(decoded)]
+        texts = [null if value is None else cell(value, MAX_VALUE_CHARACTERS) for value in to_python(decoded)]
         codes = np.arange(len(texts))
     unique = {text: k for k, text in enumerate(dict.fromkeys(texts))}
     place = np.array([unique[text] for text in texts], dtype=np.int32)
@@ -285,7 +285,7 @@ def _values(name: str, column: pa.Array) -> ValueColumn:
         return ValueColumn(name, _floats(column.cast(pa.float64())), None)
     if types.is_integer(column.type):
         bounds = pc.min_max(column).as_py()
-        if all(v is None or abs(v) <= LARGEST_EXACT for v in bounds.values()):
+        if all(v is None or abs(v) <= MAX_EXACT_INTEGER for v in bounds.values()):
             return ValueColumn(name, _floats(column.cast(pa.float64())), None)
     if types.is_timestamp(column.type) and column.type.unit != "ns":
         ticks = _floats(column.cast(pa.int64()).cast(pa.float64(), safe=False))
@@ -300,17 +300,17 @@ def _floats(column: pa.Array) -> Floats:
 
 
 def _match_values(matches: Matches, query: BoundQuery, found: MatchSet) -> list[tuple[str, list[str]]]:
-    """What is known of a match beside its events: the items of RETURN, its probability or its count."""
+    """The values of a match besides its events: the items of RETURN, its probability or its count."""
     variables = set(found.variables) if not query.returns else set()
     hidden = {"start", "end", *variables, *(f"{v}_" for v in variables)}
     table = matches.to_arrow()
     return [
-        (name, [cell(_plain(value), LONGEST_TEXT) for value in to_python(table[name].combine_chunks())])
+        (name, [cell(_plain(value), MAX_VALUE_CHARACTERS) for value in to_python(table[name].combine_chunks())])
         for name in table.column_names
         if name not in hidden
     ]
 
 
 def _plain(value: Any) -> Any:
-    """Names of what is missing without brackets."""
+    """A value with names of missing events in plain text, without brackets."""
     return ", ".join(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value

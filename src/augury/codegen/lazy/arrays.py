@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.native.prelude_lists import ABREAST
+from augury.native.prelude_lists import BLOCK_LISTS
 from augury.runtime.arrays import FLOAT64, INT64, UINT8, ArraySpec
 from augury.runtime.cosines import LEADING
 
@@ -66,7 +66,7 @@ def indexed(name: str, buffer: int) -> ArraySpec:
 def marked_blocks(name: str, buffer: int, state: int) -> ArraySpec:
     """A word for each block of a buffer."""
     owner = buffer_owner(buffer)
-    return ArraySpec(name, owner=owner, per_cell=ABREAST, more=1, fill=None, scope=(owner, state_owner(state)))
+    return ArraySpec(name, owner=owner, per_cell=BLOCK_LISTS, more=1, fill=None, scope=(owner, state_owner(state)))
 
 
 def listed(name: str, buffer: int, width: int = 0, dtype: np.dtype[Any] = INT64) -> ArraySpec:

@@ -10,20 +10,20 @@ from augury.codegen.lazy.body import Body
 from augury.codegen.lazy.conditions import condition
 from augury.codegen.lazy.context import Context, Scope
 from augury.codegen.lazy.nest import Node
-from augury.native.prelude_lists import ABREAST
-from augury.plan import Near
+from augury.native.prelude_lists import BLOCK_LISTS
+from augury.plan import NearLists
 from augury.runtime.cosines import LEADING
 
-BLOCK_SHIFT = ABREAST.bit_length() - 1
+BLOCK_SHIFT = BLOCK_LISTS.bit_length() - 1
 """A position shifted right by so many bits is the number of its block."""
 
 
-def noted_for_first(node: Node, near: Near, scope: Scope) -> bool:
+def noted_for_first(node: Node, near: NearLists, scope: Scope) -> bool:
     """Whether a list of the first event decides, and the state is searched for several partial matches with it."""
     return near.other.variable == node.path[0] and len(node.path) > 2 and node.number in scope.narrowed
 
 
-def scan_blocks(ctx: Context, out: Body, node: Node, near: Near, *, noted: bool) -> None:
+def scan_blocks(ctx: Context, out: Body, node: Node, near: NearLists, *, noted: bool) -> None:
     """The head of a loop over the candidates whose lists may be near another one; 64 of them are asked at a time.
 
     The conjunct is tested again for each, since rounding may decide it, unless that was done when they were `noted`.
@@ -41,28 +41,28 @@ def scan_blocks(ctx: Context, out: Body, node: Node, near: Near, *, noted: bool)
     else:
         _set_limit(ctx, out, node, near)
         bits = _near(ctx, out, node, near, f"base_{v}", f"lo_{v}", f"hi_{v}")
-    out.add(f"base_{v} = (lo_{v} & -{ABREAST}) - {ABREAST}")
+    out.add(f"base_{v} = (lo_{v} & -{BLOCK_LISTS}) - {BLOCK_LISTS}")
     out.add(f"bits_{v} = 0")
-    why = f"take {ctx.label(node)}, {ABREAST} at a time"
-    out.add(f"while bits_{v} != 0 or base_{v} + {ABREAST} < hi_{v}:", why)
+    why = f"take {ctx.label(node)}, {BLOCK_LISTS} at a time"
+    out.add(f"while bits_{v} != 0 or base_{v} + {BLOCK_LISTS} < hi_{v}:", why)
     inside = Body(depth=out.depth + 1)
     with inside.block(f"if bits_{v} == 0:", ctx.origin(near.conjunct)):
-        inside.add(f"base_{v} += {ABREAST}")
+        inside.add(f"base_{v} += {BLOCK_LISTS}")
         inside.add(f"bits_{v} = {bits}")
         if ctx.counters and not noted:
-            inside.add(f"{compared} += max(0, min(hi_{v}, base_{v} + {ABREAST}) - max(lo_{v}, base_{v}))")
+            inside.add(f"{compared} += max(0, min(hi_{v}, base_{v} + {BLOCK_LISTS}) - max(lo_{v}, base_{v}))")
         inside.add("continue")
     inside.add(f"j_{v} = base_{v} + lowest(bits_{v})")
     inside.add(f"bits_{v} = without_lowest(bits_{v})")
     out.include(inside)
 
 
-def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
+def _note(ctx: Context, out: Body, node: Node, near: NearLists) -> None:
     """Set the bits of the candidates whose lists are near the list of the bound event."""
     v, n, b = ctx.names[node.variable], node.number, ctx.buffer(node.variable)
     base, top = out.cursor(f"base{n}_{v}"), out.cursor(f"top{n}_{v}")
     _set_limit(ctx, out, node, near)
-    blocks = f"range({base} >> {BLOCK_SHIFT}, ({top} + {ABREAST - 1}) >> {BLOCK_SHIFT})"
+    blocks = f"range({base} >> {BLOCK_SHIFT}, ({top} + {BLOCK_LISTS - 1}) >> {BLOCK_SHIFT})"
     with out.block(f"for at_{v} in {blocks}:"):
         out.add(f"bits_{v} = near_{v} = {_near(ctx, out, node, near, f'at_{v} << {BLOCK_SHIFT}', base, top)}")
         with out.block(f"while bits_{v} != 0:"):
@@ -78,7 +78,7 @@ def _note(ctx: Context, out: Body, node: Node, near: Near) -> None:
     ctx.candidate_blocks(node, f"near{n}")
 
 
-def _set_limit(ctx: Context, out: Body, node: Node, near: Near) -> None:
+def _set_limit(ctx: Context, out: Body, node: Node, near: NearLists) -> None:
     """Set `limit`: how large a dot product has to be for the lists to be near, rounding allowed for."""
     v, d = ctx.names[node.variable], _blocks(ctx, node, near)
     x, e = ctx.columns.names[near.other.column], out.local(f"e_{ctx.names[near.other.variable]}")
@@ -94,7 +94,7 @@ def _set_limit(ctx: Context, out: Body, node: Node, near: Near) -> None:
             out.add(f"{led} = rest_of(squares_{v}, coefficients({row}), block_width[{d}, 0])")
 
 
-def _near(ctx: Context, out: Body, node: Node, near: Near, base: str, lo: str, hi: str) -> str:
+def _near(ctx: Context, out: Body, node: Node, near: NearLists, base: str, lo: str, hi: str) -> str:
     """The bits of the candidates of a block that may be near."""
     v, d = ctx.names[node.variable], _blocks(ctx, node, near)
     x, e = ctx.columns.names[near.other.column], out.local(f"e_{ctx.names[near.other.variable]}")
@@ -104,7 +104,7 @@ def _near(ctx: Context, out: Body, node: Node, near: Near, base: str, lo: str, h
     return f"near(block{d}, block_width[{d}, 0], {base}, {lo}, {hi}, {row})"
 
 
-def _blocks(ctx: Context, node: Node, near: Near) -> int:
+def _blocks(ctx: Context, node: Node, near: NearLists) -> int:
     """The number of the array that holds the candidates' lists in blocks."""
     return ctx.layout.turning(ctx.buffer(node.variable), near.own.column, led=near.led)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
-from augury.ir.comparisons import TURNED
+from augury.ir.comparisons import MIRRORED
 from augury.ir.predicate import Aggregate, Call, Compare, Conjunct, Expr, ListLength, Literal, Ref, variables
 from augury.plan import Absence, ChainStep, Component, LazyChainPlan
 
@@ -124,8 +124,8 @@ def one_way(j: Conjunct, c: Component) -> bool:
     if j.each:
         return False
     match j.expr:
-        case Compare(operator, left, right) if operator in TURNED:
-            for one, bound, sign in ((left, right, operator), (right, left, TURNED[operator])):
+        case Compare(operator, left, right) if operator in MIRRORED:
+            for one, bound, sign in ((left, right, operator), (right, left, MIRRORED[operator])):
                 if c.variable not in variables(bound) and (_grows(one, c) if "<" in sign else _shrinks(one, c)):
                     return True
             return False

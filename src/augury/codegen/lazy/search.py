@@ -18,7 +18,7 @@ from augury.codegen.lazy.range_scan import narrow_range, scan_range, set_range
 from augury.codegen.lazy.report import report_each, reports_only
 from augury.codegen.lazy.sorted_search import search_sorted
 from augury.ir.predicate import Conjunct
-from augury.plan import Bound, Key, Near
+from augury.plan import Bound, Key, NearLists
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class MaskScan:
 class BlockScan:
     """The events of a range whose lists are near another one, 64 at a time."""
 
-    near: Near
+    near: NearLists
     noted: bool
     """Whether they are noted once for each first event, and tested then."""
 

@@ -15,11 +15,11 @@ from augury.codegen.common.lines import Lines
 from augury.plan.row_pattern import (
     Applied,
     Base,
-    Carried,
+    ConstantValue,
     LabelAt,
-    Literally,
     MatchCount,
     RowPatternPlan,
+    RunningValue,
     SearchValue,
     TermAt,
 )
@@ -204,7 +204,7 @@ class _Emitter:
         v, n = f"v{self.count}", f"n{self.count}"
         out = self.out
         match value:
-            case Literally(constant, kind):
+            case ConstantValue(constant, kind):
                 if constant is None:
                     out.add(f"{v} = {'0.0' if kind == 'float' else '0'}")
                 elif kind == "float":
@@ -223,7 +223,7 @@ class _Emitter:
             case MatchCount():
                 out.add(f"{v} = number")
                 out.add(f"{n} = 0")
-            case Carried(running):
+            case RunningValue(running):
                 self._carried(running, v, n)
             case Applied():
                 self._applied(value, v, n)

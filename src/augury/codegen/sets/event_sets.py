@@ -35,7 +35,7 @@ from augury.ir.query import CountWindow, TimeWindow
 from augury.ir.terms import Strategy
 from augury.native.cells import RunCell
 from augury.plan import Component, EventSetsPlan
-from augury.plan.event_sets import MOST_VARIABLES
+from augury.plan.event_sets import MAX_VARIABLES
 from augury.runtime.arrays import ArraySpec
 from augury.runtime.kernel_source import Signature
 
@@ -106,7 +106,7 @@ class _Emitter:
 
     def _all(self, b: int) -> int:
         """The state in which every variable of branch b is bound."""
-        return (b << MOST_VARIABLES) + (1 << len(self.plan.branches[b].components)) - 1
+        return (b << MAX_VARIABLES) + (1 << len(self.plan.branches[b].components)) - 1
 
     def _before(self, b: int, variable: str) -> int:
         return sum(1 << k for k in self.plan.branches[b].before(variable))
@@ -196,7 +196,7 @@ class _Emitter:
                     self.pools.free("r")
                 word = "elif"
             for b in range(len(self.plan.branches)):
-                with out.block(f"{word} m >> {MOST_VARIABLES} == {b}:"):
+                with out.block(f"{word} m >> {MAX_VARIABLES} == {b}:"):
                     self._consume(b)
                 word = "elif"
             out.add("r = after")
@@ -322,7 +322,7 @@ class _Emitter:
         out, branch = self.out, self.plan.branches[x.b]
         c = branch.components[x.j]
         out.later(lambda here: self._update_cells(here, c, begins=x.begins))
-        tag = f"{(x.b << MOST_VARIABLES) + (1 << x.j)}" if mask == "0" else f"{mask} | {1 << x.j}"
+        tag = f"{(x.b << MAX_VARIABLES) + (1 << x.j)}" if mask == "0" else f"{mask} | {1 << x.j}"
         out.add(f"s = {tag}")
         out.add("run_state[q] = s")
         out.add("run_rank[q] = k")

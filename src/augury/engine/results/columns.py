@@ -14,7 +14,7 @@ from augury.engine.sources.column_types import engine_table
 from augury.ir.evaluate import evaluate
 from augury.ir.predicate import Aggregate, Element, Expr, Nth, Ref, inner_variables, map_children, variables, walk
 from augury.ir.query import RESULT_COLUMNS, BoundQuery, Returned
-from augury.ir.rounds import written
+from augury.ir.rounds import name_in_round
 from augury.ir.terms import OutputMode
 from augury.runtime.arrow_numbers import to_arrow, to_numpy
 from augury.runtime.batch import Integers
@@ -218,7 +218,7 @@ def return_columns(
             first, last = rows[query[variable].group or ""][1][k : k + 2]
             for n, (start, end) in enumerate(pairwise(rounds[variable][first : last + 1]), start=1):
                 if start < end:
-                    bindings[written(variable, n)] = events[variable][start:end]
+                    bindings[name_in_round(variable, n)] = events[variable][start:end]
         for item in computed:
             results[item.name].append(evaluate(item.expr, bindings, functions=functions))
     return {

@@ -22,7 +22,7 @@ from augury.kernels.row_pattern.rows import Progress, SortedRows
 from augury.kernels.row_pattern.vectors import Integers, column_vector
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
-from augury.reference.row_pattern.output import Reached, match_known_rows
+from augury.reference.row_pattern.output import SearchProgress, match_known_rows
 from augury.reference.row_pattern.search import Budget
 from augury.runtime.state import LONG_AGO
 
@@ -215,7 +215,7 @@ class _Searched:
         budget = Budget(self.max_steps, self.planned.bound)
         for p in partitions.tolist():
             low = int(table.starts[p])
-            reached = Reached(
+            reached = SearchProgress(
                 int(before.candidate[p]) - low,
                 int(before.number[p]),
                 int(before.mapped[p]) - low,

@@ -12,7 +12,7 @@ from augury.ir.pattern import (
     AnyOf,
     Event,
     Group,
-    Maybe,
+    OptionalPart,
     Pattern,
     Repeat,
     Seq,
@@ -58,7 +58,7 @@ UNDERSTOOD = {
     AllOf: frozenset(["parts", "span"]),
     AnyOf: frozenset(["parts", "span"]),
     Group: frozenset(),
-    Maybe: frozenset(["body", "span"]),
+    OptionalPart: frozenset(["body", "span"]),
     Absent: frozenset(["body", "since", "silence", "span"]),
 }
 """What a query and its pattern may say to be matched together with others; any other clause makes it stand alone."""
@@ -173,7 +173,7 @@ def says_more(node: BoundQuery | Pattern) -> bool:
             return says_more(body)
         case Group():
             return True
-        case Maybe(body):
+        case OptionalPart(body):
             return says_more(body)
         case Seq(parts) | AllOf(parts) | AnyOf(parts):
             return any(map(says_more, parts))
@@ -189,7 +189,7 @@ def _has_sets(pattern: Pattern) -> bool:
             return False
         case Seq(parts) | AnyOf(parts):
             return any(map(_has_sets, parts))
-        case Group(body=body) | Maybe(body) | Absent(body):
+        case Group(body=body) | OptionalPart(body) | Absent(body):
             return _has_sets(body)
         case _:
             assert_never(pattern)

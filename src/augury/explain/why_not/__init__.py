@@ -1,1 +1,1 @@
-"""Why a query has no match: what each of its demands leaves over, and the partial match that got farthest."""
+"""The reason why a query has no match: events left by each of its conditions, and the longest partial match."""

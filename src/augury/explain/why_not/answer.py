@@ -1,4 +1,4 @@
-"""From the matches of a query to the reason why there are none."""
+"""`why_not`: from the matches of a query to the reason why there are none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augury.explain.why_not.nearest import nearest_miss
 from augury.explain.why_not.result import WhyNot
 from augury.explain.why_not.sample import MAX_EVENTS, sampled
 from augury.explain.why_not.steps import Findings, findings
-from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, Maybe, Repeat, Seq
+from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Repeat, Seq
 from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.options import Options
@@ -42,7 +42,7 @@ SUPPORTS = Supports(
             OutputMode.COUNT,
         },
     ),
-    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, Maybe, Absent}),
+    operators=frozenset({Event, Seq, AllOf, AnyOf, Repeat, OptionalPart, Absent}),
     windows=frozenset({TimeWindow, CountWindow}),
     clauses=RESULTS | {"skip_to", "every", "once"},
     because={
@@ -61,10 +61,10 @@ SUPPORTS = Supports(
         ),
     },
 )
-"""What of the language can be explained; the rest is refused with the reason."""
+"""The part of the language that can be explained; the rest is refused with a reason."""
 
 EVENT_CHARACTERS = 160
-"""Characters of an event that are shown."""
+"""Characters of an event after which its text is cut off."""
 
 
 def why_not_in(
@@ -75,9 +75,9 @@ def why_not_in(
     sample: int | None = None,
     effort: int = MAX_TRIED_EVENTS,
 ) -> WhyNot:
-    """What kept the events of these matches, or the given `rows` of them, from being a match.
+    """The reason why the events of these matches, or the given `rows` of them, are not a match.
 
-    At most `sample` events are looked at, and each search gives up when it has tried `effort` of them.
+    At most `sample` events are searched, and each search stops once it has tried `effort` of them.
     """
     query = matches.query
     if query is None:
@@ -117,7 +117,7 @@ def why_not_in(
 
 
 def cannot_explain(query: BoundQuery) -> HostError | None:
-    """The error of a query that is not explained; None for one that is."""
+    """The error for a query that cannot be explained; None if it can be."""
     refused = SUPPORTS.refusal("reference", query)
     if refused is None:
         return None
@@ -126,7 +126,7 @@ def cannot_explain(query: BoundQuery) -> HostError | None:
 
 
 def _rows(query: BoundQuery, given: Mapping[str, Any], events: Arrivals) -> dict[str, tuple[int, ...]]:
-    """The rows that were asked about, by variable in pattern order."""
+    """The rows that the caller asks about, by variable in pattern order."""
     given = arguments.mapping("rows", given, "a dict of rows by variable")
     positive = [v.name for v in query.variables if not v.negated]
     for name in given:
@@ -151,7 +151,7 @@ def _rows(query: BoundQuery, given: Mapping[str, Any], events: Arrivals) -> dict
 def _match_of(
     matches: Matches, query: BoundQuery, asked: Mapping[str, tuple[int, ...]], found: Findings
 ) -> tuple[dict[str, tuple[int, ...]] | None, str]:
-    """A match that binds the rows that were asked about, if there is one, and what OUTPUT makes of it."""
+    """A match that binds the rows in question, if there is one, and how OUTPUT treats it."""
     if found.accepted is None:
         return None, ""
     _, bindings = found.accepted
@@ -184,7 +184,7 @@ def _match_of(
 
 
 def _output_text(query: BoundQuery) -> str:
-    """What chooses among the matches."""
+    """The clauses that select among matches, as text."""
     pace = " ONCE" if query.once else " EVERY ..." if query.every is not None else ""
     return f"OUTPUT {query.output}{pace}"
 

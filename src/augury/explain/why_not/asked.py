@@ -1,4 +1,4 @@
-"""A question about one query and one stretch of its stream: what may be bound, and by what it is tested."""
+"""The question of `why_not`: a query, a part of its stream, and events that variables must bind."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from augury.reference.conditions import Conditions
 from augury.reference.stream import Bindings, StreamEvent
 
 MAX_TRIED_EVENTS = 50_000
-"""Events that each search tries before it gives up, after about a second."""
+"""Events that each search tries before it stops, which takes about a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, over `events` in the order of the stream.
+    """A question about `events`, which are in stream order.
 
-    `pinned` are the variables that may take given events only: a single one its event, a list these and no others.
+    `pinned` are the variables restricted to given events: a single one must take its event, a list exactly its events.
     """
 
     query: BoundQuery
@@ -31,13 +31,13 @@ class Question:
     effort: int = MAX_TRIED_EVENTS
 
     def conditions(self, events: Sequence[StreamEvent] | None = None) -> Conditions:
-        """The conditions of the query over these events, or all."""
+        """The conditions of the query over these events, by default all."""
         options = replace(self.options, max_partial_matches=self.effort)
         return Conditions.of(self.query, self.events if events is None else events, options)
 
     @property
     def unlimited(self) -> Conditions:
-        """Conditions for a search that counts its effort itself."""
+        """Conditions for a search that limits its own effort."""
         options = replace(self.options, max_partial_matches=2**63 - 1)
         return Conditions.of(self.query, self.events, options)
 
@@ -56,7 +56,7 @@ class Question:
         return tuple(b for b in branches(self.query.pattern) if b.components)
 
     def open_branches(self) -> dict[Branch, Branch]:
-        """The branches that can bind what is pinned, each list as long as asked for, and what they are written as."""
+        """The branches that can bind the pinned events, with lists of their length, and the branches as written."""
         return {pinned: b for b in self.every_branch() if (pinned := self._pin(b)) is not None}
 
     def _pin(self, branch: Branch) -> Branch | None:
@@ -75,15 +75,15 @@ class Question:
         return replace(branch, components=tuple(found))
 
     def offered(self, variable: str) -> Sequence[StreamEvent]:
-        """The events that a variable may take before anything is tested."""
+        """The events that a variable may take, before any test."""
         return self.pinned.get(variable, self.events)
 
     def one_event(self, variable: str, given: Conditions) -> list[Conjunct]:
-        """The conditions on one event of a variable and on nothing else."""
+        """The conditions on one event of a variable alone."""
         return [c for c in given.conjuncts if c.variables == (variable,) and c.one_event]
 
     def several_events(self, given: Conditions) -> list[Conjunct]:
-        """The conditions that join events of the match."""
+        """The conditions over several events of the match."""
         positive = set(self.positive)
         return [
             c
@@ -92,12 +92,12 @@ class Question:
         ]
 
     def is_asked_for(self, match: Bindings) -> bool:
-        """Whether a match binds what is pinned."""
+        """Whether a match binds the pinned events."""
         return all(match.get(v) == events for v, events in self.pinned.items())
 
 
 def takes(component: Event | Repeat, size: int) -> bool:
-    """Whether a component can bind so many events.
+    """Whether a component can bind that many events.
 
     >>> takes(Event("a"), 1), takes(Repeat(Event("b"), 2, None), 1)
     (True, False)
@@ -108,6 +108,6 @@ def takes(component: Event | Repeat, size: int) -> bool:
 
 
 def type_text(component: Event | Repeat) -> str:
-    """The types of a component, as a person says them."""
+    """The types of a component, in words."""
     types = event_of(component).types
     return " or ".join(f"`{t}`" for t in types) or "any type"

@@ -1,7 +1,7 @@
-"""The nearest miss: the partial match that got farthest, and what failed it.
+"""The nearest miss: the partial match that lacks the least, and the reason why it fails.
 
-A partial match binds some components and, with each, all that the pattern puts before it; it satisfies every condition
-over what it binds. The one that lacks the fewest components got farthest. Of several the one whose next event fails
+A partial match binds some components and, with each, everything that the pattern puts before it; all conditions on what
+it binds hold. The one that lacks the fewest components is the nearest; among several, the one whose next event fails
 latest in the order type, conditions on one event, key, order, window, conditions over several events.
 """
 
@@ -28,24 +28,24 @@ from augury.reference.find import positive_matches
 from augury.reference.stream import Bindings, StreamEvent
 
 CHECKS = ("type", "conditions on one event", "key", "order", "window", "conditions over several events")
-"""What the next event of a partial match is tested by, in this order; names of steps."""
+"""The tests of the next event of a partial match, in this order; they are also names of steps."""
 
-FEWEST_TRIED_EVENTS = 1_000
-"""Events that each search for a partial match tries, whatever was tried before."""
+MIN_TRIED_EVENTS = 1_000
+"""Events that each search for a partial match tries at least, however many were tried before."""
 
 Score: TypeAlias = "tuple[int, int, int, int]"
-"""How near a miss is: events of an unfinished list, checks that are passed, conditions and ticks that lack, negated."""
+"""How near a miss is: events of an unfinished list, checks passed, then conditions and ticks missing, negated."""
 
 
 def nearest_miss(question: Question, found: Findings) -> NearMiss | None:
-    """What came nearest to a match; None where there is a match, or where no events are asked about."""
+    """The nearest miss; None where there is a match, or where no events are in question."""
     if found.steps[-1].events:
         return None
     given = question.unlimited
     if found.by_strategy is not None:
         return _rejected(given, *found.by_strategy)
     if found.by_conditions is not None:
-        return _passed_over(question, *found.by_conditions)
+        return _skipped_event(question, *found.by_conditions)
     if found.steps[-1].name == "rows":
         return None
     constant = [c for c in given.conjuncts if not c.variables and not given.holds(c, {})]
@@ -57,7 +57,7 @@ def nearest_miss(question: Question, found: Findings) -> NearMiss | None:
 
 
 def _rejected(given: Conditions, branch: Branch, match: Bindings) -> NearMiss:
-    """A match of the positive components beside which a negated part occurs."""
+    """The miss of a match of the positive components that a negated part rejects."""
     for part in branch.absent:
         occurs = occurrence(given, part, match)
         if occurs is not None:
@@ -67,11 +67,11 @@ def _rejected(given: Conditions, branch: Branch, match: Bindings) -> NearMiss:
     raise AssertionError("a match that nothing rejects is no miss")
 
 
-def _passed_over(question: Question, branch: Branch, match: Bindings) -> NearMiss:
-    """A match of all conditions that the strategy does not select, because of an event that it may not pass over.
+def _skipped_event(question: Question, branch: Branch, match: Bindings) -> NearMiss:
+    """The miss of a match that satisfies all conditions, but skips an event that the strategy may not skip.
 
-    That event is the first in whose presence the match is not selected: runs read a stream in order, so that events
-    after it do not matter any more.
+    That event is the first in whose presence the match is not selected: runs read a stream in order, so later events
+    do not matter.
     """
     written = question.open_branches()[branch]
     mine = set(bound(match))
@@ -110,7 +110,7 @@ def _why_kept(strategy: Strategy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Miss:
-    """A partial match, what its next component is, and the event that came nearest to it."""
+    """A partial match, its next component, and the event that came nearest to it."""
 
     score: Score
     branch: Branch
@@ -125,7 +125,7 @@ class _Miss:
 class _Relevant:
     """The events that have the type of each component and pass its own conditions, all of them and by key.
 
-    For a component without any, `failing` has what comes nearest: an event, the check that it fails, and conditions.
+    For a component without any, `failing` has the nearest event, the check that it fails, and the failed conditions.
     """
 
     def __init__(self, question: Question, given: Conditions, branches: Sequence[Branch]) -> None:
@@ -136,7 +136,7 @@ class _Relevant:
         self._with_key = {v: [e for e in events if e.partition is not None] for v, events in self.events.items()}
 
     def of_key(self, variable: str, bindings: Bindings) -> Sequence[StreamEvent]:
-        """Those that share the key of what is bound."""
+        """The relevant events with the key of the bound events."""
         first = next(bound(bindings), None)
         return self._with_key[variable] if first is None else self._by_key[variable].get(first.partition, [])
 
@@ -144,7 +144,7 @@ class _Relevant:
 def _failing(
     question: Question, given: Conditions, component: Event | Repeat
 ) -> tuple[StreamEvent | None, int, tuple[Conjunct, ...]]:
-    """Of the events none of which is relevant the nearest, the check that it fails, and the conditions."""
+    """The nearest event for a component without relevant events, the check that it fails, and the failed conditions."""
     v = variable_of(component)
     fitting = [e for e in question.offered(v) if given.fits(component, e)]
     if not fitting:
@@ -165,8 +165,8 @@ def _unfinished(question: Question, given: Conditions) -> NearMiss:
         for branch, part in _parts(branches, missing):
             later = _next_components(branch, part.variables)
             nearest = max(_ceiling(given, c, relevant) for c in later)
-            # Where a search has given up before, this one still looks at what comes first.
-            own = Effort(max(effort.limit - effort.spent, FEWEST_TRIED_EVENTS))
+            # Even where an earlier search has stopped, this one tries the first events.
+            own = Effort(max(effort.limit - effort.spent, MIN_TRIED_EVENTS))
             for bindings in assignments(given, part, {v: relevant.events[v] for v in part.variables}, own):
                 for component in later:
                     for miss in _grown(given, branch, bindings, component, relevant, own):
@@ -175,12 +175,12 @@ def _unfinished(question: Question, given: Conditions) -> NearMiss:
                     break
             effort.spent += own.spent
         if best is not None:
-            return _told(question, given, best, exact=not effort.exhausted)
+            return _near_miss(question, given, best, exact=not effort.exhausted)
     raise AssertionError("the empty match lacks no more than everything")
 
 
 def _parts(branches: Sequence[Branch], missing: int) -> Iterator[tuple[Branch, Branch]]:
-    """Each branch with each part of it that lacks so many components, and none before one that it has."""
+    """Each branch with its parts that lack `missing` components; a component is only there with those before it."""
     for branch in branches:
         size = len(branch.components) - missing
         for chosen in combinations(branch.components, size) if size >= 0 else ():
@@ -200,7 +200,7 @@ def _next_components(branch: Branch, known: Collection[str]) -> list[Event | Rep
 
 
 def _ceiling(given: Conditions, component: Event | Repeat, relevant: _Relevant) -> Score:
-    """As near as an event can come to a component without being bound."""
+    """The greatest score of an event that a component cannot bind."""
     v, low = variable_of(component), least(component)
     if v in relevant.failing:
         _, check, failed = relevant.failing[v]
@@ -218,7 +218,7 @@ def _grown(
     relevant: _Relevant,
     effort: Effort,
 ) -> Iterator[_Miss]:
-    """The nearest event for a component, for its first event and for each further one that it needs."""
+    """The nearest event for a component: for its first event, and for each further one that it needs."""
     v, low = variable_of(component), least(component)
     pending = [bindings]
     while pending:
@@ -254,7 +254,7 @@ def _grown(
 def _tried(
     given: Conditions, branch: Branch, held: Bindings, component: Event | Repeat, e: StreamEvent
 ) -> _Miss | None:
-    """What keeps a relevant event of the right key from being bound; None if it can be."""
+    """The reason why a relevant event of the right key cannot be bound, as a miss; None if it can be."""
     v = variable_of(component)
     size = len(held.get(v, ()))
     short = size > 0
@@ -278,7 +278,7 @@ def _tried(
 
 
 def _distance(query: BoundQuery, bindings: Bindings, e: StreamEvent) -> int:
-    """How far an event is from the farthest of those that are bound, in ticks or places."""
+    """The distance of an event from the farthest of the bound ones, in ticks or positions."""
     if isinstance(query.window, CountWindow):
         return max(abs(e.place - f.place) for f in bound(bindings))
     return max(abs(e.time - f.time) for f in bound(bindings))
@@ -287,7 +287,7 @@ def _distance(query: BoundQuery, bindings: Bindings, e: StreamEvent) -> int:
 # -- in words ----------------------------------------------------------------------------------------------------------
 
 
-def _told(question: Question, given: Conditions, miss: _Miss, *, exact: bool) -> NearMiss:
+def _near_miss(question: Question, given: Conditions, miss: _Miss, *, exact: bool) -> NearMiss:
     v, e, held = variable_of(miss.component), miss.candidate, miss.bindings
     lacks = tuple(w for w in miss.branch.variables if w not in held or w == v)
     rows = _rows(held)
@@ -297,7 +297,7 @@ def _told(question: Question, given: Conditions, miss: _Miss, *, exact: bool) ->
 
 
 def _condition(given: Conditions, c: Conjunct, held: Bindings, v: str, e: StreamEvent | None) -> FailedCondition:
-    """A condition that is not true, and the values it reads."""
+    """A failed condition, and the values it reads."""
     joined = held if e is None else {**held, v: (*held.get(v, ()), e)}
     fixed = {v: len(joined[v]) - 1} if e is not None and v in c.each else {}
     elements = failing_choice(given, c, joined, fixed)
@@ -325,7 +325,7 @@ def _reason(question: Question, miss: _Miss) -> str:
 
 
 def _out_of_place(miss: _Miss) -> str:
-    """Why the event that came nearest cannot stand where it is wanted."""
+    """The reason why the nearest event is not allowed at its position, in words."""
     v, e, held = variable_of(miss.component), miss.candidate, miss.bindings
     if e is None:
         return "there is no further one"

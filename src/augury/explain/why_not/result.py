@@ -1,4 +1,4 @@
-"""The answer to why there is no match, as an object: fields, text and HTML."""
+"""The answer of `why_not` as an object: fields, text and HTML."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ NEW_LINE = "\n"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one demand of the query leaves over, together with those before it.
+    """The events left by one step of a query and those before it.
 
     `events` counts the events that some assignment to all variables could still bind, `by_variable` those of each
-    variable; at the steps for type and for conditions on one event it is all that pass, whatever the other variables
-    have. `details` are the demands themselves. Where the search gave up, `exact` is False and there may be more.
+    variable; the steps for type and for conditions on one event count all events that pass, whatever the other
+    variables have. `details` are the conditions of the step. If the search stopped early, `exact` is False and there
+    may be more.
     """
 
     name: str
@@ -31,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FailedCondition:
-    """A condition that is not true, and what it reads."""
+    """A condition that is not true, and the values it reads."""
 
     text: str
     values: Mapping[str, str]
@@ -43,12 +44,12 @@ class FailedCondition:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """The partial match that got farthest, and what failed it.
+    """The partial match that lacks the least, and the reason why it fails.
 
-    `rows` are the events that it binds, `missing` the variables that it does not, or not yet with as many events as
-    they need. `variable` is the one that failed and `candidates` the rows of the events it failed with, if there are
-    any; for a match of all conditions these are the negated event, or the event that the strategy does not pass over.
-    `step` names what failed. `exact` is False where the search gave up before it had looked at everything.
+    `rows` are the events that it binds, `missing` the variables without events, or without as many as they need.
+    `variable` is the one that failed and `candidates` the rows of the events it failed with, if there are any; for a
+    match of all conditions these are the negated event, or the event that the strategy does not skip. `step` names the
+    check that failed. `exact` is False if the search stopped early.
     """
 
     rows: Mapping[str, tuple[int, ...]]
@@ -63,12 +64,12 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WhyNot:
-    """Why there is no match, made by `augury.why_not`; prints as text, and as a table in a notebook.
+    """The reason why there is no match, returned by `augury.why_not`; prints as text, and as a table in a notebook.
 
-    `matches` counts the matches in all events. `steps` say how many events are left after each demand of the query; the
-    last one leaves nothing if there is no match among the events that were `looked_at`. With `rows`, they are about
-    these events alone, and `found` is a match that binds them, if there is one, of which `note` says what OUTPUT does
-    with it. `shown` are the events that the answer speaks of, as text, by their rows.
+    `matches` counts the matches in all events. `steps` say how many events are left after each step of the query; the
+    last one leaves none if there is no match among the events that were `looked_at`. With `rows`, they are about
+    these events alone, and `found` is a match that binds them, if there is one; `note` says how OUTPUT treats it.
+    `shown` are the events in the answer, as text, by row.
     """
 
     query: str
@@ -85,12 +86,12 @@ class WhyNot:
 
     @property
     def failed(self) -> Step | None:
-        """The first step that leaves nothing; None if all leave something, or if the search gave up before it knew."""
+        """The first step that leaves no events; None if all leave some, or if the search stopped before it knew."""
         last = self.steps[-1] if self.steps else None
         return last if last is not None and not last.events and last.exact else None
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
+        """The fields as JSON values."""
         plain: dict[str, Any] = asdict(self)
         plain["shown"] = {str(row): text for row, text in self.shown.items()}
         return plain

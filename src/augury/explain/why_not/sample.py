@@ -1,4 +1,4 @@
-"""A part of a long stream that is enough to look at."""
+"""Sampling of a long stream for `why_not`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers
 
 MAX_EVENTS = 5_000
-"""Events that are looked at unless a caller asks for more or fewer."""
+"""Events that are searched unless the caller sets another number."""
 
 
 def sampled(events: Arrivals, query: BoundQuery, size: int, wanted: Integers) -> tuple[Arrivals, str]:
-    """At most `size` events, among them those of the rows `wanted`, and in words which they are.
+    """At most `size` events, including the rows `wanted`, and a description of which they are.
 
-    Of a query with a key it takes all events of some keys, evenly spread; else, and around rows that are wanted, a
-    stretch of the stream: what lies between two events may matter.
+    For a query with a key these are all events of some keys, evenly spread. Otherwise, and around wanted rows, they are
+    a contiguous part of the stream, since events in between may matter.
     """
     if len(events) <= size:
         return events, ""
@@ -36,7 +36,7 @@ def sampled(events: Arrivals, query: BoundQuery, size: int, wanted: Integers) ->
 
 
 def _around(events: Arrivals, query: BoundQuery, size: int, positions: Integers) -> tuple[Arrivals, str]:
-    """The events nearest to those at `positions`; where they share a key, the nearest of that key."""
+    """The events nearest to those at `positions`; if these share a key, the nearest with that key."""
     mask = np.ones(len(events), dtype=np.bool_)
     shared = ""
     if query.partition_by:
@@ -55,14 +55,14 @@ def _around(events: Arrivals, query: BoundQuery, size: int, positions: Integers)
 
 
 def _spread(order: Integers, counts: Integers, size: int) -> Integers:
-    """Keys in an order that jumps over the whole range, as many as have `size` events together at most."""
+    """Keys spread evenly over the whole range, as many as have at most `size` events together."""
     jumping = order[np.random.default_rng(0).permutation(len(order))]
     fits = np.cumsum(counts[jumping]) <= size
     return jumping[fits]
 
 
 def _keys(events: Arrivals, query: BoundQuery) -> Integers:
-    """The number of the key of each event, -1 for one that has none."""
+    """The number of each event's key, -1 for an event without one."""
     found = np.zeros(len(events), dtype=np.int64)
     missing = np.zeros(len(events), dtype=np.bool_)
     for name in query.partition_by:

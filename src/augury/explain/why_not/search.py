@@ -1,4 +1,4 @@
-"""Which events can stand together: by key, by order and window, and by all conditions."""
+"""Search for events that can be in one match: by key, by order and window, and by all conditions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from augury.reference.conditions import Conditions, bound, ordered
 from augury.reference.stream import Bindings, Partition, StreamEvent
 
 Domain: TypeAlias = "Mapping[str, Sequence[StreamEvent]]"
-"""The events that each variable may still take, in the order of the stream."""
+"""The events that each variable may still take, in stream order."""
 
 
 @dataclass(slots=True)
 class Effort:
-    """Counts events that a search tried, and says when to stop."""
+    """Counts the events that a search has tried, up to a limit."""
 
     limit: int
     spent: int = 0
@@ -41,7 +41,7 @@ def most(component: Event | Repeat) -> int | None:
 
 
 def by_key(events: Sequence[StreamEvent]) -> dict[Partition, list[StreamEvent]]:
-    """The events of each partition; those without a key are in none."""
+    """The events of each partition; events without a key are in none."""
     groups: defaultdict[Partition, list[StreamEvent]] = defaultdict(list)
     for e in events:
         if e.partition is not None:
@@ -63,16 +63,16 @@ def sharing_a_key(branch: Branch, domain: Domain) -> list[Domain]:
 
 
 def in_sequence(branch: Branch, domain: Domain, window: Window | None) -> Domain:
-    """The events of one partition that some assignment binds which is in order and inside the window.
+    """The events of one partition that some assignment in order and inside the window binds.
 
-    Conditions are not looked at, nor whether two variables that the pattern does not order take the same event. For
-    each stretch of the stream that one window spans, variables take their earliest events from the left and their
-    latest ones from the right; what lies between is possible.
+    Conditions are not tested, nor whether two variables without an order take the same event. For each stretch of the
+    stream that fits in a window, variables take their earliest events from the left and their latest ones from the
+    right; the events in between are possible.
     """
     events = sorted({e for group in domain.values() for e in group}, key=lambda e: e.index)
     if not events:
         return domain
-    line = _Line(events)
+    line = _OrderedEvents(events)
     order = in_order(branch.variables, branch.order)
     places = {v: [line.place[e] for e in domain[v]] for v in order}
     lows = {variable_of(c): least(c) for c in branch.components}
@@ -100,7 +100,7 @@ def in_sequence(branch: Branch, domain: Domain, window: Window | None) -> Domain
 
 
 def _covered(events: Sequence[StreamEvent], steps: Sequence[int]) -> list[StreamEvent]:
-    """The events at which the running sum of the steps is positive."""
+    """The events at which the running sum of `steps` is positive."""
     found, depth = [], 0
     for e, step in zip(events, steps, strict=False):
         depth += step
@@ -109,8 +109,8 @@ def _covered(events: Sequence[StreamEvent], steps: Sequence[int]) -> list[Stream
     return found
 
 
-class _Line:
-    """Events of one partition in order, by their places in it."""
+class _OrderedEvents:
+    """Events of one partition in order, addressed by position."""
 
     def __init__(self, events: Sequence[StreamEvent]) -> None:
         self.events = events
@@ -124,7 +124,7 @@ class _Line:
             self._next[k] = self._next[k + 1] if concurrent else k + 1
 
     def stretches(self, window: Window | None) -> Iterator[tuple[int, int]]:
-        """The places of the events that one window spans, for every place where one may begin."""
+        """The ranges of positions that fit in one window, for every position where one may begin."""
         if window is None:
             yield 0, len(self.events)
             return
@@ -135,15 +135,15 @@ class _Line:
                     end = bisect_right(self.events, e.time + ticks, lo=k, key=lambda f: f.time)
                 case CountWindow(n):
                     end = bisect_left(self.events, e.place + n, lo=k, key=lambda f: f.place)
-            # A stretch that ends where an earlier one does is a part of it.
+            # A range that ends where an earlier one does is contained in it.
             if end > reached:
                 reached = end
                 yield k, end
 
     def earliest(self, places: Sequence[int], start: int, end: int, count: int) -> int | None:
-        """Where what follows may begin, if the first `count` events from `start` on are taken.
+        """The first position for what follows, if the first `count` events from `start` on are taken.
 
-        None if there are not so many before `end`.
+        None if there are fewer before `end`.
         """
         for _ in range(count):
             k = bisect_left(places, start)
@@ -153,7 +153,7 @@ class _Line:
         return start
 
     def latest(self, places: Sequence[int], end: int, count: int) -> int:
-        """Where what comes before has to end, if the last `count` events before `end` are taken, which there are."""
+        """The end of what comes before, if the last `count` events before `end` are taken; there must be as many."""
         for _ in range(count):
             end = self._same[places[bisect_left(places, end) - 1]]
         return end
@@ -192,7 +192,7 @@ def assignments(given: Conditions, branch: Branch, domain: Domain, effort: Effor
 def joined_by(
     given: Conditions, branch: Branch, bindings: Bindings, component: Event | Repeat, e: StreamEvent
 ) -> Bindings | None:
-    """The bindings with `e` added to the component, if it may stand there."""
+    """The bindings with `e` added to the component, if it may be added."""
     v = variable_of(component)
     if not in_place(branch, bindings, v, e):
         return None
@@ -213,7 +213,7 @@ def _choices(
     component: Event | Repeat,
     bindings: Bindings,
 ) -> Sequence[StreamEvent]:
-    """The events of the domain that have the key of what is bound, and can lie in one window with it."""
+    """The events of the domain with the key of the bound ones that fit in one window with them."""
     v = variable_of(component)
     present = list(bound(bindings))
     if not present:

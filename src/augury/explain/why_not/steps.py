@@ -1,4 +1,4 @@
-"""What each demand of a query leaves over: type, conditions, key, order, window, strategy, negation."""
+"""The steps of `why_not`, with the events left by each: type, conditions, key, order, window, strategy, negation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from augury.reference.find import positive_matches
 from augury.reference.stream import Bindings, StreamEvent
 
 Left: TypeAlias = "list[tuple[Branch, Domain]]"
-"""The branches in which a match is still possible, each with what its variables may still take."""
+"""The branches in which a match is still possible, each with the events that its variables may still take."""
 
 Followed: TypeAlias = "tuple[Branch, Bindings]"
-"""A match, and the branch of the pattern that it follows."""
+"""A match, and the branch of the pattern that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The steps, and matches that got far.
+    """The steps, and the matches that passed the most of them.
 
-    One that satisfies the conditions, one that the strategy selects too, and one that is accepted.
+    One that satisfies the conditions, one that the strategy selects as well, and one that is accepted.
     """
 
     steps: tuple[Step, ...]
@@ -40,7 +40,7 @@ class Findings:
 
 
 def findings(question: Question) -> Findings:
-    """What is left after each step; the last one is the first that leaves nothing, if there is such a step."""
+    """The events left after each step; the last step is the first one that leaves none, if there is one."""
     given = question.unlimited
     steps: list[Step] = []
 
@@ -76,7 +76,7 @@ def findings(question: Question) -> Findings:
 
 
 def _matched(question: Question, given: Conditions, left: Left, steps: list[Step]) -> Findings:
-    """The steps that look at whole matches: conditions over several events, strategy and negation."""
+    """The steps that test whole matches: conditions over several events, strategy and negation."""
     several = question.several_events(given)
     strategy = question.query.strategy
     selects = strategy is not Strategy.SKIP_TILL_ANY_MATCH
@@ -96,7 +96,7 @@ def _matched(question: Question, given: Conditions, left: Left, steps: list[Step
     joined_exact = exact = not effort.exhausted
     if selects:
         exact = _selected(question, given, list(dict.fromkeys(b for b, _ in left)), selected, accepted)
-        # What a strategy selects satisfies the conditions, also where that search gave up before.
+        # Matches that a strategy selects satisfy the conditions, even where the earlier search has stopped.
         joined.include(selected)
     if several or not all(b.sequential for b, _ in left):
         steps.append(joined.step(question, "conditions over several events", map(str, several), joined_exact))
@@ -114,7 +114,7 @@ def _matched(question: Question, given: Conditions, left: Left, steps: list[Step
 
 
 def _selected(question: Question, given: Conditions, open_to: list[Branch], selected: Marks, accepted: Marks) -> bool:
-    """Mark what the strategy selects, and what of that no negated part rejects; whether the search came to its end."""
+    """Mark the matches that the strategy selects, and those that no negated part rejects; False if it stopped early."""
     written = question.open_branches()
     limited = question.conditions()
     try:
@@ -131,13 +131,13 @@ def _selected(question: Question, given: Conditions, open_to: list[Branch], sele
 
 @dataclass(slots=True)
 class Marks:
-    """The events that matches of one step bind, by variable, and the first of these matches."""
+    """The events bound by the matches of one step, by variable, and the first of these matches."""
 
     found: set[tuple[str, StreamEvent]] = field(default_factory=set)
     first: Followed | None = None
 
     def add(self, branch: Branch, match: Bindings) -> set[tuple[str, StreamEvent]]:
-        """Mark what a match binds, and say what that is."""
+        """Mark the events of a match, and return them."""
         self.first = self.first or (branch, match)
         marked = {(v, e) for v, events in match.items() for e in events}
         self.found |= marked
@@ -166,7 +166,7 @@ def _filled(left: Iterable[tuple[Branch, Domain]]) -> Left:
 
 
 def _refused_rows(question: Question) -> list[str]:
-    """Which variables cannot take as many events as they were given."""
+    """The variables that cannot take as many events as they were given."""
     found = []
     for v, events in question.pinned.items():
         component = question.component_of[v]
@@ -180,7 +180,7 @@ def _refused_rows(question: Question) -> list[str]:
 
 
 def _of_types(question: Question, given: Conditions) -> tuple[Left, dict[str, int]]:
-    """By type: the branches with enough events, and for every variable how many events fit."""
+    """The step of types: the branches with enough events, and the number of events for every variable."""
     components = question.component_of
     fitting = {v: [e for e in question.offered(v) if given.fits(components[v], e)] for v in question.positive}
     left = _filled((b, {v: fitting[v] for v in b.variables}) for b in question.open_branches())
@@ -188,7 +188,7 @@ def _of_types(question: Question, given: Conditions) -> tuple[Left, dict[str, in
 
 
 def _tested(question: Question, given: Conditions, left: Left) -> tuple[Left, dict[str, int]]:
-    """By the conditions on one event, of the variables that are still in question."""
+    """The step of conditions on one event, for the variables of the remaining branches."""
     if not all(given.holds(c, {}) for c in given.conjuncts if not c.variables):
         return [], {}
     components = question.component_of

@@ -1,4 +1,4 @@
-"""Values, events and windows in words."""
+"""Values, events and windows as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augury.schema import UNITS, ColumnType
 
 
 def window_words(query: BoundQuery) -> str:
-    """WITHIN as it is written."""
+    """The WITHIN clause as written."""
     match query.window:
         case None:
             return "no window"
@@ -35,7 +35,7 @@ def duration_words(ticks: int, query: BoundQuery) -> str:
 
 
 def value_words(value: Value, type: ColumnType) -> str:
-    """A value as results show it."""
+    """A value as in results."""
     if value is None:
         return "null"
     return cell(to_shown(from_values([value], type))[0])
@@ -44,7 +44,7 @@ def value_words(value: Value, type: ColumnType) -> str:
 def failing_choice(
     given: Conditions, c: Conjunct, bindings: Bindings, fixed: Mapping[str, int]
 ) -> Mapping[str, int] | None:
-    """The elements of lists for which a condition is not true; None if it is true for all of them."""
+    """The list elements for which a condition is not true; None if it is true for all of them."""
     rows = {v: [e.values for e in bindings[v]] for v in c.variables}
     names = sorted(c.each)
     ranges = [
@@ -59,7 +59,7 @@ def failing_choice(
 
 
 def read_values(given: Conditions, c: Conjunct, bindings: Bindings, elements: Mapping[str, int]) -> dict[str, str]:
-    """What a condition reads of these events, by the text of each attribute or aggregate."""
+    """The values that a condition reads from these events, by the text of each attribute or aggregate."""
     rows = {v: [e.values for e in bindings[v]] for v in c.variables}
     found = {}
     for e in _read(c.expr):
@@ -69,7 +69,7 @@ def read_values(given: Conditions, c: Conjunct, bindings: Bindings, elements: Ma
 
 
 def _read(e: Expr) -> Iterator[Ref | Aggregate | ListLength]:
-    """The attributes, lengths and aggregates in an expression, outside first."""
+    """The attributes, lengths and aggregates in an expression, outermost first."""
     match e:
         case Ref() | Aggregate() | ListLength():
             yield e

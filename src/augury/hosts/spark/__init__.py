@@ -1,1 +1,1 @@
-"""The same queries over Spark data frames, finite ones and streams."""
+"""The Spark host: queries over finite and streaming data frames."""

@@ -1,6 +1,6 @@
-"""The process that Spark forks its Python workers from, with what every one of them needs loaded beforehand.
+"""The process from which Spark forks its Python workers, with everything preloaded that they need.
 
-It is named by the setting `spark.python.daemon.module`.
+The setting `spark.python.daemon.module` names it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PRELOADED = (augury.hosts.spark.batch.files, augury.hosts.spark.stream.processor
 
 if __name__ == "__main__":
     preload()
-    # Workers collect garbage after every task: what is loaded here is none, and need not be looked at again.
+    # Workers collect garbage after every task; frozen objects are not visited again.
     gc.collect()
     gc.freeze()
     manager()

@@ -1,4 +1,4 @@
-"""How Spark will match a query, in words."""
+"""Explanation of how Spark matches a query."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from augury.options import MatchOptions, read_options
 
 
 def explain(query: str | os.PathLike[str], schema: DataFrame | StructType, **options: Unpack[MatchOptions]) -> str:
-    """Which columns and rows of a frame reach Python for a query, how they are split, and what it costs in SQL.
+    """The columns and rows of a frame that reach Python for a query, how they are split, and what costs time in SQL.
 
-    The arguments are those of `augury.explain`, which tells what the plan does; `schema` is a frame, of which some
-    events are looked at for the choice of the plan, or the schema of a finite one.
+    The arguments are those of `augury.explain`, which describes the plan. `schema` is a frame, which is sampled for the
+    choice of the plan, or the schema of a finite one.
     """
     if isinstance(schema, StructType):
         columns, live = schema.names, False
@@ -46,7 +46,7 @@ def explain(query: str | os.PathLike[str], schema: DataFrame | StructType, **opt
 
 
 def _rows(group: Group) -> str:
-    """What Spark tests before the shuffle; the engine tests the rest."""
+    """The conditions that Spark tests before the shuffle; the engine tests the rest."""
     relevant = group.relevant
     if relevant is None or row_filter(relevant, group.schema) is None:
         return "all"
@@ -60,7 +60,7 @@ def _rows(group: Group) -> str:
 
 
 def _skipped(group: Group) -> dict[str, str]:
-    """What tasks find out by the bounds of what is in a stretch of time, before a kernel sees it."""
+    """The tests by which tasks skip stretches of time, from bounds on their events, before a kernel runs."""
     if not group.skipped:
         return {}
     (what,) = group.skipped

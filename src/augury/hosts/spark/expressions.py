@@ -1,4 +1,4 @@
-"""Conditions of a query as Spark expressions, so that rows which cannot matter never leave the JVM."""
+"""Conditions of a query as Spark expressions, so that irrelevant rows stay in the JVM."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _COMPARABLE = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
 
 
 def row_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> Column | None:
-    """True for every row that can make a difference; None when nothing can be told by Spark.
+    """A condition that is true for every row that can affect matches; None if Spark cannot exclude any.
 
-    What cannot be translated exactly is left out: the engine tests all of it again.
+    Conditions without an exact translation are left out: the engine tests all of them again.
     """
     choices: list[Column] = []
     for one in relevant:
@@ -48,28 +48,28 @@ def row_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> Column | 
         if not tests:
             return None
         choices.append(reduce(and_, tests))
-    # Null is not true: `coalesce` keeps one unknown choice from hiding another that holds.
+    # Null is not true; without `coalesce`, an unknown alternative would hide one that holds.
     return reduce(or_, (F.coalesce(c, F.lit(False)) for c in choices)) if choices else None
 
 
 def column(name: str) -> Column:
-    """The column of exactly this name, dots and all."""
+    """The column of exactly this name, even with dots in it."""
     return F.col(quoted(name))
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes it, whatever is in it."""
+    """A name quoted for SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def expression(e: Expr) -> Column | None:
-    """The same value in Spark, or None where Spark's rules differ or might."""
+    """The expression in Spark, or None where Spark's semantics differ or might."""
     match e:
         case Literal(value, type):
             return F.lit(value) if type.kind in _COMPARABLE and not isinstance(value, list | tuple) else None
         case Ref(default=None, type=type, column=name):
             if type.kind is Kind.FLOAT:
-                # NaN is a value to Spark and null to us.
+                # NaN is a value in Spark, but null here.
                 number = column(name).cast("double")
                 return F.when(~F.isnan(number), number)
             return column(name) if type.kind in _COMPARABLE else None
@@ -83,21 +83,21 @@ def expression(e: Expr) -> Column | None:
             inner = expression(operand)
             return None if inner is None else ~inner
         case Member(operand, items, listed):
-            # One comparison for each of many values would be a plan as deep as they are many.
+            # A comparison for each of many values would be as many levels of a plan.
             among = [_among(operand, listed)] if listed else []
             return joined(or_, [*among, *(_compare("=", expression(operand), expression(item)) for item in items)])
         case IsNull(operand):
             inner = expression(operand)
             return None if inner is None else inner.isNull()
         case Ref() | ListLength() | InRound() | Aggregate() | Arithmetic() | Negate() | Call():
-            # Spark raises where we say null: overflow, division by zero, a logarithm of nothing.
+            # Spark raises where Augury returns null: overflow, division by zero, logarithm of zero.
             return None
         case _:
             assert_never(e)
 
 
 def _among(operand: Expr, listed: tuple[Literal, ...]) -> Column | None:
-    """Whether a value is one of those listed; a null among them leaves unknown what is not found, as it should."""
+    """Whether a value is one of those listed; with a null among them, an absent value is unknown, as in SQL."""
     value = expression(operand)
     if value is None or not all(item.type.kind is operand.type.kind or item.value is None for item in listed):
         return None
@@ -112,7 +112,7 @@ def _compare(operator: str, left: Column | None, right: Column | None) -> Column
 
 
 def ticks(schema: EventSchema, name: str) -> Column:
-    """The time of an event in ticks, as the engine counts them."""
+    """The time of an event in the ticks of the engine."""
     time = column(name)
     match schema[name].kind:
         case Kind.TIMESTAMP if schema.time_unit == "D":

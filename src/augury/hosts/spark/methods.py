@@ -16,7 +16,7 @@ from augury.hosts.spark.releases import frame_classes
 
 @dataclass(frozen=True, slots=True)
 class FrameMethods:
-    """What `frame.augury` offers."""
+    """The methods of `frame.augury`."""
 
     events: DataFrame
 
@@ -32,7 +32,7 @@ class FrameMethods:
 
 
 def install() -> None:
-    """Give data frames, classic ones and those of Spark Connect, the attribute `augury`.
+    """Add the attribute `augury` to data frames, classic ones and those of Spark Connect.
 
     `frame.augury.match(query)` is `augury.spark.match(frame, query)`. Type checkers do not know of it.
     """

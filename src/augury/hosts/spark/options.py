@@ -1,4 +1,4 @@
-"""What the functions of `augury.spark` take beside the options of `augury.match`."""
+"""Options of `augury.spark` besides those of `augury.match`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from augury.options import Lateness, MatchOptions, Options, Roles, option, read_
 class SparkOptions(MatchOptions, total=False):
     """`MatchOptions`, and how a frame is split.
 
-    - `lateness` says how late an event of a stream may come: such as "10 minutes", a timedelta, or ticks of the time
-      column; without it the frame needs a watermark of its own;
-    - `buckets` of keys hold the state of a stream; without a key it is ranges of time as long as so many windows;
-    - `partitions` of keys, or `chunks` of time, are what a finite frame is split into.
+    - `lateness` says how late an event of a stream may come: "10 minutes", a timedelta, or ticks of the time column;
+    without it the frame needs a watermark of its own;
+    - `buckets` of keys hold the state of a stream; without a key, they are ranges of time as long as so many windows;
+    - `partitions` of keys, or `chunks` of time, are the parts that a finite frame is split into.
     """
 
     lateness: Lateness | None
@@ -26,7 +26,7 @@ class SparkOptions(MatchOptions, total=False):
 
 
 def parts(name: str, given: Any) -> int | None:
-    """A number of parts to split a frame into, one at least; None leaves it open."""
+    """A number of parts to split a frame into, at least one; None leaves the choice to Augury."""
     if given is None:
         return None
     count = whole(given)
@@ -48,6 +48,6 @@ class Splitting:
 
 
 def read_spark_options(given: SparkOptions) -> tuple[Roles, Options, Splitting]:
-    """The options of a call, checked; one that there is not is an error."""
+    """The options of a call, checked; unknown ones are an error."""
     refuse_others(given, Roles, Options, Splitting)
     return read_form(Roles, given), read_form(Options, given), read_form(Splitting, given)

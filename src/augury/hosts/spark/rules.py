@@ -1,4 +1,4 @@
-"""Tables of rules over Spark frames: events are given to the rules that they can concern, then matched by rule."""
+"""Tables of rules over Spark frames: events are copied to the rules they may concern, then matched by rule."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from augury.ir.unbind import unbind_query
 from augury.options import Lateness
 from augury.schema import EventSchema, Kind
 
-EXPANDED_EVENTS = 1_000  # that are given to their rules at a time: each may concern all of them
+EXPANDED_EVENTS = 1_000  # assigned to rules at a time; each may be copied to all of them
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFrames:
-    """What rules find on Spark: `table` has `rule`, `labels`, `start`, `end` and `match`, the match as JSON.
+    """The results of rules on Spark: `table` has `rule`, `labels`, `start`, `end` and `match`, the match as JSON.
 
-    `diagnostics` has `rule`, `level`, `code` and `message` of the rules that take no part. Over a stream `costs` has
-    what each rule has cost in a micro-batch: `rule`, `shape`, `seconds`, the `events` that it was given, its
-    `partial_matches` after it, its `matches`, and the end of the last one; rules that were given none have no row. All
+    `diagnostics` has `rule`, `level`, `code` and `message` of the rules that are left out. Over a stream `costs` has
+    the cost of each rule in a micro-batch: `rule`, `shape`, `seconds`, the `events` that it was given, its
+    `partial_matches` afterwards, its `matches`, and the end of the last one; rules without events have no row. All
     three are views of `rows` then, which has the columns of `table` and `diagnostics`, a struct `cost`, and a struct
     `late` of events that came too late. Two streaming queries run the rules twice; one over `rows` that splits them in
     `foreachBatch` runs them once.
@@ -71,19 +71,19 @@ def match_rules(
 ) -> RuleFrames:
     """The matches of all enabled rules in a frame.
 
-    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. A rule that is broken takes
-    no part, and is in `diagnostics`.
+    `rules` are a frame of Spark, which is read now, or anything that `augury.Rules.read` takes. A broken rule is left
+    out and reported in `diagnostics`.
 
-    In a finite frame rules of one shape are matched together, split by rule; the others each by itself. A rule that
-    exceeds a budget makes the job fail, as a query of its own would.
+    In a finite frame, rules of one shape are matched together, split by rule; the others are matched one by one. A rule
+    that exceeds a budget makes the job fail, as a single query would.
 
     A stream needs a watermark, as for `match`, and `versions`, a folder beside its checkpoint that holds all versions
-    of the rules. `rules` are published there now, if they differ from the last version; leave them out where somebody
-    else publishes them, so that the stream goes on with what is there. `publish_rules` adds a version while it runs:
-    the next micro-batch begins with it. Events are kept for `keep`, so that rules to come with `backfill` see them. Of
-    so many `buckets` each sees all events and has a share of the rules; a rule that exceeds a budget is switched off.
-    With a `key`, a column or several on which the events of every match agree, each bucket sees the events of its keys
-    and has all rules; a rule whose events need not agree on it is refused, in `diagnostics`.
+    of the rules. `rules` are published there now if they differ from the last version; leave them out if another
+    process publishes them, and the stream uses the latest version there. `publish_rules` adds a version while the
+    stream runs, in force from the next micro-batch on. Events are kept for `keep`, so that later rules with `backfill`
+    see them. There are `buckets` that each see all events and have a share of the rules; a rule that exceeds a budget
+    is switched off. With a `key`, one or more columns on which the events of every match agree, each bucket sees the
+    events of its keys and has all rules; a rule whose events need not agree on it is refused, in `diagnostics`.
     """
     check_frame(events)
     if events.isStreaming:
@@ -100,7 +100,7 @@ def match_rules(
         try:
             frames.append(_together(events, group, schema, options))
         except AuguryError:
-            # Which of them is wrong is told by each alone.
+            # Each rule is compiled alone to find out which one is wrong.
             alone += [rule.rule for rule in group]
     for rule in alone:
         try:
@@ -116,10 +116,10 @@ def match_rules(
 
 
 def publish_rules(rules: DataFrame | RuleSource, versions: str | os.PathLike[str]) -> int:
-    """Add a version of the rules to a folder from which streams go on with it; the number of the version.
+    """Publish a version of the rules to a folder that streams read them from; returns the number of the version.
 
-    `rules` are a frame of Spark, which is read now, or whatever `augury.Rules.read` takes. Those of the last version
-    are not published again.
+    `rules` are a frame of Spark, which is read now, or anything that `augury.Rules.read` takes. Rules equal to the last
+    version are not published again.
     """
     return publish(path("versions", versions), _read(rules))
 
@@ -136,7 +136,7 @@ def _over_stream(
     key: str | Sequence[str] | None,
     options: SparkOptions,
 ) -> RuleFrames:
-    """What rules find in a stream, as they change."""
+    """The results of rules in a stream, while the rules may change."""
     roles, chosen, split = read_spark_options(options)
     if versions is None:
         raise HostError(
@@ -155,7 +155,7 @@ def _over_stream(
         if name not in arrow.names:
             raise _no_key(f"there is no column {shown(name)}")
     result = result_schema(rule_rows(arrow.field(schema.time).type))
-    # A task has nobody to tell how far it has come, and the function might not travel.
+    # A task cannot report progress, and the callback may not be picklable.
     chosen = replace(chosen, progress=None)
     buckets = DEFAULT_RULE_BUCKETS if split.buckets is None else split.buckets
     kept = lateness_ticks(keep, schema, "keep") or 0
@@ -182,9 +182,9 @@ def _result_schema(start: StructField, end: StructField) -> StructType:
 
 
 def _alone(found: DataFrame, rule: Rule) -> DataFrame:
-    """The matches of one rule in the columns of all."""
+    """The matches of one rule, with the columns of all."""
     own = [F.col(_quoted(name)) for name in found.columns if name not in ("start", "end")]
-    # OUTPUT COUNT says when matches end, not when they start.
+    # OUTPUT COUNT reports the end of matches, not the start.
     start = F.col("start") if "start" in found.columns else F.lit(None).cast(found.schema["end"].dataType)
     labels = F.array(*map(F.lit, rule.labels)).cast("array<string>")
     return found.select(
@@ -199,10 +199,10 @@ def _json(columns: Sequence[Column]) -> Column:
 def _together(
     events: DataFrame, rules: Sequence[GroupedRule], schema: EventSchema, options: Mapping[str, Any]
 ) -> DataFrame:
-    """The matches of rules of one shape: a query over events that have the columns of their rule."""
-    giving = GivenToRules(Group.of([rule.shaped for rule in rules]), schema)
-    shape = giving.group.shape
-    expanded = events.mapInArrow(giving, _with_columns(events.schema, giving))
+    """The matches of rules of one shape, by one query over events with the columns of their rule."""
+    copying = CopyToRulesTask(Group.of([rule.shaped for rule in rules]), schema)
+    shape = copying.group.shape
+    expanded = events.mapInArrow(copying, _with_columns(events.schema, copying))
     written = unbind_query(shape.query)
     variables = [v for v in shape.query.variables if not v.negated]
     number = [
@@ -211,7 +211,7 @@ def _together(
     if written.returns:
         told = syntax.Call("coalesce", tuple(number)) if len(number) > 1 else number[0]
         written = replace(written, returns=(*written.returns, syntax.ReturnItem(told, shape.columns.rule)))
-    chosen = {**options, "parameters": {}, **({"type": giving.role} if shape.typed else {})}
+    chosen = {**options, "parameters": {}, **({"type": copying.role} if shape.typed else {})}
     found = match(expanded, query_text(written), **cast("SparkOptions", chosen))
     if written.returns:
         rule = F.col(_quoted(shape.columns.rule))
@@ -221,9 +221,9 @@ def _together(
         rule = F.coalesce(*((names[v.name][0] if v.iterated else names[v.name])[shape.columns.rule] for v in variables))
         own = [
             (
-                F.transform(names[v.name], lambda event: event.dropFields(*map(_quoted, giving.names)))
+                F.transform(names[v.name], lambda event: event.dropFields(*map(_quoted, copying.names)))
                 if v.iterated
-                else names[v.name].dropFields(*map(_quoted, giving.names))
+                else names[v.name].dropFields(*map(_quoted, copying.names))
             ).alias(column_name(v.name))
             for v in variables
         ]
@@ -233,7 +233,7 @@ def _together(
 
 
 def _named(spark: SparkSession, rules: Sequence[Rule]) -> DataFrame:
-    """The names and labels of rules by their numbers."""
+    """Names and labels of rules by number."""
     rows = [(k, rule.id, list(rule.labels)) for k, rule in enumerate(rules)]
     return spark.createDataFrame(rows, "number long, rule string, labels array<string>")
 
@@ -242,17 +242,17 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _with_columns(events: StructType, giving: GivenToRules) -> StructType:
+def _with_columns(events: StructType, copying: CopyToRulesTask) -> StructType:
     kinds = {Kind.FLOAT: DoubleType(), Kind.INT: LongType(), Kind.STRING: StringType()}
-    shape = giving.group.shape
+    shape = copying.group.shape
     types = [LongType(), *(kinds[type.kind] for type in shape.value_types), *([StringType()] if shape.typed else [])]
-    added = [StructField(name, type) for name, type in zip(giving.names, types, strict=True)]
+    added = [StructField(name, type) for name, type in zip(copying.names, types, strict=True)]
     return StructType([*events.fields, *added])
 
 
 @dataclass(slots=True, eq=False)
-class GivenToRules:
-    """A task that gives every event once to each rule of a group that it can concern."""
+class CopyToRulesTask:
+    """A task that copies every event once for each rule of a group that it may concern."""
 
     group: Group
     schema: EventSchema
@@ -260,12 +260,12 @@ class GivenToRules:
 
     @property
     def role(self) -> str:
-        """The column of what the type of an event is called in the query of its rule."""
+        """The column that holds the type of an event for the query of its rule."""
         return f"{self.group.shape.columns.rule} type"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are added."""
+        """The columns that the task adds."""
         columns, count = self.group.shape.columns, len(self.group.shape.value_types)
         added = (columns.rule, *map(columns.of_value, range(count)))
         return (*added, self.role) if self.group.shape.typed else added
@@ -278,7 +278,7 @@ class GivenToRules:
                 yield from self._given(table, values).to_batches()
 
     def _given(self, table: pa.Table, values: RuleValues) -> pa.Table:
-        # In which order they are is not known here: the index looks at each by itself.
+        # Their order is unknown here, so the index looks up each event by itself.
         nowhere = np.zeros(table.num_rows, dtype=np.int64)
         shared = SharedEvents(Arrivals(table, nowhere, nowhere, nowhere), self.schema)
         if self._index is None:

@@ -1,4 +1,4 @@
-"""Spark schemas as the Arrow schemas the engine reads, and results as Spark schemas."""
+"""Conversions between Spark schemas and the Arrow schemas of the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from augury.hosts.spark.releases import arrow_schema_of, spark_schema_of
 
 
 def is_frame(given: object) -> bool:
-    """Whether this is a data frame of Spark, classic or of Spark Connect, which in some releases share no class."""
+    """Whether this is a data frame of classic Spark or of Spark Connect, which in some releases share no class."""
     bases = type(given).__mro__
     return any(base.__name__ == "DataFrame" and base.__module__.split(".")[0] == "pyspark" for base in bases)
 
@@ -47,5 +47,5 @@ def spark_schema(arrow: pa.Schema) -> StructType:
 
 
 def result_schema(arrow: pa.Schema) -> pa.Schema:
-    """The Arrow types in which results of these columns are handed to Spark."""
+    """The Arrow types in which results with these columns are returned to Spark."""
     return arrow_schema_of(spark_schema(arrow))

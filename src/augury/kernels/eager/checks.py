@@ -16,7 +16,7 @@ from augury.codegen.eager.arrays import GONE
 from augury.ir.query import TimeWindow, Window
 from augury.kernels.common.keys import KeyNumbers
 from augury.plan import EagerNfaPlan, EventSetsPlan
-from augury.plan.event_sets import MOST_VARIABLES
+from augury.plan.event_sets import MAX_VARIABLES
 from augury.runtime.batch import Integers
 from augury.runtime.checks import require
 from augury.runtime.events import EventStore
@@ -198,7 +198,7 @@ def check_sets(plan: EventSetsPlan, runs: Arrays, nodes: Arrays, edges: Arrays) 
         up = np.where(up >= 0, up[up], -1)
     at = runs["run_node"]
     require(
-        runs["run_state"] == (branch[at] << MOST_VARIABLES) + bound[at],
+        runs["run_state"] == (branch[at] << MAX_VARIABLES) + bound[at],
         "an instance binds other variables than its history",
     )
 

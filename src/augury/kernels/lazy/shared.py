@@ -41,7 +41,7 @@ class Snapshot:
     rows: Integers
 
     def count(self, span: int, support: Tier) -> tuple[int, Integers]:
-        """How many new matches there are, in all and by the event that completes them; MANY if they are too many."""
+        """Number of new matches, in all and by the event that completes them; OVERFLOWED where it does not fit."""
         mask, k = self._mask(), len(self.starts) - 1
         support.claim("counting", 8 * (k + 2) * len(mask))
         square = (np.zeros((k, k), dtype=np.int64) for _ in range(2))

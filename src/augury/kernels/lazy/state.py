@@ -34,8 +34,8 @@ from augury.kernels.common.keys import KeyNumbers
 from augury.kernels.common.pool import ArrayPool
 from augury.kernels.stream import StreamState
 from augury.native.cells import CELLS
-from augury.native.prelude_lists import ABREAST
-from augury.native.prelude_search import BLOCK
+from augury.native.prelude_lists import BLOCK_LISTS
+from augury.native.prelude_search import SORTED_BLOCK_EVENTS
 from augury.plan import ChainVariant
 from augury.runtime.checks import ArraySpec, read_arrays
 from augury.runtime.columns import ColumnSpec, Encoding
@@ -145,9 +145,9 @@ class LazyState(StreamState):
             arrays.reserve(buffer_owner(b), fill + more)
             self.longest = max(self.longest, arrays.room(buffer_owner(b)))
         for (b, _, led), d in self.source.layout.turned.items():
-            blocks = -(-arrays.room(buffer_owner(b)) // ABREAST)
+            blocks = -(-arrays.room(buffer_owner(b)) // BLOCK_LISTS)
             width = LEADING + 1 if led else int(arrays["block_width"][d, 0])
-            arrays.reserve(block_owner(d), blocks * ABREAST * width)
+            arrays.reserve(block_owner(d), blocks * BLOCK_LISTS * width)
         arrays.reserve(LONGEST, self.longest)
 
     def widen(self, first: int, end: int) -> None:
@@ -164,10 +164,11 @@ class LazyState(StreamState):
     def sort(self) -> None:
         """Sort the blocks of buffers that have become complete."""
         for (b, x), z in self.source.layout.sorted.items():
-            done, full = int(self.arrays["sorted_fill"][z]), int(self.arrays["buffer_fill"][b]) // BLOCK * BLOCK
+            done = int(self.arrays["sorted_fill"][z])
+            full = int(self.arrays["buffer_fill"][b]) // SORTED_BLOCK_EVENTS * SORTED_BLOCK_EVENTS
             if full > done:
-                values = self.arrays[f"buffer{b}__{x}"][done:full].reshape(-1, BLOCK)
-                order = values.argsort(axis=1) + np.arange(done, full, BLOCK)[:, None]
+                values = self.arrays[f"buffer{b}__{x}"][done:full].reshape(-1, SORTED_BLOCK_EVENTS)
+                order = values.argsort(axis=1) + np.arange(done, full, SORTED_BLOCK_EVENTS)[:, None]
                 self.arrays[f"sorted{z}_order"][done:full] = order.reshape(-1)
                 self.arrays["sorted_fill"][z] = full
 

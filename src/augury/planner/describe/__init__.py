@@ -1,1 +1,1 @@
-"""What there is to say about a plan, one module a family; `explain` lays it out."""
+"""Descriptions of plans, one module a family; `explain` lays them out."""

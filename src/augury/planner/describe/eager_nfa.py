@@ -9,13 +9,13 @@ from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
 from augury.plan import Component, EagerNfaPlan, Loop, NfaBranch, NfaState, Phase, Round
-from augury.planner.describe.parts import Celled, computed_columns, dropping, event, tests
+from augury.planner.describe.parts import AutomatonSource, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
 
 
-def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) -> Description:
-    """The automata of a plan, and what the runs of its `kernel` hold."""
+def describe_eager_nfa(plan: EagerNfaPlan, kernel: AutomatonSource, _counters: object) -> Description:
+    """Lines and tables on the automata of a plan, and on the cells of a run of its `kernel`."""
     query = plan.query
     key = ", ".join(query.partition_by)
     facts = Table(
@@ -32,7 +32,7 @@ def describe_eager_nfa(plan: EagerNfaPlan, kernel: Celled, _counters: object) ->
         out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
         out += _automaton(plan, branch)
         out += dropping(plan, branch.absent)
-        # What is absent in further rounds is absent in the first as well.
+        # A part absent from further rounds is absent from the first one as well.
         out += dropping(plan, tuple(p for loop in branch.loops for r in loop.rounds if r.initial for p in r.absent))
     cells = [("run_node", "its last node"), *kernel.cells]
     out += ["", "a run holds", Table(cells)]
@@ -83,7 +83,7 @@ def _state(plan: EagerNfaPlan, branch: NfaBranch, s: NfaState) -> Iterator[str |
 
 
 def _group(plan: EagerNfaPlan, branch: NfaBranch, loop: Loop, round: Round) -> Iterator[str | Table]:
-    """What a run does when it has completed a round."""
+    """The edges of a run that has completed a round."""
     yield f"  round of {loop.variable} that ends with {branch.components[round.last].variable}"
     if round.probes:
         yield "    end      of the runs that have left the group before it, and of this one"
@@ -123,7 +123,7 @@ def _leaving(plan: EagerNfaPlan, branch: NfaBranch, j: int) -> Iterator[str | Ta
 
 
 def _entering(c: Component) -> tuple[Conjunct, ...]:
-    """What the first event of a component is tested for."""
+    """The conjuncts that the first event of a component is tested for."""
     return (*c.alone, *c.tested(begins=True))
 
 
@@ -151,7 +151,7 @@ def _ignore(strategy: Strategy) -> str:
 
 
 def _to(branch: NfaBranch, j: int) -> str:
-    """Where a run is once component j has got an event."""
+    """The components that a run waits for, or goes on with, once component j has got an event."""
     c = branch.components[j]
     if c.iterated:
         return f"-> looping over {c.variable}"

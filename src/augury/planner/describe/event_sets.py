@@ -7,13 +7,13 @@ from typing import assert_never
 
 from augury.ir.terms import Strategy
 from augury.plan import Component, EventSetsPlan, SetBranch
-from augury.planner.describe.parts import Celled, computed_columns, dropping, event, tests
+from augury.planner.describe.parts import AutomatonSource, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
 
 
-def describe_event_sets(plan: EventSetsPlan, kernel: Celled, _counters: object) -> Description:
-    """The automata of a plan, and what the instances of its `kernel` hold."""
+def describe_event_sets(plan: EventSetsPlan, kernel: AutomatonSource, _counters: object) -> Description:
+    """Lines and tables on the automata of a plan, and on the cells of an instance of its `kernel`."""
     query = plan.query
     facts = Table(
         [

@@ -1,10 +1,10 @@
-"""The chains of a lazy plan as text: the order, what each step takes and tests, and what was and is expected."""
+"""The chains of a lazy plan as text: evaluation order, what each step takes and tests, estimates and counters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, Near, Negation, StreamStatistics
+from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan, NearLists, Negation, StreamStatistics
 from augury.planner.describe.parts import absence, between, computed_columns, event, tests, when_known
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
@@ -20,7 +20,7 @@ from augury.runtime.cosines import LEADING
 
 Counters = Mapping[str, int]
 
-HOW = {
+NEGATION_TEXTS = {
     Negation.POST_PROCESSING: "a search once a match is complete",
     Negation.FIRST_CHANCE: "a search as soon as all that it depends on is bound",
 }
@@ -33,7 +33,7 @@ def describe_lazy_chain(plan: LazyChainPlan, _kernel: object, counters: Counters
 
 
 def describe_lazy_tree(plan: LazyTreePlan, _kernel: object, counters: Counters | None) -> Description:
-    """The steps of each chain that a tree begins with."""
+    """The steps of each chain in the order that a tree starts with."""
     return _chains(plan.chain, "as below to begin with, then by what the window holds", counters)
 
 
@@ -45,7 +45,7 @@ def _chains(chain: LazyChainPlan, order: str, counters: Counters | None) -> Desc
         ["order", order],
     ]
     if any(b.absent for b in chain.branches):
-        facts.append(["negation", f"{chain.negation}: {HOW[chain.negation]}"])
+        facts.append(["negation", f"{chain.negation}: {NEGATION_TEXTS[chain.negation]}"])
     out: Description = [Table(facts, indent=""), "", *_statistics(chain)]
     for k, branch in enumerate(chain.branches):
         title = f"chain {k + 1} of {len(chain.branches)}" if len(chain.branches) > 1 else "chain"
@@ -55,7 +55,7 @@ def _chains(chain: LazyChainPlan, order: str, counters: Counters | None) -> Desc
 
 
 def _statistics(plan: LazyChainPlan) -> Description:
-    """What the estimates stand on, and which of it is merely assumed."""
+    """The statistics behind the estimates, with assumed ones marked as such."""
     known, query = plan.statistics, plan.query
     events = window_events(query, known, [v.name for v in query.variables])
     rows = [[v, f"{number:.3g} events a window", "" if v in known.rates else "assumed"] for v, number in events.items()]
@@ -70,7 +70,7 @@ def _statistics(plan: LazyChainPlan) -> Description:
 
 
 def _without_echo(rows: list[list[str]], known: StreamStatistics) -> list[list[str]]:
-    """When nothing is known, saying so once is enough."""
+    """The rows without the note that repeats the heading, when nothing is known."""
     return rows if known.rates or known.selectivities else [row[:2] for row in rows]
 
 
@@ -108,8 +108,8 @@ def _taken(step: ChainStep) -> str:
     return f"{text}, {in_blocks(step.near)}" if step.near is not None else text
 
 
-def in_blocks(near: Near) -> str:
-    """How a list is compared with many."""
+def in_blocks(near: NearLists) -> str:
+    """How a list is compared with many others at once."""
     first = f", {LEADING} leading coefficients of them first" if near.led else ""
     return f"64 lists at a time compared with that of {near.other.variable}{first}"
 
@@ -124,7 +124,7 @@ def _partial(plan: LazyChainPlan, k: int, j: int, counters: Counters | None) -> 
 
 
 def _number(x: float) -> str:
-    """Three digits, without an exponent where that is short.
+    """A number with three digits, without an exponent where that is short.
 
     >>> _number(4500.0), _number(0.1234), _number(1.5e9)
     ('4500', '0.123', '1.5e+09')

@@ -13,7 +13,7 @@ from augury.planner.describe.words import window_text
 
 
 def describe_linked(plan: LinkedPlan, _kernel: object, _counters: object) -> Description:
-    """The components of a sequence, and what joins their chains."""
+    """The components of a sequence, and the conditions that join their chains."""
     query = plan.query
     facts = Table(
         [

@@ -11,14 +11,14 @@ from augury.ir.query import BoundQuery
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
 from augury.plan import Absence, Component, Computed
-from augury.plan.components import spelt
+from augury.plan.components import as_written
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import place
 from augury.schema import Kind
 
 
-class Compiled(Protocol):
-    """A plan for a kernel that reads columns which the host computes."""
+class KernelPlan(Protocol):
+    """A plan whose kernel reads columns that the host computes."""
 
     @property
     def query(self) -> BoundQuery: ...
@@ -27,15 +27,15 @@ class Compiled(Protocol):
     def computed(self) -> tuple[Computed, ...]: ...
 
 
-class Celled(Protocol):
-    """The generated code of automata, and what a run of it holds: names of arrays and what they are for."""
+class AutomatonSource(Protocol):
+    """Generated code of an automaton, with the cells of a run: names of arrays and their purpose."""
 
     @property
     def cells(self) -> tuple[tuple[str, str], ...]: ...
 
 
 def repeated(c: Component) -> str:
-    """How many events a component binds; nothing for one."""
+    """The number of events of a component; empty for exactly one."""
     if not c.iterated:
         return ""
     return f", {c.low} or more" if c.high is None else f", {c.low} to {c.high}"
@@ -46,14 +46,14 @@ def event(c: Component) -> str:
     return f"{'|'.join(c.types) or 'any type'} {c.variable}"
 
 
-def tests(plan: Compiled, conjuncts: Iterable[Conjunct], indent: str) -> Description:
-    """Conjuncts with their places in the query, one a line."""
+def tests(plan: KernelPlan, conjuncts: Iterable[Conjunct], indent: str) -> Description:
+    """Conjuncts with their places in the query, one per line."""
     rows = [[_text(plan, c), place(plan.query.source, c.span)] for c in conjuncts]
     return [Table(rows, indent)] if rows else []
 
 
 def between(after: Iterable[str], before: Iterable[str]) -> str:
-    """Where an event is, seen from those that are known.
+    """The position of an event relative to those already bound.
 
     >>> between(["a"], []), between(["a", "b"], ["c"])
     ('after a', 'after a, b and before c')
@@ -64,7 +64,7 @@ def between(after: Iterable[str], before: Iterable[str]) -> str:
     return " and ".join(sides)
 
 
-def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str | Table]:
+def absence(plan: KernelPlan, part: Absence, indent: str) -> Iterator[str | Table]:
     """A negated part: what is looked for, and between which events."""
     variables = [v.name for v in plan.query.variables]
     after, before = (sorted(names, key=variables.index) for names in (part.after, part.before))
@@ -77,8 +77,8 @@ def absence(plan: Compiled, part: Absence, indent: str) -> Iterator[str | Table]
         yield from absence(plan, inner, indent + "    ")
 
 
-def dropping(plan: Compiled, absent: Sequence[Absence]) -> Description:
-    """The negated parts that a complete match is searched for, and when."""
+def dropping(plan: KernelPlan, absent: Sequence[Absence]) -> Description:
+    """The negated parts that reject a complete match, and when they are searched for."""
     if not absent:
         return []
     out: Description = ["  a match is dropped if a search by type, partition and time finds beside its events"]
@@ -87,27 +87,27 @@ def dropping(plan: Compiled, absent: Sequence[Absence]) -> Description:
     return out
 
 
-def when_known(plan: Compiled, part: Absence) -> str:
-    """When it is certain that a negated part does not occur."""
+def when_known(plan: KernelPlan, part: Absence) -> str:
+    """The time when it is certain that a negated part does not occur."""
     if not part.open:
         return "the match is complete"
     return f"{'the stream ends' if plan.query.window is None else 'the window has passed'}, since it may still come"
 
 
-def computed_columns(plan: Compiled) -> Description:
-    """The columns that the host computes, if any."""
+def computed_columns(plan: KernelPlan) -> Description:
+    """The columns that the host computes; nothing without any."""
     if not plan.computed:
         return []
     return ["", "computed by the host, for an event e", Table([[c.name, _how_often(c)] for c in plan.computed])]
 
 
-def _text(plan: Compiled, c: Conjunct) -> str:
-    """The conjunct as it was written, computed columns spelt out."""
-    return expression_text(unbind(spelt(c.expr, plan.computed)))
+def _text(plan: KernelPlan, c: Conjunct) -> str:
+    """The conjunct as it was written, with computed columns expanded."""
+    return expression_text(unbind(as_written(c.expr, plan.computed)))
 
 
 def _how_often(c: Computed) -> str:
-    """Which function makes the host compute it, and how many times."""
+    """The function for which the host computes a column, and how many times."""
     registered = [f"`{e.function}`" for e in walk(c.expr) if isinstance(e, Call) and e.function not in BUILTINS]
     reads = {e.column: e.type.kind for e in walk(c.expr) if isinstance(e, Ref)}
     if list(reads.values()) == [Kind.STRING]:

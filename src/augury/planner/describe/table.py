@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of as many cells each, all behind `indent`."""
+    """Rows with equally many cells, all indented by `indent`."""
 
     rows: Sequence[Sequence[str]]
     indent: str = "  "
 
 
 Description: TypeAlias = "list[str | Table]"
-"""Parts in the order in which they are shown; an empty line separates groups of them."""
+"""Parts in display order; an empty line separates groups of them."""

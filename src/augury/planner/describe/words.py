@@ -1,4 +1,4 @@
-"""Windows and places in the query, in words."""
+"""Windows and places in the query as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNIT_NAMES = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s":
 
 
 def window_text(query: BoundQuery) -> str:
-    """WITHIN, as the evaluators count it."""
+    """The WITHIN clause as the evaluators count it."""
     match query.window:
         case None:
             return "none"
@@ -22,7 +22,7 @@ def window_text(query: BoundQuery) -> str:
 
 
 def place(source: Source, span: Span | None) -> str:
-    """Where something was written, or nothing if a rule derived it.
+    """The place in the query where something was written; empty if a rule derived it.
 
     >>> from augury.source import Source, Span
     >>> place(Source("SEQ(A a,\\nB b)"), Span(9, 12)), place(Source(""), None)

@@ -1,4 +1,4 @@
-"""A drawing before it has places: nodes, edges and what is written on them."""
+"""Diagrams before layout: nodes, edges and their labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 NodeKind: TypeAlias = Literal["start", "state", "match", "part"]
-"""What a node stands for: where runs begin, a state, the accepting state, a part of a pattern."""
+"""What a node stands for: the start of a run, a state, the accepting state, a part of a pattern."""
 
 EdgeKind: TypeAlias = Literal["begin", "take", "ignore", "proceed", "store", "link", "part"]
 """What happens on an edge, in the words of the papers; `part` leads from a group to its parts."""
@@ -34,7 +34,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A drawing: without the edges from a node to itself, edges form no circle. `notes` are written below it."""
+    """A diagram; its edges form no cycle, apart from edges of a node to itself. `notes` are written below it."""
 
     title: str
     nodes: tuple[Node, ...]

@@ -13,7 +13,7 @@ from augury.planner.draw.labels import absences, conditions, numbered
 
 
 def draw_eager_nfa(plan: EagerNfaPlan, _counters: object) -> tuple[Diagram, ...]:
-    """One automaton a branch."""
+    """One automaton per branch."""
     return tuple(
         Diagram(
             numbered("automaton", k, len(plan.branches)),
@@ -41,7 +41,7 @@ def _edges(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[Edge]:
     for j, c in enumerate(branch.components):
         here, targets = f"q{j}", list(_targets(branch, j))
         first = conditions(plan, (*c.alone, *c.tested(begins=True)))
-        # A list ends with the event that begins what follows: nothing is passed over in between.
+        # A list ends with the event that begins the next component: no event is skipped in between.
         if any(not branch.components[p].iterated for p in branch.before(j)) and ignored:
             yield Edge(here, here, "ignore", (ignored,))
         word: EdgeKind = "begin" if j in branch.entries else "take"
@@ -69,7 +69,7 @@ def _edges(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[Edge]:
 
 
 def _targets(branch: NfaBranch, j: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Where a run goes to from a component, and what is asked of the rounds of its group for that."""
+    """Targets of the edges from a component, each with what it requires of the rounds of its group."""
     ending = branch.round_ending(j)
     if ending is not None:
         loop, round = ending

@@ -10,11 +10,11 @@ from augury.planner.draw.diagram import Diagram, Edge, Node, NodeKind
 from augury.planner.draw.labels import absences, conditions, numbered, taken
 
 MAX_STATES = 20
-"""States of an automaton that are drawn; of a larger one the order of its components is."""
+"""States up to which an automaton is drawn; for a larger one, the order of its components is drawn instead."""
 
 
 def draw_event_sets(plan: EventSetsPlan, _counters: object) -> tuple[Diagram, ...]:
-    """One automaton a branch."""
+    """One automaton per branch."""
     return tuple(
         _automaton(plan, branch, numbered("automaton", k, len(plan.branches))) for k, branch in enumerate(plan.branches)
     )
@@ -32,7 +32,7 @@ def _automaton(plan: EventSetsPlan, branch: SetBranch, title: str) -> Diagram:
 
 
 def _states(branch: SetBranch) -> list[tuple[int, ...]] | None:
-    """The sets of components that can be bound together, smaller ones first; None if there are too many."""
+    """The sets of components that can be bound together, smallest first; None if there are too many."""
     found: dict[tuple[int, ...], None] = {(): None}
     pending: list[tuple[int, ...]] = [()]
     while pending:
@@ -83,7 +83,7 @@ def _conditions(plan: EventSetsPlan, branch: SetBranch) -> Iterator[str]:
 
 
 def _order(branch: SetBranch, title: str, notes: tuple[str, ...]) -> Diagram:
-    """The components, each behind those that have to be complete before it."""
+    """A diagram of the components, each after those that must be complete before it."""
     nodes = [Node(f"c{k}", (taken(c),)) for k, c in enumerate(branch.components)]
     edges = []
     for k, c in enumerate(branch.components):

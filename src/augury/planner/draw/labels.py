@@ -1,4 +1,4 @@
-"""What is written on edges: events, conditions, what must be absent."""
+"""Labels of edges: events, conditions, negated parts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from augury.ir.predicate import Conjunct
 from augury.ir.text import expression_text
 from augury.ir.unbind import unbind
 from augury.plan import Absence, Component
-from augury.plan.components import spelt
-from augury.planner.describe.parts import Compiled, between, event, repeated
+from augury.plan.components import as_written
+from augury.planner.describe.parts import KernelPlan, between, event, repeated
 
 
-def conditions(plan: Compiled, conjuncts: Iterable[Conjunct]) -> tuple[str, ...]:
-    """Conditions as they were written, computed columns spelt out."""
-    return tuple(expression_text(unbind(spelt(c.expr, plan.computed))) for c in conjuncts)
+def conditions(plan: KernelPlan, conjuncts: Iterable[Conjunct]) -> tuple[str, ...]:
+    """Conditions as they were written, with computed columns expanded."""
+    return tuple(expression_text(unbind(as_written(c.expr, plan.computed))) for c in conjuncts)
 
 
 def taken(c: Component) -> str:
@@ -22,8 +22,8 @@ def taken(c: Component) -> str:
     return event(c) + repeated(c)
 
 
-def absences(plan: Compiled, absent: Sequence[Absence]) -> Iterator[str]:
-    """The negated parts that reject a match, one a line."""
+def absences(plan: KernelPlan, absent: Sequence[Absence]) -> Iterator[str]:
+    """The negated parts that reject a match, one per line."""
     order = [v.name for v in plan.query.variables]
     for part in absent:
         after, before = (sorted(names, key=order.index) for names in (part.after, part.before))
@@ -36,7 +36,7 @@ def absences(plan: Compiled, absent: Sequence[Absence]) -> Iterator[str]:
 
 
 def numbered(title: str, k: int, count: int) -> str:
-    """A title, with a number where there are several.
+    """A title, numbered where there are several.
 
     >>> numbered("automaton", 0, 1), numbered("automaton", 1, 2)
     ('automaton', 'automaton 2 of 2')

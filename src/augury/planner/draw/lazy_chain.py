@@ -14,12 +14,12 @@ Counters = Mapping[str, int]
 
 
 def draw_lazy_tree(plan: LazyTreePlan, counters: Counters | None) -> tuple[Diagram, ...]:
-    """The chains that a tree begins with."""
+    """The chains in the order that a tree starts with."""
     return draw_lazy_chain(plan.chain, counters)
 
 
 def draw_lazy_chain(plan: LazyChainPlan, counters: Counters | None) -> tuple[Diagram, ...]:
-    """One chain a branch; `counters` of a run are shown beside what was expected."""
+    """One chain per branch; `counters` of a run are shown beside the estimates."""
     return tuple(
         Diagram(
             numbered("chain", k, len(plan.branches)),
@@ -50,7 +50,7 @@ def _edges(plan: LazyChainPlan, branch: ChainBranch) -> Iterator[Edge]:
 
 
 def _taken(plan: LazyChainPlan, step: ChainStep) -> Iterator[str]:
-    """The component, the ordering filter and the conditions, with how its events are found."""
+    """The label of a take edge: component, ordering filters and conditions, and how its events are found."""
     c = step.component
     yield taken(c)
     if step.after or step.before:
@@ -65,7 +65,7 @@ def _taken(plan: LazyChainPlan, step: ChainStep) -> Iterator[str]:
 
 
 def _counts(plan: LazyChainPlan, k: int, j: int, counters: Counters | None) -> str:
-    """How many partial matches a window was expected to have here, and how many there were."""
+    """Estimated partial matches of a window at this state, and the counted ones."""
     expected = f"{plan.estimated[k][j]:,.3g} expected"
     found = None if counters is None else counters.get(f"partial_matches[{k},{j}]")
     number = windows(plan.query, plan.statistics)

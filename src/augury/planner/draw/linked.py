@@ -8,7 +8,7 @@ from augury.planner.draw.labels import absences, conditions, taken
 
 
 def draw_linked(plan: LinkedPlan, _counters: object) -> tuple[Diagram, ...]:
-    """The components in their order; a match is a way from the last one back to the first."""
+    """The components in order; a match is a path from the last one back to the first."""
     names = [c.variable for c in plan.components]
     nodes = [Node(f"c{k}", (taken(c),), "state" if k else "start") for k, c in enumerate(plan.components)]
     edges = []

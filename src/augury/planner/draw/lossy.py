@@ -1,4 +1,4 @@
-"""Lossy plans: the components, and the edges between those that were seen, over what may be missing."""
+"""Diagrams of lossy plans: components, and edges between observed ones across those that may be missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from augury.planner.draw.labels import conditions, taken
 
 
 def draw_lossy(plan: LossyPlan, _counters: object) -> tuple[Diagram, ...]:
-    """A node for each positive component; edges that never reach the threshold are left out."""
+    """One node per positive component; edges that never reach the threshold are left out."""
     count = len(plan.positive)
     nodes = [Node("before", ("start",), "start")]
     nodes += [Node(f"c{k}", (taken(c),)) for k, c in enumerate(plan.positive)]

@@ -1,4 +1,4 @@
-"""Row patterns: from a bound clause to the plan of its search."""
+"""Row patterns: from a bound clause to its plan."""
 
 from augury.planner.row_pattern.build import build_row_pattern
 from augury.planner.row_pattern.program import program_of

@@ -1,4 +1,4 @@
-"""A bound clause -> the plan of its search: which conditions are bits of rows, and what the others refer to."""
+"""A bound clause -> its plan: conditions that are bits of rows, and the values that the others read."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from augury.plan import Unsupported
 from augury.plan.row_pattern import (
     ACCEPT,
     FIRST_POSITION,
-    MOST_LABELS,
-    MOST_POSITIONS,
+    MAX_LABELS,
+    MAX_POSITIONS,
     Applied,
     Base,
-    Carried,
     Condition,
+    ConstantValue,
     LabelAt,
-    Literally,
     MatchCount,
     Program,
     RowPatternPlan,
-    Running,
+    RunningAggregate,
+    RunningValue,
     SearchValue,
     Term,
     TermAt,
@@ -62,13 +62,13 @@ T = TypeVar("T")
 
 
 def build_row_pattern(bound: BoundRowPattern) -> RowPatternPlan | Unsupported:
-    """The plan of a clause, or why it has none."""
+    """The plan of a clause, or the reason why it has none."""
     program = program_of(bound.pattern)
     if program is None:
-        reason = f"written out, the pattern has more than {MOST_POSITIONS} places that map a row"
+        reason = f"written out, the pattern has more than {MAX_POSITIONS} places that map a row"
         return Unsupported(FAMILY, reason, bound.pattern.span, too_large=True)
-    if len(program.labels) > MOST_LABELS:
-        return Unsupported(FAMILY, f"the pattern has more than {MOST_LABELS} variables", too_large=True)
+    if len(program.labels) > MAX_LABELS:
+        return Unsupported(FAMILY, f"the pattern has more than {MAX_LABELS} variables", too_large=True)
     if bound.within is not None and family(bound.schema.field(bound.order_by[0].column).type) is Family.DECIMAL:
         return Unsupported(FAMILY, "WITHIN bounds a column of decimals", bound.within.span)
     builder = _Builder(program, fixed_paths(program))
@@ -88,7 +88,7 @@ def build_row_pattern(bound: BoundRowPattern) -> RowPatternPlan | Unsupported:
 
 
 def _remembered(program: Program, conditions: tuple[Condition, ...]) -> tuple[bool, ...]:
-    """Whether everything that may follow a position depends on rows alone."""
+    """For each position, whether everything that may follow it depends on rows alone."""
     free = [True] * len(program.positions)
     changed = True
     while changed:
@@ -106,14 +106,14 @@ def _remembered(program: Program, conditions: tuple[Condition, ...]) -> tuple[bo
 
 @dataclass(slots=True)
 class _Builder:
-    """Collects what conditions refer to, each thing once."""
+    """Collects what conditions refer to, without duplicates."""
 
     program: Program
     paths: dict[int, tuple[str, ...]]
-    """Variables before which the rows of a match are known."""
+    """Variables that are reached in one way only, each with the variables of the rows before it."""
     terms: list[Term] = field(default_factory=list)
     bases: list[Base] = field(default_factory=list)
-    running: list[Running] = field(default_factory=list)
+    running: list[RunningAggregate] = field(default_factory=list)
 
     def condition(self, label: int, written: RowExpression | None) -> Condition:
         if written is None:
@@ -122,12 +122,12 @@ class _Builder:
         if all(self._is_current(node, name) for node in walk(written)):
             return Condition(bit=self._at_current(written, name))
         if family(written.type) is Family.NULL:
-            return Condition(value=Literally(None, "boolean"))
+            return Condition(value=ConstantValue(None, "boolean"))
         fixed = at_fixed_rows(written, self.paths[label]) if label in self.paths else None
         return Condition(value=self._value(written, name)) if fixed is None else Condition(bit=fixed)
 
     def _is_current(self, node: RowExpression, name: str) -> bool:
-        """Whether a node looks at nothing but the current row and its neighbours."""
+        """Whether an expression reads only the current row and its neighbours."""
         match node:
             case Aggregate() | MatchNumber():
                 return False
@@ -141,7 +141,7 @@ class _Builder:
                 assert_never(node)
 
     def _at_current(self, node: RowExpression, name: str) -> RowExpression:
-        """The same with the name of the variable where CLASSIFIER() stood."""
+        """The expression with CLASSIFIER() replaced by the name of the variable."""
         match node:
             case Classifier():
                 return Constant(name, node.type, node.span)
@@ -172,7 +172,7 @@ class _Builder:
                 assert_never(node)
 
     def _local(self, node: RowExpression, name: str) -> SearchValue | None:
-        """A value that one row of the match decides, read from a column that is computed beforehand."""
+        """A value that one row of the match decides, read from a precomputed column."""
         if isinstance(node, Constant):
             return None
         places: set[Base | None] = set()
@@ -194,7 +194,7 @@ class _Builder:
         return TermAt(term, None if base is None else self._known(self.bases, base), kind)
 
     def _base(self, at: Navigation, name: str) -> Base | None:
-        """The row that PREV and NEXT count from; None for the current one."""
+        """The row from which PREV and NEXT count; None for the current one."""
         return None if _current(at, name) else Base(self._labels(at.variables), at.last, at.offset)
 
     def _labels(self, variables: frozenset[str] | None) -> tuple[int, ...] | None:
@@ -211,20 +211,22 @@ class _Builder:
     def _constant(self, value: object, type: pa.DataType, span: Span | None) -> SearchValue:
         kind = kind_of(type)
         if value is None:
-            return Literally(None, kind or "integer")
+            return ConstantValue(None, kind or "integer")
         if kind is None and family(type) is Family.DECIMAL:
-            # Only a comparison or an operation with a double gets here: it is read as one.
-            return Literally(float(str(value)), "float")
+            # Only a comparison or an operation with a double gets here, so that it is read as a double.
+            return ConstantValue(float(str(value)), "float")
         if kind is None:
             raise _Refused(f"a condition computes with a constant of type {type}", span)
-        return Literally(value, kind)
+        return ConstantValue(value, kind)
 
     def _aggregate(self, node: Aggregate) -> SearchValue:
         if node.function not in CARRIED or node.limit is not None:
             raise _Refused(f"a condition uses the aggregate {node.function}", node.span)
         labels = self._labels(node.variables)
         if not node.arguments:
-            return Carried(self._known(self.running, Running("count", None, labels, "integer")), "integer")
+            return RunningValue(
+                self._known(self.running, RunningAggregate("count", None, labels, "integer")), "integer"
+            )
         (argument,) = node.arguments
         if any(isinstance(n, Classifier | MatchNumber) for n in walk(argument)):
             raise _Refused(f"{node.function} aggregates the names of variables or numbers of matches", node.span)
@@ -232,7 +234,7 @@ class _Builder:
         if of is None or out is None or (node.function in ("sum", "avg") and family(node.type) is Family.INTERVAL):
             raise _Refused(f"{node.function} aggregates values of type {argument.type}", node.span)
         term = self._known(self.terms, Term(argument, of))
-        return Carried(self._known(self.running, Running(node.function, term, labels, out)), out)
+        return RunningValue(self._known(self.running, RunningAggregate(node.function, term, labels, out)), out)
 
     def _operation(self, node: Operation, name: str) -> SearchValue:
         function, operands, type = node.function, node.operands, node.type
@@ -252,7 +254,7 @@ class _Builder:
                 return self._arithmetic(node, function, name)
             case "negate":
                 if kind == "float":
-                    return Applied("*", (Literally(-1.0, "float"), self._as_float(operands[0], name)), kind)
+                    return Applied("*", (ConstantValue(-1.0, "float"), self._as_float(operands[0], name)), kind)
                 zero = Constant(0, operands[0].type, node.span)
                 return self._arithmetic(replace(node, operands=(zero, operands[0])), "-", name)
             case _ if function in COMPARED:
@@ -261,7 +263,7 @@ class _Builder:
                 raise _Refused(f"a condition applies {function} to values of several rows", node.span)
 
     def _boolean(self, node: RowExpression, name: str) -> SearchValue:
-        return Literally(None, "boolean") if family(node.type) is Family.NULL else self._value(node, name)
+        return ConstantValue(None, "boolean") if family(node.type) is Family.NULL else self._value(node, name)
 
     def _arithmetic(self, node: Operation, function: str, name: str) -> SearchValue:
         kind = kind_of(node.type)
@@ -284,8 +286,8 @@ class _Builder:
         value = self._value(node, name)
         if value.kind == "float":
             return value
-        if isinstance(value, Literally):
-            return Literally(None if value.value is None else float(value.value), "float")
+        if isinstance(value, ConstantValue):
+            return ConstantValue(None if value.value is None else float(value.value), "float")
         if value.kind != "integer" or family(node.type) is not Family.INTEGER:
             raise _Refused(f"a condition reads {node.type} as a double", node.span)
         return Applied("to float", (value,), "float")
@@ -299,7 +301,7 @@ class _Builder:
         assert both is not None
         match family(both):
             case Family.NULL:
-                return Literally(None, "boolean")
+                return ConstantValue(None, "boolean")
             case Family.FLOAT:
                 values = self._as_float(left, name), self._as_float(right, name)
             case Family.INTEGER | Family.DATE | Family.BOOLEAN | Family.STRING if kind_of(both) is not None:
@@ -314,17 +316,17 @@ class _Builder:
 
     def _in_ticks(self, node: RowExpression, both: pa.DataType, name: str) -> SearchValue:
         if family(node.type) is Family.NULL:
-            return Literally(None, "integer")
+            return ConstantValue(None, "integer")
         if family(node.type) is family(both) and node.type.unit == both.unit:
             return self._value(node, name)
         if isinstance(node, Constant) and isinstance(node.value, int) and family(node.type) is family(both):
             ticks = node.value * TICKS[both.unit] // TICKS[node.type.unit]
             if -(2**63) <= ticks < 2**63:
-                return Literally(ticks, "integer")
+                return ConstantValue(ticks, "integer")
         raise _Refused(f"a condition compares {node.type} with {both}", node.span)
 
     def _named(self, node: Operation, classifier: Classifier, other: RowExpression, name: str) -> SearchValue:
-        """The variable of a row against a name: both are numbers."""
+        """A comparison of CLASSIFIER() with a name; both become numbers."""
         if not isinstance(other, Constant) or not (other.value is None or isinstance(other.value, str)):
             raise _Refused("a condition compares CLASSIFIER() with more than a constant", node.span)
         assert classifier.at is not None
@@ -332,12 +334,12 @@ class _Builder:
         here = LabelAt(None if base is None else self._known(self.bases, base), classifier.at.shift)
         labels = self.program.labels
         number = None if other.value is None else labels.index(other.value) if other.value in labels else len(labels)
-        return Applied(node.function, (here, Literally(number, "integer")), "boolean")
+        return Applied(node.function, (here, ConstantValue(number, "integer")), "boolean")
 
 
 _ANY = (-(2**63), 2**63 - 1)
 
 
 def _current(at: Navigation, name: str) -> bool:
-    """Whether a navigation in the condition of a variable leads to the current row, or a neighbour of it."""
+    """Whether a navigation in the condition of a variable leads to the current row or one of its neighbours."""
     return at.last and at.offset == 0 and (at.variables is None or name in at.variables)

@@ -1,7 +1,7 @@
-"""Conditions that look back over a fixed number of rows.
+"""Conditions on a fixed number of earlier rows.
 
-Where a pattern begins with places that follow one another in one way only, such as `A{5} B`, the rows mapped before one
-of them are known by their distance. A condition there that looks back at them is decided by the row and its neighbours.
+Where a pattern begins with positions that follow one another in one way only, such as `A{5} B`, the rows mapped before
+each of them are at a known distance. A condition that looks back at them is decided by the row and its neighbours.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from augury.ir.row_expression import (
 from augury.ir.sql_types import Family, family
 from augury.plan.row_pattern import AT_FIRST_ROW, FIRST_POSITION, Program, kind_of
 
-MOST_SHIFTS = 32
-"""Rows of an aggregate that are added up anew for each row; for more, the search carries it, where it gets to."""
+MAX_SHIFTS = 32
+"""Rows that an aggregate adds up again for each row; for more, the search carries the aggregate if it can."""
 
 
 def fixed_paths(program: Program) -> dict[int, tuple[str, ...]]:
-    """Variables that can be mapped to one row of a match only, each with those of the rows up to it, its own last."""
+    """Variables that can be mapped to one row of a match only, each with the variables of the rows up to it."""
     reached = Counter(s for k, follow in enumerate(program.follow) if k != AT_FIRST_ROW for s in follow)
     places = Counter(p.label for p in program.positions)
     path: list[str] = []
@@ -45,14 +45,14 @@ def fixed_paths(program: Program) -> dict[int, tuple[str, ...]]:
 
 
 def at_fixed_rows(condition: RowExpression, path: tuple[str, ...]) -> RowExpression | None:
-    """A condition on the last row of a path that names rows by their distance from it; None if it has no such form."""
+    """A condition on the last row of a path, with rows given by their distance; None if it has no such form."""
     if not all(_is_fixed(node, path) for node in walk(condition)):
         return None
     return _rewritten(condition, path)
 
 
 def _mapped(variables: frozenset[str] | None, path: tuple[str, ...]) -> list[int]:
-    """The rows of the path that are mapped to some variables."""
+    """The rows of the path that are mapped to the given variables."""
     return [k for k, name in enumerate(path) if variables is None or name in variables]
 
 
@@ -63,7 +63,7 @@ def _is_fixed(node: RowExpression, path: tuple[str, ...]) -> bool:
         case Aggregate(function, arguments, variables):
             if not arguments:
                 return function == "count"
-            if len(arguments) > 1 or node.limit is not None or len(_mapped(variables, path)) > MOST_SHIFTS:
+            if len(arguments) > 1 or node.limit is not None or len(_mapped(variables, path)) > MAX_SHIFTS:
                 return False
             if any(isinstance(n, Classifier | MatchNumber) for n in walk(arguments[0])):
                 return False

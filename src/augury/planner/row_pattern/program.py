@@ -1,7 +1,7 @@
-"""A row pattern -> its positions and what may follow each of them, in the order of preference.
+"""A row pattern -> its positions, and the positions that may follow each, in order of preference.
 
-Empty moves are followed here, once, and not while rows are read: a place that is reached a second time without mapping
-a row is given up, which is how loops over nothing end.
+Empty moves are followed here once, instead of while rows are read. A place reached a second time without mapping a row
+is given up, which ends loops over empty matches.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from augury.ir.row_pattern import (
     Variable,
     parts_of,
 )
-from augury.plan.row_pattern import ACCEPT, FIRST_POSITION, MOST_POSITIONS, Position, Program
+from augury.plan.row_pattern import ACCEPT, FIRST_POSITION, MAX_POSITIONS, Position, Program
 
-MOST_PLACES = 20_000
-"""Places of a pattern, choices among them; a pattern of more is not written out."""
+MAX_PLACES = 20_000
+"""Places of a pattern, including choices; a larger pattern has no program."""
 
 
 class TooLarge(Exception):
@@ -47,7 +47,7 @@ class _Assert:
 
 
 _Place: TypeAlias = _Take | _Assert | tuple[int, ...] | None
-"""A row, an anchor, a choice among places, or None where the pattern is matched."""
+"""A row to map, an anchor, a choice among places, or None at the end of the pattern."""
 
 _DONE = 0
 
@@ -66,7 +66,7 @@ def program_of(pattern: RowPattern) -> Program | None:
 
 
 class _Builder:
-    """Numbers the places of a pattern; equal ones have the same number."""
+    """Numbers the places of a pattern; equal places share a number."""
 
     def __init__(self, pattern: RowPattern) -> None:
         names = dict.fromkeys(p.name for p in parts_of(pattern) if isinstance(p, Variable))
@@ -78,7 +78,7 @@ class _Builder:
     # -- places -------------------------------------------------------------------------------------------------------
 
     def _add(self, place: _Place) -> int:
-        if len(self.places) >= MOST_PLACES:
+        if len(self.places) >= MAX_PLACES:
             raise TooLarge
         self.places.append(place)
         return len(self.places) - 1
@@ -90,7 +90,7 @@ class _Builder:
         return found
 
     def _before(self, pattern: RowPattern, next: int, excluded: bool) -> int:
-        """The place from which `pattern` is matched, then `next`."""
+        """The place that matches `pattern`, and `next` after it."""
         match pattern:
             case Variable(name):
                 return self._number(_Take(self.labels[name], excluded, next))
@@ -116,16 +116,16 @@ class _Builder:
                 assert_never(pattern)
 
     def _rounds(self, pattern: Quantified, next: int, excluded: bool) -> int:
-        """All rounds of a quantifier; without an upper bound, those from the last required one on are one place.
+        """The place of all rounds of a quantifier; without an upper bound, the optional rounds share one place.
 
-        The choice before the first round and the one after a round are different places: an empty round comes back to
-        the body, is given up there, and the loop ends.
+        The choices before the first round and after a round are different places: an empty round comes back to the
+        body, is given up there, and the loop ends.
         """
         key = ("rounds", pattern, next, excluded)
         if key in self.numbers:
             return self.numbers[key]
         body, least, most = pattern.body, pattern.least, pattern.most
-        if least > MOST_PLACES or (most or 0) > MOST_PLACES:
+        if least > MAX_PLACES or (most or 0) > MAX_PLACES:
             raise TooLarge
 
         def choice(more: int) -> tuple[int, ...]:
@@ -148,7 +148,7 @@ class _Builder:
         return place
 
     def _any_order(self, pattern: Permutation, left: tuple[int, ...], next: int, excluded: bool) -> int:
-        """The first of the parts that are left, then any order of the others: what is left is a place, not an order."""
+        """One of the remaining parts, then the others in any order; places are shared by the set of remaining parts."""
         if not left:
             return next
         key = ("parts", pattern, left, next, excluded)
@@ -161,21 +161,21 @@ class _Builder:
         return self.numbers[key]
 
     def _orders(self, pattern: Permutation, next: int, excluded: bool) -> int:
-        """Every order in turn: an earlier order goes before a later one, whichever way its parts are matched."""
+        """All orders, earlier ones preferred however their parts are matched."""
         options = []
         for order in permutations(pattern.parts):
             place = next
             for part in reversed(order):
                 place = self._before(part, place, excluded)
             options.append(place)
-            if len(options) > MOST_PLACES:
+            if len(options) > MAX_PLACES:
                 raise TooLarge
         return self._number(tuple(options))
 
     # -- states -------------------------------------------------------------------------------------------------------
 
     def program(self) -> Program:
-        """Every position that can be reached, and what follows it."""
+        """Every reachable position, and the positions that may follow it."""
         states: dict[int, int] = {}
         takes: list[_Take] = []
 
@@ -186,7 +186,7 @@ class _Builder:
                     out.append(ACCEPT)
                     break
                 if reached not in states:
-                    if len(states) >= MOST_POSITIONS:
+                    if len(states) >= MAX_POSITIONS:
                         raise TooLarge
                     states[reached] = FIRST_POSITION + len(states)
                     take = self.places[reached]
@@ -209,7 +209,7 @@ class _Builder:
         return _DONE in self._closure(place, first=False, end=True)
 
     def _closure(self, place: int, *, first: bool, end: bool) -> list[int]:
-        """Rows to map, or the end of the pattern, that are reached without mapping one, the preferred first."""
+        """Rows to map, or the end of the pattern, that are reached without mapping a row; preferred ones first."""
         out, seen, pending = [], set(), [place]
         while pending:
             here = pending.pop()
@@ -228,7 +228,7 @@ class _Builder:
 
 
 def _has_one_way(pattern: RowPattern) -> bool:
-    """Whether a pattern offers no choice, so that its preference among orders is that of its first row."""
+    """Whether a pattern has no choices, so that the first row alone decides which order is preferred."""
     match pattern:
         case Variable() | Empty() | Anchor():
             return True

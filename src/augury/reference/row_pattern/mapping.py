@@ -1,4 +1,4 @@
-"""The rows that a match has mapped so far, and what expressions ask of them."""
+"""The mapping of a partial match: its rows, their variables, and lookups for expressions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 
 class Mapping:
-    """Variables of consecutive rows from `start` on; grows at the end and is cut back when a choice is given up.
+    """Variables of consecutive rows from `start` on; rows are appended, and cut off when the search backtracks.
 
-    Positions count from 0 at `start`. For each set of variables that expressions ask for, their positions are kept.
+    Positions count from 0 at `start`. Positions are indexed for each set of variables that expressions read.
     """
 
     def __init__(self, start: int, wanted: Iterable[frozenset[str]]) -> None:
@@ -26,7 +26,7 @@ class Mapping:
 
     @property
     def version(self) -> int:
-        """A number that no other mapping of this search has; 0 when nothing is mapped."""
+        """A number that no other mapping of this search has; 0 for an empty one."""
         return self.versions[-1] if self.versions else 0
 
     def append(self, variable: str, excluded: bool) -> None:
@@ -43,7 +43,7 @@ class Mapping:
         self.versions.append(self._next_version)
 
     def cut(self, length: int) -> None:
-        """Forget all but the first `length` rows."""
+        """Drop all but the first `length` rows."""
         while len(self.variables) > length:
             for places in self._containing[self.variables.pop()]:
                 places.pop()
@@ -54,9 +54,9 @@ class Mapping:
         return self._places[variables]
 
     def count(self, variables: frozenset[str] | None, length: int) -> int:
-        """How many of the first `length` rows are mapped to these variables."""
+        """Number of the first `length` rows that are mapped to these variables."""
         return length if variables is None else bisect_right(self._places[variables], length - 1)
 
     def position(self, variables: frozenset[str] | None, number: int) -> int:
-        """Where the row is that is mapped to these variables as number `number`, from 0."""
+        """The position of the row mapped to these variables as number `number`, from 0."""
         return number if variables is None else self._places[variables][number]

@@ -1,4 +1,4 @@
-"""Sorted rows of one partition -> the rows that a MATCH_RECOGNIZE clause writes for them."""
+"""Evaluation of a MATCH_RECOGNIZE clause over the sorted rows of one partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from augury.errors import Diagnostic, QueryError
 from augury.ir.row_pattern import BoundRowPattern, Rows, SkipTo
 from augury.reference.row_pattern.mapping import Mapping
-from augury.reference.row_pattern.search import Budget, Ends, Search
+from augury.reference.row_pattern.search import Budget, PartitionEnds, Search
 from augury.reference.row_pattern.states import States
 from augury.reference.row_pattern.values import Evaluator, NotKnownYet, arrow_values, python_values
 
@@ -24,11 +24,11 @@ class _Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """How far the search has come in one partition, whose rows are those that it still needs.
+class SearchProgress:
+    """The progress of a search in one partition, whose rows are those that it still needs.
 
-    It goes on at row `candidate`; its next match has this `number`; the rows before `mapped` are known to be mapped or
-    not. Row 0 is the first of the partition unless rows before it have been `forgotten`.
+    It resumes at row `candidate`; its next match has this `number`; rows before `mapped` are known to be mapped or not.
+    Row 0 is the first of the partition unless rows before it have been `forgotten`.
     """
 
     candidate: int = 0
@@ -38,17 +38,17 @@ class Reached:
 
 
 def match_rows(bound: BoundRowPattern, partition: pa.Table, budget: Budget) -> pa.Table:
-    """What the clause writes for one partition, whose rows are sorted.
+    """The rows that the clause returns for one partition, whose rows are sorted.
 
     The result has the columns of `bound.output_schema`.
     """
-    return match_known_rows(bound, partition, budget, Reached(), None)[0]
+    return match_known_rows(bound, partition, budget, SearchProgress(), None)[0]
 
 
 def match_known_rows(
-    bound: BoundRowPattern, partition: pa.Table, budget: Budget, reached: Reached, watermark: int | None
-) -> tuple[pa.Table, Reached]:
-    """What the clause writes for the rows of a partition that are known, and how far it has come.
+    bound: BoundRowPattern, partition: pa.Table, budget: Budget, reached: SearchProgress, watermark: int | None
+) -> tuple[pa.Table, SearchProgress]:
+    """The rows that the clause returns for the known rows of a partition, and the progress of the search.
 
     With a `watermark` more rows may come, none of them earlier: the search stops before the first match that could
     depend on them.
@@ -56,7 +56,7 @@ def match_known_rows(
     columns = {c: python_values(partition.column(c)) for c in bound.used_columns}
     evaluator = Evaluator(columns, partition.num_rows, bound.source, more=watermark is not None)
     order = columns[bound.order_by[0].column] if bound.within is not None else None
-    ends = Ends(None if reached.forgotten else 0, watermark)
+    ends = PartitionEnds(None if reached.forgotten else 0, watermark)
     search = Search(bound, States(bound.pattern), evaluator, order, budget, ends)
     written = _Written([], [[] for _ in bound.measures])
     while reached.candidate < partition.num_rows:
@@ -67,7 +67,7 @@ def match_known_rows(
     return _table(bound, partition, written), reached
 
 
-def _advance(bound: BoundRowPattern, search: Search, reached: Reached, written: _Written) -> Reached:
+def _advance(bound: BoundRowPattern, search: Search, reached: SearchProgress, written: _Written) -> SearchProgress:
     """Find and write the match at the next candidate."""
     row, number = reached.candidate, reached.number
     mapping = search.match_at(row, number)
@@ -88,11 +88,11 @@ def _write(written: _Written, row: int, values: list[Any]) -> None:
 
 
 def _write_match(bound: BoundRowPattern, evaluator: Evaluator, mapping: Mapping, written: _Written) -> None:
-    """Write the rows of a match, all of them or, if a measure is not known yet, none."""
+    """Write all rows of a match, or none if a measure is not known yet."""
     length = len(mapping)
-    # Each row of the input that is written, and how many rows of the match its measures see.
+    # The input row of each row to write, and the number of rows of the match that its measures see.
     if bound.rows is Rows.ONE_ROW:
-        # The last row sees the whole match, so that running and final are the same there.
+        # The last row sees the whole match, so RUNNING and FINAL are the same there.
         shown = [(mapping.start, length)]
     elif length == 0:
         shown = [] if bound.rows is Rows.ALL_OMIT_EMPTY else [(mapping.start, 0)]
@@ -104,7 +104,7 @@ def _write_match(bound: BoundRowPattern, evaluator: Evaluator, mapping: Mapping,
 
 
 def _next_candidate(bound: BoundRowPattern, mapping: Mapping) -> int:
-    """The row from which on the next match is looked for."""
+    """The row at which the search for the next match starts."""
     if not len(mapping):
         return mapping.start + 1
     skip = bound.skip

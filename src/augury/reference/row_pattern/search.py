@@ -1,4 +1,4 @@
-"""The preferred match at a row."""
+"""Backtracking search for the preferred match at a row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from augury.reference.row_pattern.values import Evaluator, NotKnownYet
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """What a pattern's conditions need to know of the rows mapped before the current one.
+    """The parts of the mapping before the current row that a pattern's conditions depend on.
 
-    `candidate` is whether they depend on the row a match starts at, or on its number. `first` and `last` say how many
-    positions from either end of the rows mapped to some variables they can see, `labels` the same of the variables of
-    those rows, and `all` is whether they see everything, as aggregates do.
+    `candidate` if they depend on the row a match starts at, or on its number. `first` and `last` are the positions that
+    they read from either end of the rows mapped to some variables, `labels` the same for the variables of those rows.
+    `all` if they read everything, as aggregates do.
     """
 
     candidate: bool
@@ -73,7 +73,7 @@ def _current(variables: frozenset[str] | None, last: bool, offset: int, variable
 
 
 def wanted_variables(bound: BoundRowPattern) -> set[frozenset[str]]:
-    """Sets of variables that conditions and measures ask for."""
+    """Sets of variables that conditions and measures read."""
     expressions: list[RowExpression] = [*bound.conditions.values(), *(m.value for m in bound.measures)]
     out = set()
     for expression in expressions:
@@ -84,10 +84,10 @@ def wanted_variables(bound: BoundRowPattern) -> set[frozenset[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """Where a partition begins and ends: its `first` row, None if that has been forgotten, and whether rows may come.
+class PartitionEnds:
+    """The bounds of a partition: its `first` row, None if that has been dropped, and whether rows may come.
 
-    With a `watermark` they may, none of them earlier.
+    With a `watermark` rows may come, none of them earlier.
     """
 
     first: int | None = 0
@@ -97,8 +97,8 @@ class Ends:
 class Search:
     """Finds the preferred match at each row of one partition, in the order of preference.
 
-    A state that was reached before, at the same row and with nothing different that a condition could see, is given up:
-    it failed, or it is on the way here, so that this way maps no row in a round.
+    A state reached before, at the same row and with everything equal that a condition can read, is given up: either it
+    failed, or the search is in a loop that maps no row.
     """
 
     def __init__(
@@ -108,13 +108,13 @@ class Search:
         evaluator: Evaluator,
         order: list[Any] | None,
         budget: Budget,
-        ends: Ends,
+        ends: PartitionEnds,
     ) -> None:
         self.bound, self.states, self.evaluator, self.order, self.budget = bound, states, evaluator, order, budget
         self.ends = ends
         self.depends = dependence(bound)
         self.wanted = wanted_variables(bound)
-        # States by the row they were reached at; where conditions see everything, by the number of rows mapped.
+        # States by the row they were reached at; where conditions read everything, by the number of rows mapped.
         self._reached: dict[int, set[Hashable]] = {}
         self._alone = {v for v in bound.conditions if _alone(bound.conditions[v], v)}
         self._known: dict[int, dict[str, bool]] = {}
@@ -142,7 +142,8 @@ class Search:
                 reached.add(place)
                 match self.states[state]:
                     case Done():
-                        # What was given up on the way here is not known to fail, so nothing is remembered of it.
+                        # States given up because of a loop are not known to fail, so nothing is remembered about this
+                        # one.
                         self._reached.clear()
                         return mapping
                     case Choose(options):
@@ -179,7 +180,7 @@ class Search:
         return known[variable]
 
     def _forget(self, start: int) -> None:
-        """Drop what is known of rows before a candidate, and all that another candidate does not change."""
+        """Drop what is known of rows before a candidate, and everything that depends on the candidate."""
         if not self.depends.nothing or self.depends.candidate:
             self._reached.clear()
         for row in range(self._forgotten, start):
@@ -188,14 +189,14 @@ class Search:
         self._forgotten = start
 
     def _cut(self, mapping: Mapping, length: int) -> None:
-        """Go back to a choice; where conditions see everything, what was reached since is reached by no other way."""
+        """Backtrack to a choice; where conditions read everything, states reached since cannot be reached again."""
         if self.depends.all:
             for row in range(mapping.start + length + 1, mapping.start + len(mapping) + 1):
                 self._reached.pop(row, None)
         mapping.cut(length)
 
     def _near(self, start: int, row: int) -> bool:
-        """Whether WITHIN allows the row in a match from `start` on; a time that is null is far from every other."""
+        """Whether WITHIN allows the row in a match from `start` on; a null time is far from every other."""
         if self.bound.within is None or row == start:
             return True
         assert self.order is not None
@@ -203,14 +204,14 @@ class Search:
         return first is not None and here is not None and abs(here - first) <= self.bound.within.distance
 
     def _may_come(self, start: int) -> bool:
-        """Whether a row may come after the last one that a match from `start` on may map."""
+        """Whether a row may still arrive after the last one that a match from `start` on may map."""
         if self.ends.watermark is None or self.bound.within is None:
             return self.ends.watermark is not None
         assert self.order is not None
         return bool(self.ends.watermark - self.order[start] <= self.bound.within.distance)
 
     def _place(self, state: int, mapping: Mapping) -> Hashable:
-        """All that decides what comes of a state at some row."""
+        """Everything that decides the outcome of a state at some row."""
         depends = self.depends
         if depends.nothing or depends.all:
             return state
@@ -226,7 +227,7 @@ class Search:
 
 
 def _alone(condition: RowExpression, variable: str) -> bool:
-    """Whether a condition depends on the current row and its neighbours only, so that it is a bit of the row."""
+    """Whether a condition depends only on the current row and its neighbours, so that it is a bit of the row."""
     for node in walk(condition):
         match node:
             case Aggregate() | MatchNumber():
@@ -243,17 +244,17 @@ def _alone(condition: RowExpression, variable: str) -> bool:
 
 
 STEPS_A_ROW = 100
-"""Steps at one candidate that a long match may take for each row of its partition, beside the budget."""
+"""Steps at one candidate that are allowed per row of its partition, beyond the budget."""
 
 
 class Budget:
-    """Steps that the search at one row may take before it is stopped."""
+    """The limit of steps that the search at one row may take."""
 
     def __init__(self, steps: int, bound: BoundRowPattern) -> None:
         self.steps, self.bound = steps, bound
 
     def check(self, steps: int, rows: int) -> None:
-        """Fail if a search in a partition of so many rows has taken more than it may."""
+        """Raise an error if a search in a partition of so many rows has taken too many steps."""
         allowed = self.steps + STEPS_A_ROW * rows
         if steps > allowed:
             variables = [p for p in parts_of(self.bound.pattern) if isinstance(p, Variable)]

@@ -1,7 +1,7 @@
-"""A row pattern as states: what is still to be matched at some point of the search.
+"""States of a row pattern: what is still to be matched.
 
-States are made when the search first reaches them, so that a bound of a million rounds or a permutation of ten parts
-costs no more than what is looked at.
+States are created when the search first reaches them, so that a bound of a million rounds or a permutation of ten parts
+costs only as much as is searched.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """Go on at the first of these states that leads to a match."""
+    """Continue with the first of these states that leads to a match."""
 
     options: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """Go on at `next` if the next row is the first of the partition, or if there is none."""
+    """Continue at `next` if the next row is the first of the partition, or if there is none."""
 
     end: bool
     next: int
@@ -57,8 +57,8 @@ State: TypeAlias = Take | Choose | Assert | Done
 
 
 @dataclass(frozen=True, slots=True)
-class _Unmade:
-    """A choice whose options are made when it is first asked for."""
+class _LazyChoice:
+    """A choice whose options are created on first use."""
 
     pattern: Quantified | Permutation
     kind: str
@@ -71,23 +71,23 @@ DONE = 0
 
 
 class States:
-    """All states of a pattern that were reached so far, by number; equal ones have the same number."""
+    """The states of a pattern reached so far, by number; equal states share a number."""
 
     def __init__(self, pattern: RowPattern) -> None:
-        self._states: list[State | _Unmade] = [Done()]
+        self._states: list[State | _LazyChoice] = [Done()]
         self._numbers: dict[Hashable, int] = {}
         self.start = self._after(pattern, DONE, False)
 
     def __getitem__(self, number: int) -> State:
         state = self._states[number]
-        if isinstance(state, _Unmade):
+        if isinstance(state, _LazyChoice):
             state = self._states[number] = Choose(self._options(state))
         return state
 
     def __len__(self) -> int:
         return len(self._states)
 
-    def _number(self, state: State | _Unmade) -> int:
+    def _number(self, state: State | _LazyChoice) -> int:
         found = self._numbers.get(state)
         if found is None:
             found = self._numbers[state] = len(self._states)
@@ -95,7 +95,7 @@ class States:
         return found
 
     def _after(self, pattern: RowPattern, next: int, excluded: bool) -> int:
-        """The state that matches `pattern`, then goes on at `next`."""
+        """The state that matches `pattern`, then continues at `next`."""
         match pattern:
             case Variable(name):
                 return self._number(Take(name, excluded, next))
@@ -115,8 +115,8 @@ class States:
                 return self._rounds(pattern, 0, next, excluded)
             case Permutation(parts):
                 if all(map(_has_one_way, parts)):
-                    return self._number(_Unmade(pattern, "parts left", tuple(range(len(parts))), next, excluded))
-                return self._number(_Unmade(pattern, "order", 0, next, excluded))
+                    return self._number(_LazyChoice(pattern, "parts left", tuple(range(len(parts))), next, excluded))
+                return self._number(_LazyChoice(pattern, "order", 0, next, excluded))
             case _:
                 assert_never(pattern)
 
@@ -130,22 +130,22 @@ class States:
             last = pattern.most is None and done == pattern.least - 1
             following = self._again(pattern, next, excluded) if last else None
             if following is None:
-                return self._number(_Unmade(pattern, "round", done, next, excluded))
+                return self._number(_LazyChoice(pattern, "round", done, next, excluded))
             return self._after(pattern.body, following, excluded)
         if pattern.most is None:
-            return self._number(_Unmade(pattern, "first", 0, next, excluded))
+            return self._number(_LazyChoice(pattern, "first", 0, next, excluded))
         if done == pattern.most:
             return next
-        return self._number(_Unmade(pattern, "more", done, next, excluded))
+        return self._number(_LazyChoice(pattern, "more", done, next, excluded))
 
     def _again(self, pattern: Quantified, next: int, excluded: bool) -> int:
-        return self._number(_Unmade(pattern, "again", 0, next, excluded))
+        return self._number(_LazyChoice(pattern, "again", 0, next, excluded))
 
-    def _options(self, state: _Unmade) -> tuple[int, ...]:
+    def _options(self, state: _LazyChoice) -> tuple[int, ...]:
         pattern, next, excluded, done = state.pattern, state.next, state.excluded, state.done
         match pattern, done:
             case Permutation(), tuple(left):
-                # The first part, then any order of the others: no order is written out before it is tried.
+                # One part first, then any order of the others: orders are expanded only when they are tried.
                 return tuple(self._part(pattern, k, left, next, excluded) for k in left)
             case Permutation(), int():
                 return self._orders(pattern, next, excluded)
@@ -162,11 +162,11 @@ class States:
 
     def _part(self, pattern: Permutation, chosen: int, left: tuple[int, ...], next: int, excluded: bool) -> int:
         others = tuple(k for k in left if k != chosen)
-        following = next if not others else self._number(_Unmade(pattern, "parts left", others, next, excluded))
+        following = next if not others else self._number(_LazyChoice(pattern, "parts left", others, next, excluded))
         return self._after(pattern.parts[chosen], following, excluded)
 
     def _orders(self, pattern: Permutation, next: int, excluded: bool) -> tuple[int, ...]:
-        """Every order in turn: an earlier order goes before a later one, whichever way its parts are matched."""
+        """All orders, earlier ones preferred however their parts are matched."""
         out = []
         for order in permutations(pattern.parts):
             following = next
@@ -177,7 +177,7 @@ class States:
 
 
 def _has_one_way(pattern: RowPattern) -> bool:
-    """Whether a pattern offers no choice, so that its preference among orders is that of its first row."""
+    """Whether a pattern has no choices, so that the first row alone decides which order is preferred."""
     match pattern:
         case Variable() | Empty() | Anchor():
             return True

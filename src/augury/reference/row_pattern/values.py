@@ -1,4 +1,4 @@
-"""Evaluating MEASURES and DEFINE over a mapping."""
+"""Evaluation of MEASURES and DEFINE over a mapping."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from augury.source import Source
 
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column as `sql_functions` computes with them: times as ticks, the rest as Python has them."""
+    """The values of a column for `sql_functions`: times as ticks, the rest as Python objects."""
     type = plain(column.type)
     values: list[Any] = column.cast(_ticked(type)).to_pylist()
     if family(type) is not Family.MONTHS:
@@ -52,14 +52,14 @@ def _ticked(type: pa.DataType) -> pa.DataType:
 
 
 def arrow_values(values: list[Any], type: pa.DataType) -> pa.Array:
-    """A column of values that were computed."""
+    """A column of computed values."""
     if family(type) is Family.MONTHS:
         return pa.array([None if v is None else pa.MonthDayNano([v, 0, 0]) for v in values], type)
     return pa.array(values, _ticked(type)).cast(type)
 
 
 class NotKnownYet(Exception):
-    """A value depends on rows that are still to come."""
+    """Raised for a value that depends on rows still to come."""
 
 
 class Evaluator:
@@ -72,16 +72,16 @@ class Evaluator:
         self.columns, self.rows, self.source, self.more = columns, rows, source, more
         self.mapping = Mapping(0, ())
         self.number = 1
-        # States of each aggregate after as many rows as the list is long, less one.
+        # States of each aggregate after 0, 1, 2, ... rows.
         self._aggregated: dict[Aggregate, list[tuple[int, Any]]] = {}
 
     def begin(self, mapping: Mapping, number: int) -> None:
-        """Look at another match."""
+        """Start the evaluation of another match."""
         self.mapping, self.number = mapping, number
         self._aggregated.clear()
 
     def value(self, expression: RowExpression, length: int, row: int | None = None) -> Any:
-        """The value once `length` rows are mapped; `row` is the one that an aggregate's argument is about."""
+        """The value after `length` mapped rows; `row` is the row that an aggregate's argument is computed for."""
         match expression:
             case Constant(value):
                 return value
@@ -89,7 +89,7 @@ class Evaluator:
                 place = row if at is None else self._row(at, length)
                 return None if place is None else self.columns[column][place]
             case Classifier(at):
-                # Whatever comes after the match is mapped to nothing.
+                # Rows after the match are not mapped to a variable.
                 place = row if at is None else self._row(replace(at, shift=0), length)
                 return None if place is None else self._variable(place + (0 if at is None else at.shift))
             case MatchNumber():
@@ -117,7 +117,7 @@ class Evaluator:
         return self.mapping.variables[position] if 0 <= position < len(self.mapping) else None
 
     def _aggregate(self, aggregate: Aggregate, length: int) -> Any:
-        """The aggregate over the mapped rows; states of shorter mappings that are still valid are used."""
+        """The aggregate over the mapped rows, continued from the valid states of shorter mappings."""
         if not aggregate.running:
             length = len(self.mapping)
         function = AGGREGATES[aggregate.function]
@@ -142,7 +142,7 @@ class Evaluator:
         name, operands = operation.function, operation.operands
         match name:
             case "and" | "or":
-                # What comes after the value that decides is not computed, nor can it fail.
+                # Operands after the deciding one are not computed, and cannot fail.
                 decisive, unknown = name == "or", False
                 for operand in operands:
                     value = self.value(operand, length, row)

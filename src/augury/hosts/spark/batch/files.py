@@ -1,4 +1,4 @@
-"""Files -> a frame of matches, without a shuffle: Spark only says which task reads what."""
+"""Matching of Parquet files without a shuffle: Spark only assigns ranges of the files to tasks."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def match_files(
     tasks: int | None = None,
     **options: Unpack[MatchOptions],
 ) -> DataFrame:
-    """The matches of a query in Parquet files, with the columns of `match`, for a fraction of what a shuffle costs.
+    """The matches of a query in Parquet files, with the columns of `match`, at a fraction of the cost of a shuffle.
 
-    Each of the `tasks` reads its range of the files by itself, with the columns and rows that can matter. The range is
-    one of time, for a query whose matches depend on no event farther away than WITHIN, if statistics in the files tell
-    which row groups hold it; else some of the files, if their statistics show that no key is in two tasks' files.
+    Each of the `tasks` reads its own range of the files, and only the columns and rows that can matter. Where matches
+    depend on no event farther away than WITHIN, ranges are of time, if the statistics of the files say which row groups
+    hold them. Otherwise a range is some of the files, if their statistics show that no key is in files of two tasks.
 
-    Where neither is possible a warning says why, and the files are read and shuffled as by `match`. The tasks must be
-    able to open the files, under the names that Spark has for them. The options are those of `augury.match`.
+    Where neither is possible, a warning says why, and the files are read and shuffled as by `match`. The tasks must be
+    able to open the files under the names that Spark has for them. The options are those of `augury.match`.
     """
     tasks = parts("tasks", tasks)
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)

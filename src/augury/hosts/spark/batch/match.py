@@ -1,4 +1,4 @@
-"""A finite frame -> a frame of matches."""
+"""Matching of a finite frame."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from augury.hosts.spark.renaming import map_in_arrow
 from augury.hosts.spark.schemas import spark_schema
 
 MAX_CUTS = 255
-"""Quantiles of the times that Spark is asked for: as often a stream may be cut."""
+"""Quantiles of the event times requested from Spark, and so the most places where a stream is cut."""
 
 MIN_CHUNK_EVENTS = 50_000
-"""Events of a chunk, at least: smaller ones cost more to schedule than to match."""
+"""Smallest number of events in a chunk; smaller chunks cost more to schedule than to match."""
 
-NEVER_HEAVY, ALWAYS_HEAVY = 0.1, 0.75
-"""Shares of the events up to which a key never dominates a stream, and above which it always does. Between them it does
-when it has twice the events of an average partition."""
+MAX_LIGHT_SHARE, MIN_HEAVY_SHARE = 0.1, 0.75
+"""Shares of the events up to which a key never dominates a stream, and above which it always does. In between, it does
+if it has twice as many events as an average partition."""
 
 
 def match_batch(sampled: SampledFrame, group: Group, *, partitions: int | None, chunks: int | None) -> DataFrame:
-    """The matches of a finite frame; `partitions` and `chunks` say how it is split, by default by what is in it."""
+    """The matches of a finite frame, split into `partitions` and `chunks`, which default to what its events suggest."""
     events = prepared(sampled.frame, group)
     reason = group.why_not_by_time
     if not group.key and reason is not None and chunks != 1:
@@ -61,14 +61,14 @@ def match_batch(sampled: SampledFrame, group: Group, *, partitions: int | None, 
 
 
 def _dominating(sampled: SampledFrame, group: Group, partitions: int) -> Heaviest | None:
-    """The key that has so many of the events that the task which gets it would keep all others waiting."""
+    """The key with so many of the events that its task would finish long after all others, if there is one."""
     if partitions == 1:
         return None
-    too_much = min(ALWAYS_HEAVY, max(NEVER_HEAVY, 2 / partitions))
+    too_much = min(MIN_HEAVY_SHARE, max(MAX_LIGHT_SHARE, 2 / partitions))
     seen = heaviest(sampled.sample(group.key))
     if seen is None or seen.share <= too_much:
         return None
-    # The first events of a partition may be of one key by chance: all events are counted before any are split.
+    # The first events of a partition may share a key by chance, so all events are counted before a key is split.
     same = [column(name) == F.lit(value) for name, value in zip(group.key, seen.key, strict=True)]
     counted = sampled.frame.select(F.count(F.lit(1)), F.count_if(reduce(and_, same))).first()
     assert counted is not None
@@ -94,12 +94,12 @@ def _shares(events: DataFrame, group: Group, cut: CutAt | None, partitions: int 
 
 
 def shuffle_partitions(frame: DataFrame) -> int:
-    """Into how many partitions Spark is told to shuffle."""
+    """The number of partitions that Spark shuffles into."""
     return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def prepared(frame: DataFrame, group: Group) -> DataFrame:
-    """The columns and rows that can make a difference, numbered as they come where that counts."""
+    """The columns and rows that can affect matches, numbered in order of arrival where that matters."""
     columns = [column(name) for name in group.arrow.names]
     if group.arrival_matters:
         columns.append(F.monotonically_increasing_id().alias(ARRIVAL))
@@ -110,7 +110,7 @@ def prepared(frame: DataFrame, group: Group) -> DataFrame:
 
 
 def _chunks(events: DataFrame, group: Group, wanted: int | None, partitions: int | None) -> CutAt | None:
-    """Where to cut the stream; None when it is not worth it."""
+    """Times to cut the stream at; None if cutting does not pay."""
     if wanted == 1:
         return None
     number = MAX_CUTS if wanted is None else wanted - 1

@@ -1,4 +1,4 @@
-"""Some events of a finite frame, how many there are and in what time: for the planner, before anything is matched."""
+"""A sample of a finite frame with its totals, which the planner uses before matching."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from augury.schema import EventSchema
 SAMPLE_EVENTS = 10_000  # of a frame that are sampled
 
 SAMPLE_BLOCK_EVENTS = 500
-"""Events of the sample that follow one another in the stream, and may be part of the same match."""
+"""Consecutive events in a block of the sample, which may be part of the same match."""
 
 COLUMNAR_SUFFIXES = (".parquet", ".orc")
-"""Files in which Spark finds some columns of some rows without reading all of them."""
+"""Files from which Spark reads some columns of some rows without reading the rest."""
 
 ROW_NUMBER_BITS = (1 << 33) - 1
-"""The bits in which `monotonically_increasing_id` numbers the rows of a partition."""
+"""Bits by which `monotonically_increasing_id` numbers the rows within a partition."""
 
 
 class SampledFrame:
-    """A sample of a finite frame and its totals, each found out when it is first asked for."""
+    """A sample of a finite frame and its totals, each computed on first use."""
 
     def __init__(self, frame: DataFrame, *, everything: bool = False) -> None:
-        """With `everything`, all columns are sampled at once, because several queries will ask for theirs."""
+        """With `everything`, all columns are sampled at once, for several queries that each need some."""
         self.frame, self.everything = frame, everything
         self._sample: pa.Table | None = None
         self._totals: Totals | None = None
 
     def sample(self, names: Sequence[str]) -> pa.Table:
-        """Some of the events, with these columns."""
+        """A sample of the events, with these columns."""
         if self._sample is None or not set(names) <= set(self._sample.column_names):
             self._sample = self.heads(self.frame.columns if self.everything else names)
         return self._sample.select(list(names))
 
     def heads(self, names: Sequence[str]) -> pa.Table:
-        """Events from all over the frame where Spark can skip the others, else its first."""
+        """Events spread over the frame where Spark can skip the others, else its first ones."""
         chosen = self.frame.select(*map(column, names))
         if not self.columnar:
             return collected(chosen.limit(SAMPLE_EVENTS))
@@ -50,7 +50,7 @@ class SampledFrame:
         blocks = max(1, number // SAMPLE_EVENTS)
         row = F.monotonically_increasing_id().bitwiseAND(ROW_NUMBER_BITS)
         spread = chosen.where(row % F.lit(blocks * SAMPLE_BLOCK_EVENTS) < F.lit(SAMPLE_BLOCK_EVENTS))
-        # To stop early Spark goes through partitions a few at a time, which only pays where there are many.
+        # Spark stops early by running partitions in growing groups, which only pays where there are many.
         return collected(
             spread.limit(2 * SAMPLE_EVENTS) if len(self.files) * SAMPLE_BLOCK_EVENTS > SAMPLE_EVENTS else spread
         )
@@ -61,11 +61,11 @@ class SampledFrame:
 
     @property
     def columnar(self) -> bool:
-        """Whether the frame is one of files that need not be read as a whole."""
+        """Whether all events are in files that can be read in part."""
         return bool(self.files) and all(file.endswith(COLUMNAR_SUFFIXES) for file in self.files)
 
     def totals(self, schema: EventSchema) -> Totals | None:
-        """The size of the frame, if it is not dear to find out: Spark reads nothing but the times."""
+        """The size and time span of the frame, if cheap: Spark reads only the times."""
         if not self.columnar:
             return None
         if self._totals is None:

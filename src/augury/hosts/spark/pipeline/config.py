@@ -1,4 +1,4 @@
-"""A pipeline as a TOML file: where events come from, which queries, where matches go."""
+"""The configuration of a pipeline, a TOML file: source of events, queries, sinks of matches."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from augury.loss import LossModel
 from augury.options import Options, Roles, option_names, read_form
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""How a path begins that is not one of this machine."""
+"""The scheme at the start of a path that is not on this machine."""
 
 
 class _Section(BaseModel):
-    """A table of the file; a key that it does not know is an error, most likely a misspelt one."""
+    """A table of the file; unknown keys are an error, since they are most likely misspelt."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Engine(_Section):
-    """`[spark]`: which Spark, and its settings."""
+    """`[spark]`: the master and the settings of the session."""
 
     master: str = "local[*]"
     settings: dict[str, str] = Field(default_factory=dict)
 
 
 class LocationSection(_Section):
-    """What Spark needs to find events or matches: a format that it knows, a path or a table, options."""
+    """Location of events or matches: a format of Spark, a path or a table, options."""
 
     format: str
     path: str | None = None
@@ -52,7 +52,7 @@ class SourceSection(LocationSection):
 
 
 class _WithOptions(_Section):
-    """A table of the file that also holds options of `augury.spark.match`, by their names."""
+    """A table of the file that also takes options of `augury.spark.match`, by name."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     form: ClassVar[type[Any]]
@@ -83,18 +83,18 @@ class EventsSection(_WithOptions):
 
 
 class SinkSection(LocationSection):
-    """`sink` of a query: where its matches go."""
+    """`sink` of a query: the destination of its matches."""
 
     mode: Literal["append", "overwrite"] = "append"
 
 
 class QuerySection(_WithOptions):
-    """`[[query]]`: a query, or a program of several, in the text or in a file, and how it is evaluated.
+    """`[[query]]`: a query, or a program of several, given as text or file, and how it is evaluated.
 
-    Every option of `augury.match` that TOML can state: all but functions. A `loss` model is a table, as in JSON. With
-    `sql` instead, it is a SQL query with MATCH_RECOGNIZE over the table `events`, which is the source. With `rules` it
-    is a table of rules, a file or a folder; of a stream their `versions` are in a folder, to which others may publish
-    in place of `rules`, and `write` says whether all `rows` are written or the matches alone.
+    It takes every option of `augury.match` that TOML can express, which is all but functions. A `loss` model is a
+    table, as in JSON. With `sql` instead, it is a SQL query with MATCH_RECOGNIZE over the table `events`, which is the
+    source. With `rules` it is a table of rules, a file or a folder; over a stream, their `versions` are in a folder, to
+    which others may publish in place of `rules`, and `write` says whether all `rows` are written or only the matches.
     """
 
     form = Options
@@ -126,22 +126,22 @@ class QuerySection(_WithOptions):
     def _one_text(self) -> Self:
         if sum((self.has_rules, *(given is not None for given in (self.file, self.text, self.sql)))) != 1:
             raise ValueError("give the query in `text` or in a `file`, one of them, or as `sql`, or give `rules`")
-        for name in OF_RULES & self.model_fields_set if not self.has_rules else ():
+        for name in RULES_KEYS & self.model_fields_set if not self.has_rules else ():
             raise ValueError(f"`{name}` is an option of `rules`")
         if self.sql is not None and self.model_extra:
             raise ValueError(f"`{next(iter(self.model_extra))}` is an option of the pattern language, not of SQL")
         return self
 
 
-OF_RULES = frozenset({"keep", "key", "write"})
-"""What a query says of its rules alone."""
+RULES_KEYS = frozenset({"keep", "key", "write"})
+"""Keys of a query that only apply to rules."""
 
-OF_STREAMS_OF_RULES = OF_RULES | {"versions"}
-"""What a query says of rules whose events are a stream."""
+STREAM_RULES_KEYS = RULES_KEYS | {"versions"}
+"""Keys of a query that only apply to rules over a stream."""
 
 
 class StreamingSection(_Section):
-    """`[streaming]`: the events are a stream. `trigger` is "available now", or an interval such as "10 seconds"."""
+    """`[streaming]`: the source is a stream. `trigger` is "available now", or an interval such as "10 seconds"."""
 
     checkpoint: str
     trigger: str = "available now"
@@ -149,7 +149,7 @@ class StreamingSection(_Section):
 
 
 class Pipeline(_Section):
-    """The whole file; relative paths start from `folder`, where it is."""
+    """The whole file; relative paths start from its `folder`."""
 
     folder: Path
     spark: Engine = Field(default_factory=Engine)
@@ -167,17 +167,17 @@ class Pipeline(_Section):
         if self.streaming is not None and self.events.lateness is None:
             raise ValueError('a stream needs `lateness` in [events], such as "10 minutes": how late events may come')
         for query in self.query if self.streaming is None else ():
-            for name in OF_STREAMS_OF_RULES & query.model_fields_set:
+            for name in STREAM_RULES_KEYS & query.model_fields_set:
                 raise ValueError(f"`{name}` of query {query.name} is about a stream: there is no [streaming]")
         return self
 
     def versions(self, query: QuerySection) -> Path:
-        """The folder of the versions of the rules of a query, beside its checkpoint if it does not say."""
+        """The folder of the versions of a query's rules, by default beside its checkpoint."""
         assert self.streaming is not None
         beside = f"{self.streaming.checkpoint.rstrip('/')}/{query.name}.rules"
         folder = beside if query.versions is None else query.versions
         if SCHEME.match(folder):
-            # What is published there is written by this program, not by Spark.
+            # Augury publishes versions there itself, without Spark.
             raise HostError(
                 "A686",
                 f"versions of rules cannot be kept in `{folder}`: it has a scheme",
@@ -186,12 +186,12 @@ class Pipeline(_Section):
         return self.folder / folder
 
     def at(self, path: str) -> str:
-        """A path as Spark takes it: one with a scheme as it is, a relative one from the folder of the file."""
+        """A path as Spark takes it: unchanged if it has a scheme, else resolved against the folder of the file."""
         return path if SCHEME.match(path) else str(self.folder / path)
 
 
 def read_pipeline(path: Path) -> Pipeline:
-    """The pipeline of a file, checked; everything that is wrong with it is told at once."""
+    """The pipeline of a file, checked; all problems are reported at once."""
     try:
         stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -206,7 +206,7 @@ def read_pipeline(path: Path) -> Pipeline:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Where in the file: `query[2].sink.format`, counted from 1."""
+    """A place in the file, counted from 1: `query[2].sink.format`."""
     text = ""
     for part in location:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part

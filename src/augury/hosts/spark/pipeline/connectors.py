@@ -1,4 +1,4 @@
-"""Where a pipeline reads events and writes matches."""
+"""Sources and sinks of a pipeline."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from augury.errors import HostError
 from augury.hosts.spark.pipeline.config import Pipeline, QuerySection, SinkSection
 from augury.hosts.spark.releases import collected
 
-SHOWN_MATCHES = 50  # that the console shows of a finite result
+SHOWN_MATCHES = 50  # matches of a finite result that the console shows
 
 AVAILABLE_NOW = "available now"
 
 
 def read_source(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    """The events, finite or a stream."""
+    """The events of the source, finite or a stream."""
     source = pipeline.source
     reader = spark.read if pipeline.streaming is None else spark.readStream
     if source.table is not None:
@@ -34,7 +34,7 @@ def read_source(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
 
 
 def write_batch(found: DataFrame, query: QuerySection, pipeline: Pipeline) -> int | None:
-    """Write a finite result; the number of matches where that is known."""
+    """Write a finite result; returns the number of matches if it is known."""
     sink = query.sink
     if sink.format == "console":
         return _show(found, query.name)
@@ -47,7 +47,7 @@ def write_batch(found: DataFrame, query: QuerySection, pipeline: Pipeline) -> in
 
 
 def start_stream(found: DataFrame, query: QuerySection, pipeline: Pipeline) -> StreamingQuery:
-    """Start to write a stream; each query has a checkpoint of its own."""
+    """Start writing a stream; each query has its own checkpoint."""
     streaming, sink = pipeline.streaming, query.sink
     assert streaming is not None
     if sink.mode != "append":
@@ -70,7 +70,7 @@ def start_stream(found: DataFrame, query: QuerySection, pipeline: Pipeline) -> S
 
 
 def _values(found: DataFrame, sink: SinkSection) -> DataFrame:
-    """Matches as the sink takes them: Kafka wants one value."""
+    """Matches in the form that the sink takes: for Kafka, one column `value`."""
     return found.select(F.to_json(F.struct("*")).alias("value")) if sink.format == "kafka" else found
 
 

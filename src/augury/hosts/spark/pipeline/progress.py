@@ -1,4 +1,4 @@
-"""What a running stream tells of itself."""
+"""Progress of running streams."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from augury.engine.board import BatchProgress, RuleSpending
 from augury.hosts.spark.stream.rules import METRIC
 
 LAST_MATCH = "augury_last_match"
-"""Under what name a query tells the latest match of a micro-batch, if somebody looks at it."""
+"""The metric under which a query reports the latest match of a micro-batch, if anybody watches it."""
 
 
 class ProgressLine(StreamingQueryListener):
-    """One line for each micro-batch, and what it says as data for whoever watches.
+    """Prints a line for each micro-batch, and passes its progress on as data.
 
-    Spark tells of it in a thread of its own, some time afterwards.
+    Spark calls it from a thread of its own, some time after the micro-batch.
     """
 
     def __init__(self, say: Callable[[str], None], watch: Callable[[BatchProgress], None] | None = None) -> None:
@@ -37,7 +37,7 @@ class ProgressLine(StreamingQueryListener):
         self.changed = threading.Condition()
 
     def wait_for(self, runs: set[str], timeout: float) -> None:
-        """Until everything has been told of these runs, or the time is over."""
+        """Wait until Spark has reported the end of these runs, or until the timeout."""
         with self.changed:
             self.changed.wait_for(lambda: runs <= self.ended, timeout)
 
@@ -50,17 +50,17 @@ class ProgressLine(StreamingQueryListener):
         self.say(progress_line(event.progress))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing new: nothing to say."""
+        """Print nothing: there were no new events."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """How it ended is told by whoever waits for the query."""
+        """Print nothing: whoever waits for the query reports how it ended."""
         with self.changed:
             self.ended.add(str(event.runId))
             self.changed.notify_all()
 
 
 def progress_line(progress: StreamingQueryProgress) -> str:
-    """Input, matches, late events, state and watermark of a micro-batch."""
+    """Input, matches, late events, state and watermark of a micro-batch in one line."""
     counted = _counted(progress.observedMetrics)
     state = sum(operator.numRowsTotal for operator in progress.stateOperators)
     used = sum(operator.memoryUsedBytes for operator in progress.stateOperators)
@@ -78,7 +78,7 @@ def progress_line(progress: StreamingQueryProgress) -> str:
 
 
 def _wrong_rules(metrics: dict[str, Any]) -> list[str]:
-    """What a table of rules tells of those that are wrong: how many diagnostics there were, and one of them."""
+    """The number of diagnostics of a table of rules, and one of them."""
     told = metrics.get(METRIC)
     if told is None or not told["diagnostics"]:
         return []
@@ -88,7 +88,7 @@ def _wrong_rules(metrics: dict[str, Any]) -> list[str]:
 
 
 def batch_progress(progress: StreamingQueryProgress, now: float) -> BatchProgress:
-    """A micro-batch as data."""
+    """The progress of a micro-batch as data."""
     counted = _counted(progress.observedMetrics)
     watermark = progress.eventTime.get("watermark")
     seen = None if watermark is None else dt.datetime.fromisoformat(watermark).timestamp()
@@ -104,7 +104,7 @@ def batch_progress(progress: StreamingQueryProgress, now: float) -> BatchProgres
         state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
         state_bytes=sum(operator.memoryUsedBytes for operator in progress.stateOperators),
         watermark=watermark,
-        # A watermark of 1970 is that of a stream without events.
+        # Spark reports a watermark of 1970 until there are events.
         lag=None if not seen else max(0.0, now - seen),
         match=None if last is None else last["match"],
         rules=() if rules is None else _spending(rules["costliest"]),
@@ -113,7 +113,7 @@ def batch_progress(progress: StreamingQueryProgress, now: float) -> BatchProgres
 
 
 def _spending(lines: str) -> tuple[RuleSpending, ...]:
-    """The costliest rules of every bucket; where buckets share the rules out by key, a rule is in several."""
+    """The costliest rules of all buckets; where buckets split events by key, a rule is listed once per bucket."""
     found = dict[str, RuleSpending]()
     for row in (row for line in lines.splitlines() for row in json.loads(line)):
         del row["shape"]

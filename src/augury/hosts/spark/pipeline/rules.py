@@ -1,4 +1,4 @@
-"""The rules of a pipeline: a file or a folder that is looked at again while the stream runs."""
+"""Rules of a pipeline: a file or a folder that is checked for changes while the stream runs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from augury.hosts.spark.stream.pruning import prune_rules
 
 
 def prune_own_versions(pipeline: Pipeline, say: Callable[[str], None]) -> None:
-    """Remove versions that the streams of a pipeline can need no more, from folders that are theirs alone."""
+    """Remove versions of rules that no stream of a pipeline needs any more, from folders that only it reads."""
     for query in pipeline.query:
-        # A folder that the file names may have other readers.
+        # A folder named in the configuration may have other readers.
         if query.rules is not None and query.versions is None and pipeline.streaming is not None:
             checkpoint = pipeline.folder / pipeline.streaming.checkpoint / query.name
             if (checkpoint / "commits").is_dir():
@@ -27,12 +27,12 @@ def prune_own_versions(pipeline: Pipeline, say: Callable[[str], None]) -> None:
 
 
 Signature = tuple[tuple[str, int, int], ...]
-"""The names, sizes and times of files, which change when one of them does."""
+"""The names, sizes and times of files, by which changes are detected."""
 
 
 @dataclass(slots=True)
 class WatchedRules:
-    """Rules of a query that are published again when their file, or one of their folder, has changed."""
+    """The rules of a query, published again when their file or a file of their folder changes."""
 
     query: str
     source: Path
@@ -41,7 +41,7 @@ class WatchedRules:
     seen: Signature
 
     def look(self) -> None:
-        """Publish the rules if they have changed; what cannot be read is told, and the stream keeps what it has."""
+        """Publish the rules if they have changed; if they cannot be read, report it and keep the published ones."""
         now = signature(self.source)
         if now == self.seen:
             return
@@ -55,7 +55,7 @@ class WatchedRules:
 
 
 def signature(source: Path) -> Signature:
-    """What is seen of a file or a folder of rules without reading it; nothing of one that is gone."""
+    """The signature of a file or a folder of rules; empty if it is gone."""
     files = sorted(source.rglob("*.toml")) if source.is_dir() else [source]
     found = []
     for file in files:

@@ -31,16 +31,16 @@ from augury.hosts.spark.sql.row_patterns import sql
 from augury.hosts.spark.task_errors import error_text, own_error
 from augury.options import MatchOptions
 
-STOP_SECONDS = 60.0  # that a micro-batch may take to end after the user asked to stop
+STOP_SECONDS = 60.0  # that the last micro-batch gets to finish after Ctrl-C
 
-POLL_SECONDS = 1  # between two checks of whether a stream has ended or is to end
+POLL_SECONDS = 1  # between two checks for streams that have ended or should stop
 
-PRUNE_SECONDS = 600.0  # between two looks for versions of rules that nobody needs any more
+PRUNE_SECONDS = 600.0  # between two searches for versions of rules that can be removed
 
 EVENTS_VIEW = "events"
-"""What the source is called in the SQL of a query."""
+"""The view under which SQL queries read the source."""
 
-LISTENER_SECONDS = 10.0  # to wait for Spark's last progress reports of a stream that has ended
+LISTENER_SECONDS = 10.0  # to wait for the last progress reports of an ended stream
 
 
 def run_pipeline(
@@ -50,9 +50,9 @@ def run_pipeline(
     say: Callable[[str], None],
     watch: Callable[[BatchProgress], None] | None = None,
 ) -> None:
-    """Run to the end or until interrupted, in the session there is or one of its own; `say` is told how it goes.
+    """Run a pipeline to its end or until interrupted, in the active session or a new one; `say` prints progress.
 
-    `watch` is given the progress of every micro-batch of a stream.
+    `watch` gets the progress of every micro-batch of a stream.
     """
     if watch is not None and pipeline.streaming is None:
         raise HostError(
@@ -60,10 +60,10 @@ def run_pipeline(
         )
     if pipeline.streaming is not None:
         require("streaming pipelines", "leave out [streaming] to read the source once, or update Spark")
-    there = SparkSession.getActiveSession()
-    spark = there
+    active = SparkSession.getActiveSession()
+    spark = active
     try:
-        spark = there or embedded_session(master or pipeline.spark.master, pipeline.spark.settings)
+        spark = active or embedded_session(master or pipeline.spark.master, pipeline.spark.settings)
         events = read_source(spark, pipeline)
         if pipeline.streaming is None:
             for query in pipeline.query:
@@ -71,10 +71,10 @@ def run_pipeline(
         else:
             _stream(spark, events, pipeline, say, watch)
     except (PySparkException, Py4JJavaError) as e:
-        # Spark makes the one of the other for most errors, but not for all.
-        raise _told(e) from e
+        # Spark converts most Py4J errors to PySpark errors, but not all.
+        raise _reported(e) from e
     finally:
-        if there is None and spark is not None:
+        if active is None and spark is not None:
             spark.stop()
 
 
@@ -96,7 +96,7 @@ def _stream(
     watch: Callable[[BatchProgress], None] | None,
 ) -> None:
     listener = ProgressLine(say, watch)
-    # Before the first version is read: a change that comes meanwhile is seen.
+    # Before the first version is read, so that a change in between is noticed.
     watched = [
         WatchedRules(query.name, source, pipeline.versions(query), say, signature(source))
         for query in pipeline.query
@@ -111,8 +111,8 @@ def _stream(
         with _interruption() as asked_to_stop:
             for query in pipeline.query:
                 found = _found(events, query, pipeline)
-                running.append(start_stream(found if watch is None else _telling(found), query, pipeline))
-            while not asked_to_stop.is_set() and not _over(running):
+                running.append(start_stream(found if watch is None else _with_last_match(found), query, pipeline))
+            while not asked_to_stop.is_set() and not _all_ended(running):
                 for rules in watched:
                     rules.look()
                 if time.monotonic() - pruned > PRUNE_SECONDS:
@@ -128,28 +128,28 @@ def _stream(
         spark.streams.removeListener(listener)
 
 
-def _telling(found: DataFrame) -> DataFrame:
-    """Matches that tell the latest of each micro-batch; rows of SQL need not have an end, and tell none."""
+def _with_last_match(found: DataFrame) -> DataFrame:
+    """Matches with a metric of the latest one in each micro-batch; rows of SQL without an end have none."""
     if "end" not in found.columns:
         return found
     latest = F.max_by(F.to_json(F.struct("*")), F.col("end"))
     return found.observe(LAST_MATCH, latest.alias("match"))
 
 
-def _over(running: list[StreamingQuery]) -> bool:
-    """Whether all have ended, after a glance at each; one that has failed raises."""
+def _all_ended(running: list[StreamingQuery]) -> bool:
+    """Whether all streams have ended; raises the error of one that has failed."""
     ended = [q.awaitTermination(POLL_SECONDS) for q in running]
     return all(ended)
 
 
 @contextmanager
 def _interruption() -> Iterator[threading.Event]:
-    """What the first Ctrl-C sets; a second one ends the program at once."""
+    """An event that the first Ctrl-C sets; a second one ends the program at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    # Spark's own answer to Ctrl-C is to cancel all jobs, the micro-batch under way with them.
+    # Spark's own handler of Ctrl-C would cancel all jobs, and with them the current micro-batch.
     before = signal.getsignal(signal.SIGINT)
 
     def ask(number: int, frame: object) -> None:
@@ -164,7 +164,7 @@ def _interruption() -> Iterator[threading.Event]:
 
 
 def _let_finish(running: list[StreamingQuery]) -> None:
-    """Until what each of them is at has ended; a micro-batch that follows at once is left to the next run."""
+    """Wait until the current micro-batch of each stream has ended; the next one is left to the next run."""
     deadline = time.monotonic() + STOP_SECONDS
     before = [_last_done(q) for q in running]
     while time.monotonic() < deadline and any(
@@ -200,7 +200,7 @@ def _found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> DataFr
 
 
 def _rules_found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> RuleFrames:
-    """What the rules of a query find; over a stream they are published first."""
+    """The frames that the rules of a query find; for a stream, the rules are published first."""
     options = cast("SparkOptions", pipeline.events.options_given | query.options_given)
     rules = None if query.rules is None else pipeline.folder / query.rules
     if pipeline.streaming is None:
@@ -209,8 +209,8 @@ def _rules_found(events: DataFrame, query: QuerySection, pipeline: Pipeline) -> 
     return match_rules(events, rules, versions=pipeline.versions(query), keep=query.keep, key=query.key, **options)
 
 
-def _told(error: PySparkException | Py4JJavaError) -> AuguryError:
-    """What Spark reports, without the traces of two languages; our own errors as they were raised."""
+def _reported(error: PySparkException | Py4JJavaError) -> AuguryError:
+    """Spark's report without Java and Python traces; Augury's own errors are raised as they were."""
     own, text = own_error(error), error_text(error)
     if own is not None:
         return HostError("A587", f"a task of the pipeline failed: {own}")

@@ -1,4 +1,4 @@
-"""The table function of SQL that takes the text of a query."""
+"""The table function of SQL that takes the text of a query as an argument."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from augury.source import Source
 
 @dataclass
 class Analyzed(AnalyzeResult):
-    """Spark's analysis of a call, with the job that it compiled."""
+    """Spark's analysis of a call, with the compiled job."""
 
     job: Job | None = None
 
 
 class AnyQuery:
-    """The handler that finds out its columns, its partitions and their order from the text of the query."""
+    """The handler that derives its columns, partitioning and order from the text of the query."""
 
     def __init__(self, analyzed: Analyzed) -> None:
         assert analyzed.job is not None

@@ -1,4 +1,4 @@
-"""SQL with row patterns over the tables of a Spark session: the patterns run in Python tasks, the rest in Spark SQL."""
+"""SQL with row patterns over tables of a Spark session: patterns run in Python tasks, the rest in Spark SQL."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from augury.match_recognize.syntax import Clause
 
 ARRIVAL = "augury arrival"
-"""The column that says in which order rows came, for those that ORDER BY does not tell apart."""
+"""The column that orders rows by arrival where ORDER BY has ties."""
 
 NOT_SPLIT = "not at all: there is no PARTITION BY, so that one task matches all rows"
 
-IN_A_TASK = Options(threads=1)
-"""Spark runs as many tasks as it has cores for."""
+TASK_OPTIONS = Options(threads=1)
+"""Options of a task: one thread, since Spark runs as many tasks as it has cores for."""
 
 BATCH_ROWS = 100_000
-"""Rows of a batch that goes back to Spark."""
+"""Rows of a batch returned to Spark."""
 
 
 def sql(
@@ -59,13 +59,13 @@ def sql(
 ) -> DataFrame:
     """The rows of a SQL query with MATCH_RECOGNIZE in it, over the tables and views of a Spark session.
 
-    Row patterns are split by PARTITION BY; one without it runs in one task, with a warning. What surrounds them is run
-    by Spark, in whose SQL it is written anew: `query` is of another dialect, by default Trino's. Rows are those of
-    `augury.sql`; where ORDER BY does not tell rows apart, they come in the order of the frame's partitions and rows.
+    Row patterns are split by PARTITION BY; one without it runs in one task, with a warning. Spark runs the rest of the
+    query, translated to its SQL: `query` is in another dialect, by default Trino's. Rows are those of `augury.sql`;
+    where ORDER BY has ties, they come in the order of the frame's partitions and rows.
 
-    A row pattern over a streaming view gives a streaming frame. ORDER BY starts with the event time, on which the view
-    has a watermark, or else `lateness` says how late a row may come, such as "10 minutes"; later rows take no part. The
-    state is kept in `buckets` of keys, 16 unless another number is given.
+    A row pattern over a streaming view returns a streaming frame. ORDER BY starts with the event time, on which the
+    view has a watermark, or else `lateness` says how late a row may come, such as "10 minutes"; later rows are left
+    out. The state is kept in `buckets` of keys, 16 by default.
 
     `ticks = spark.sql("SELECT ..."); ticks.createOrReplaceTempView("ticks"); augury.spark.sql(spark, "SELECT ...")`
     """
@@ -107,18 +107,18 @@ def explain_sql(
         return _result(frame, planned, MAX_STEPS)
 
     with warnings.catch_warnings():
-        # What they say is part of the explanation.
+        # Their warnings are part of the explanation.
         warnings.simplefilter("ignore", AuguryWarning)
         _run(spark, query, dialect, result)
     return numbered(told)
 
 
 Result: TypeAlias = "Callable[[DataFrame, Clause, PlannedRowPattern], DataFrame]"
-"""What gives the frame of the rows that a clause writes for its input."""
+"""Computes the frame of the rows that a clause returns for its input."""
 
 
 def _run(spark: SparkSession, query: str | os.PathLike[str], dialect: str, result: Result) -> DataFrame:
-    """The frame of a query in which every row pattern is replaced by what `result` gives for it."""
+    """The frame of a query, with every row pattern replaced by the frame that `result` returns for it."""
     try:
         from augury.match_recognize.reader import read_statement, spark_sql
     except ModuleNotFoundError as e:
@@ -135,7 +135,7 @@ def _run(spark: SparkSession, query: str | os.PathLike[str], dialect: str, resul
 def _query(spark: SparkSession, text: str) -> DataFrame:
     try:
         frame = spark.sql(text)
-        # Of Spark Connect, which looks at a query only now.
+        # Spark Connect analyses the query only now.
         frame.schema  # noqa: B018
     except AnalysisException as e:
         raise HostError("A694", f"Spark cannot run what surrounds the row patterns: {e}") from e
@@ -145,7 +145,7 @@ def _query(spark: SparkSession, text: str) -> DataFrame:
 def _evaluate(
     spark: SparkSession, statement: Statement, node: RowPatternTable, result: Result, streamed: set[str]
 ) -> None:
-    """Replace one row pattern by a view of its rows; `streamed` are such views that are streams."""
+    """Replace one row pattern by a view of its rows; the names of streaming views are added to `streamed`."""
     from augury.match_recognize.bind import bind_clause
     from augury.match_recognize.reader import (
         alias_columns,
@@ -188,7 +188,7 @@ def _evaluate(
 
 
 def _result(frame: DataFrame, planned: PlannedRowPattern, max_steps: int) -> DataFrame:
-    """A frame of the rows that a row pattern writes."""
+    """The frame of the rows that a row pattern returns."""
     bound = planned.bound
     keys = [column(bound.schema.field(c).name) for c in bound.partition_by]
     numbered = frame.withColumn(ARRIVAL, F.monotonically_increasing_id())
@@ -204,7 +204,7 @@ def _result(frame: DataFrame, planned: PlannedRowPattern, max_steps: int) -> Dat
 
 @dataclass(frozen=True, slots=True)
 class RowPatternTask:
-    """Matches the keys of one partition of a shuffle, all at once."""
+    """A task that matches all keys of one partition of a shuffle at once."""
 
     planned: PlannedRowPattern
     max_steps: int
@@ -216,6 +216,6 @@ class RowPatternTask:
             return
         table = pa.Table.from_batches(received)
         table = table.sort_by(ARRIVAL).drop_columns([ARRIVAL]).cast(self.planned.bound.schema)
-        found = run(self.planned, table, self.max_steps, IN_A_TASK)
+        found = run(self.planned, table, self.max_steps, TASK_OPTIONS)
         columns = [c.cast(f.type) for c, f in zip(found.columns, self.result, strict=True)]
         yield from pa.table(columns, schema=self.result).to_batches(max_chunksize=BATCH_ROWS)

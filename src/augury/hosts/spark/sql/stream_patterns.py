@@ -1,4 +1,4 @@
-"""A row pattern over a streaming frame: what cannot be decided there is refused, the rest runs in buckets of keys."""
+"""Row patterns over a streaming frame: undecidable clauses are refused, the rest runs in buckets of keys."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from augury.match_recognize.syntax import Clause
 
 WATERMARK = "spark.watermarkDelayMs"
-"""The mark that Spark puts on a column with a watermark."""
+"""The metadata key by which Spark marks a column with a watermark."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What a caller says about streams, and how many steps the search may take at one row."""
+    """Options for streams, and the limit of search steps per row."""
 
     lateness: Lateness | None
     buckets: int | None
@@ -51,12 +51,12 @@ class StreamOptions:
 
 
 def numbered_columns(schema: pa.Schema) -> pa.Schema:
-    """The columns under names of which no two are the same."""
+    """The columns under distinct names."""
     return pa.schema([pa.field(f"column {k}", field.type) for k, field in enumerate(schema)])
 
 
 def stream_result(frame: DataFrame, clause: Clause, planned: PlannedRowPattern, how: StreamOptions) -> DataFrame:
-    """A streaming frame of the rows that a row pattern writes for a stream."""
+    """A streaming frame of the rows that a row pattern returns for a stream."""
     require("streams", "run it on finite frames, or update Spark")
     bound = planned.bound
     refuse_undecidable(clause, bound)
@@ -89,13 +89,13 @@ def stream_result(frame: DataFrame, clause: Clause, planned: PlannedRowPattern, 
 
 
 def metric_name(bound: BoundRowPattern, clause: Clause) -> str:
-    """Under what name the progress of a streaming query tells `late_events` and `matches` (rows that are written)."""
+    """The metric of a streaming query that counts `late_events` and `matches` (rows returned)."""
     text = f"{clause.span.start} {bound.source.text}"
     return "augury_" + hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def refuse_undecidable(clause: Clause, bound: BoundRowPattern) -> None:
-    """Refuse what no watermark can decide."""
+    """Refuse clauses that no watermark can decide."""
     found = [
         Diagnostic(
             "A750",
@@ -130,7 +130,7 @@ def _order_problems(clause: Clause, bound: BoundRowPattern) -> list[Diagnostic]:
 
 
 def _require_watermark(frame: DataFrame, clause: Clause, bound: BoundRowPattern) -> None:
-    """The event time must be the column whose watermark Spark knows."""
+    """Check that the event time is the column with Spark's watermark."""
     marked = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
     name = bound.schema.field(bound.order_by[0].column).name
     if name in marked:
@@ -145,7 +145,7 @@ def _require_watermark(frame: DataFrame, clause: Clause, bound: BoundRowPattern)
 
 
 def memory_warnings(bound: BoundRowPattern) -> list[str]:
-    """What of a stream is remembered without a bound."""
+    """Warnings about state of a stream that grows without bound."""
     said = []
     if remembers_keys(bound):
         what = "MATCH_NUMBER" if bound.counts_matches else "`^`"
@@ -162,7 +162,7 @@ def memory_warnings(bound: BoundRowPattern) -> list[str]:
 
 
 def stream_split(bound: BoundRowPattern, how: StreamOptions) -> str:
-    """How a stream is cut, and what is remembered of it."""
+    """A description of how a stream is split, and of its state."""
     key = key_names(bound)
     number = bucket_count(bound, how)
     where = f"a stream in {number} buckets of keys by {key}" if key else "a stream in one bucket"
@@ -172,5 +172,5 @@ def stream_split(bound: BoundRowPattern, how: StreamOptions) -> str:
 
 
 def bucket_count(bound: BoundRowPattern, how: StreamOptions) -> int:
-    """Buckets of keys that the state is kept in."""
+    """Number of buckets of keys for the state."""
     return 1 if not bound.partition_by else DEFAULT_BUCKETS if how.buckets is None else how.buckets

@@ -1,4 +1,4 @@
-"""Patterns as table functions of SQL."""
+"""Queries as table functions of SQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from augury.hosts.spark.schemas import arrow_schema, is_frame, spark_schema
 from augury.options import MatchOptions, read_options
 
 ANY_QUERY = "augury_match"
-"""The table function that takes the text of a query."""
+"""The name of the table function that takes the text of a query."""
 
 
 def register(
@@ -38,15 +38,15 @@ def register(
     several_keys: bool = False,
     **options: Unpack[MatchOptions],
 ) -> None:
-    """Make a query a table function of SQL, for events of these columns.
+    """Register a query as a table function of SQL, for events of these columns.
 
     `SELECT * FROM name(TABLE(events) PARTITION BY (symbol))`: each partition of the call is matched by itself, so it
-    takes the key of the query, or `WITH SINGLE PARTITION` for one without. A partition with several keys most likely
-    comes from a mistake in the call and is an error, unless `several_keys` allows it. Too fine a PARTITION BY cannot be
-    seen from within a partition: it finds only the matches that lie in one.
+    takes the key of the query, or `WITH SINGLE PARTITION` for one without. A partition with several keys is most likely
+    a mistake in the call and an error, unless `several_keys` allows it. A PARTITION BY that is too fine cannot be
+    detected from within a partition: only the matches inside one are found.
     """
     name = text("name", name)
-    # A call that cannot split its table is handed what happens to lie together.
+    # Without PARTITION BY in calls, a partition is whatever rows Spark keeps together.
     several = flag("several_keys", several_keys) or not can("PARTITION BY in a call")
     columns = cast("DataFrame", schema).schema if is_frame(schema) else cast("StructType", schema)
     job = spark_job(query_source(query), arrow_schema(columns), *read_options(options))
@@ -55,9 +55,9 @@ def register(
 
 
 def register_any_query(spark: SparkSession, name: str = ANY_QUERY) -> None:
-    """Make a table function that takes the text of a query: `augury_match(TABLE(events), 'PATTERN ...')`.
+    """Register a table function that takes the text of a query: `augury_match(TABLE(events), 'PATTERN ...')`.
 
-    It splits the events by the key of the query itself. Rows cross to Python one by one, so `register` is faster.
+    It partitions the events by the key of the query. Rows are passed to Python one by one, so `register` is faster.
     """
     require("register_any_query", "register each query by its name with `augury.spark.register`")
     from augury.hosts.spark.sql.any_query import AnyQuery
@@ -66,7 +66,7 @@ def register_any_query(spark: SparkSession, name: str = ANY_QUERY) -> None:
 
 
 def check_key(job: Job, events: pa.Table) -> None:
-    """A partition of a call holds the events of one key, if the query has one; events without a key do not count."""
+    """Check that a partition of a call holds events of one key, if the query has any; null keys are ignored."""
     for name in shared_key(job.program):
         values = pc.unique(events[name]).drop_null()
         if len(values) > 1:
@@ -79,7 +79,7 @@ def check_key(job: Job, events: pa.Table) -> None:
 
 
 def _on_arrow(job: Job, several_keys: bool) -> type[Any]:
-    """The handler of one query; Spark ships the class with what it refers to."""
+    """A handler class for one query; Spark pickles the class with everything it refers to."""
 
     class Handler:
         def __init__(self) -> None:
@@ -100,7 +100,7 @@ def _on_arrow(job: Job, several_keys: bool) -> type[Any]:
 
 
 def _on_rows(job: Job, several_keys: bool) -> type[Any]:
-    """The handler of one query that gets its events one by one."""
+    """A handler class for one query that gets its events row by row."""
 
     class Handler:
         def __init__(self) -> None:
@@ -121,7 +121,7 @@ def _on_rows(job: Job, several_keys: bool) -> type[Any]:
 
 
 def table_of(rows: list[dict[str, Any]], arrow: pa.Schema) -> pa.Table:
-    """Rows as Spark hands them to Python: instants are without a zone, and in that of the machine."""
+    """Rows from Spark as an Arrow table: their instants have no zone and are in the machine's time zone."""
     zoned = [field.name for field in arrow if pa.types.is_timestamp(field.type) and field.type.tz is not None]
     for row in rows:
         for name in zoned:

@@ -1,1 +1,1 @@
-"""Structured streaming: buckets of keys as Spark's state."""
+"""Structured streaming: buckets of keys in Spark's state."""

@@ -1,4 +1,4 @@
-"""A frame of a stream -> a frame of matches."""
+"""Matching of a streaming frame."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from augury.hosts.spark.stream.processor import LATE, BucketProcessor
 from augury.schema import UNITS, EventSchema
 
 DEFAULT_BUCKETS = 16
-"""Buckets of keys of a stream: enough for many cores, few enough to be large tables."""
+"""Buckets of keys of a stream: enough tasks for many cores, few enough for large batches in each."""
 
 EVENT_TIME = "__augury_time"
 
-MICROSECOND = 1_000
-"""Nanoseconds."""
+MICROSECOND_NS = 1_000
+"""Nanoseconds in a microsecond."""
 
 LATE_COLUMN = "__augury_late"
 
@@ -42,10 +42,10 @@ OUTPUT = pa.schema([(KIND, pa.int32()), (BLOB, pa.binary())])
 def match_stream(
     frame: DataFrame, group: Group, *, watermark: str | None, buckets: int | None, late: str | None
 ) -> DataFrame:
-    """The matches of a stream; `watermark` is how late an event may be, None when the frame has one of its own.
+    """The matches of a stream; `watermark` is how late an event may come, None if the frame has a watermark of its own.
 
     With a key there are `buckets` of keys. Without one there is one bucket, or the stream is cut into chunks of time,
-    each as long as so many windows. With `late`, a column of that name holds the events that came too late, in rows of
+    each as long as so many windows. With `late`, a column of that name holds events that came too late, in rows of
     their own.
     """
     require("streams", "match finite frames, or update Spark")
@@ -53,7 +53,7 @@ def match_stream(
     cut = None if group.key or number == 1 else CutEvery(number * max(1, group.halo), group.halo)
     events = _events(frame, group, watermark, number)
     kernels = light_enough(tuple(file for job in group.jobs for file in job.kernels))
-    # The first job of a group brings the kernels of all of them.
+    # The first job of a group ships the kernels of all of them.
     shares = (kernels, *((),) * (len(group.jobs) - 1))
     light = replace(group, jobs=tuple(replace(j, kernels=k) for j, k in zip(group.jobs, shares, strict=True)))
     found = run_buckets(
@@ -78,10 +78,10 @@ def run_buckets(
     late: str,
     metric: str,
 ) -> DataFrame:
-    """What a stream finds, with the columns `result`, and in a column `late` of its own what came too late.
+    """The output of a stream, with the columns `result`, and events that came too late in a column `late`.
 
-    `events` have a column that says in which bucket each is, unless the stream is cut by time. Matches and late events
-    are counted under the name `metric`; `arrival` is whether the order matters in which events come.
+    `events` have a column with their bucket, unless the stream is cut by time. Matches and late events are counted in
+    the metric `metric`; `arrival` says whether the order of arrival matters.
     """
     cut = stream.cut
     packed = map_in_arrow(events, PackBucketsTask(stream.schema, arrival, cut), spark_schema(packed_schema(cut)))
@@ -96,12 +96,12 @@ def run_buckets(
 
 
 def without_late(found: DataFrame, late: str) -> DataFrame:
-    """The matches alone."""
+    """The rows of matches, without those of late events."""
     return found.where(column(late).isNull()).drop(late)
 
 
 def metric_name(group: Group) -> str:
-    """Under what name the progress of a streaming query tells `late_events` and `matches`."""
+    """The metric of a streaming query that counts `late_events` and `matches`."""
     text = "\n".join(job.source.text for job in group.jobs)
     return "augury_" + hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -129,7 +129,7 @@ def _buckets(group: Group, wanted: int | None) -> int:
 
 
 def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int) -> DataFrame:
-    """The events that can make a difference, with their bucket; all of them move the watermark."""
+    """The events that can affect matches, with their bucket; all events advance the watermark."""
     events = frame
     clock = column(group.schema.time)
     if watermark is not None:
@@ -138,7 +138,8 @@ def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int)
     relevant = group.relevant
     test = None if relevant is None else row_filter(relevant, group.schema)
     if test is not None:
-        # Spark would move a condition that does not read the time to before the watermark, which then missed events.
+        # Spark would push a condition that does not read the time below the watermark, which would then ignore those
+        # events.
         events = events.where(F.when(clock.isNotNull(), test).otherwise(F.lit(True)))
     columns = [column(name) for name in group.arrow.names]
     place = key_bucket(group.key, buckets) if group.key else F.lit(0)
@@ -146,16 +147,16 @@ def _events(frame: DataFrame, group: Group, watermark: str | None, buckets: int)
 
 
 def key_bucket(key: Sequence[str], buckets: int) -> Column:
-    """The bucket of the values of a key."""
+    """The bucket of a key, by the hash of its values."""
     return F.pmod(F.xxhash64(*map(column, key)), F.lit(buckets)).cast("int")
 
 
 def event_time(schema: EventSchema) -> Column:
-    """The time of an event as Spark's watermark needs it; what is finer than a microsecond is cut off."""
+    """The time of an event for Spark's watermark, truncated to microseconds."""
     time = ticks(schema, schema.time)
     unit = UNITS[schema.time_unit]
-    finer = unit < MICROSECOND
-    return F.timestamp_micros(F.floor(time / F.lit(MICROSECOND)) if finer else time * F.lit(unit // MICROSECOND))
+    finer = unit < MICROSECOND_NS
+    return F.timestamp_micros(F.floor(time / F.lit(MICROSECOND_NS)) if finer else time * F.lit(unit // MICROSECOND_NS))
 
 
 def _late_column(group: Group, wanted: str | None) -> str:
@@ -167,7 +168,7 @@ def _late_column(group: Group, wanted: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnpackTask:
-    """Blobs of matches and of late events -> rows."""
+    """A task that unpacks blobs of matches and of late events into rows."""
 
     result: pa.Schema
     late: str

@@ -1,4 +1,4 @@
-"""Events of a micro-batch -> blobs for the buckets they belong to."""
+"""Packing of a micro-batch's events into blobs, one for each bucket."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ BUCKET, KIND, LATEST = "bucket", "kind", "latest"
 
 
 def header_bucket(cut: CutEvery | None) -> int:
-    """The number of a bucket without events: its state says which queries the checkpoint belongs to."""
+    """The number of a bucket without events, whose state identifies the queries of the checkpoint."""
     return -1 if cut is None else LONG_AGO
 
 
 def packed_schema(cut: CutEvery | None) -> pa.Schema:
-    """The columns that go to the buckets: blobs of events, and the latest time their task has seen, in milliseconds."""
+    """The columns sent to buckets: blobs of events, and the latest time that their task has seen, in milliseconds."""
     return pa.schema([(BUCKET, pa.int32() if cut is None else pa.int64()), (BLOB, pa.binary()), (LATEST, pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class PackBucketsTask:
-    """The events of a partition -> one blob for each bucket, numbered as they come if `arrival` counts.
+    """A task that packs the events of a partition into one blob per bucket, numbered by arrival if `arrival`.
 
-    With a `cut` the buckets are chunks of time, else a column says which bucket an event is in.
+    With a `cut` the buckets are chunks of time, else a column holds the bucket of an event.
     """
 
     schema: EventSchema
@@ -58,13 +58,13 @@ class PackBucketsTask:
             yield self._packed(events.take(pa.array(position[order])).combine_chunks(), bucket[order], latest)
 
     def _places(self, table: pa.Table, time: Integers) -> tuple[Integers, Integers]:
-        """The positions of events, and the bucket that each goes to."""
+        """The positions of events, and the bucket of each."""
         if self.cut is not None:
             return copies(self.cut, time)
         return np.arange(len(table)), table[BUCKET].to_numpy().astype(np.int64)
 
     def _packed(self, events: pa.Table, bucket: Integers, latest: int) -> pa.RecordBatch:
-        """Events in the order of their buckets, a blob for each."""
+        """Events in the order of their buckets, as one blob per bucket."""
         present, blobs = blobs_by(bucket, events)
         schema = packed_schema(self.cut)
         columns = [

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     )
 
 MATCHES, LATE = 0, 1
-"""Kinds of output: a table of matches, or of events that came too late."""
+"""Kinds of output: a table of matches, or of late events."""
 
 
 class BucketProcessor(StatefulProcessor):
-    """Runs the buckets of a stream, which are keys to Spark.
+    """Runs the buckets of a stream, each of which is a key to Spark.
 
-    Spark's watermark follows a batch behind. With the `delay` known, in milliseconds, events go on that will be before
-    the watermark of the next batch: whatever comes then and is earlier will be late.
+    Spark's watermark is one batch behind. With a known `delay` in milliseconds, events are processed up to the
+    watermark of the next batch, since any earlier event that comes then is late.
     """
 
     def __init__(self, stream: Buckets, delay: int | None) -> None:
@@ -61,7 +61,7 @@ class BucketProcessor(StatefulProcessor):
         return self._advance(key[0], events, now, next_now)
 
     def _unpacked(self, received: Sequence[Row], now: int) -> tuple[pa.Table, int]:
-        """Events that have come, as they arrived, and the watermark after them, in milliseconds."""
+        """The events received, in order of arrival, and the watermark after them in milliseconds."""
         events = pa.concat_tables([from_blob(bytes(row[BLOB])) for row in received])
         latest = max(row[LATEST] for row in received)
         if ARRIVAL in events.column_names:
@@ -74,22 +74,22 @@ class BucketProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         watermark = timerValues.getCurrentWatermarkInMs()
         if self.advanced.get(key[0]) == watermark:
-            # Events of this very batch have brought the bucket here already.
+            # Events of this batch have advanced the bucket already.
             return iter(())
         return self._advance(key[0], None, watermark, watermark)
 
     def _advance(self, bucket: int, events: pa.Table | None, now: int, next_now: int) -> Iterator[Row]:
-        """Take in events at the watermark `now`, and go on to `next_now`, both in milliseconds."""
+        """Add events at the watermark `now`, and advance to `next_now`, both in milliseconds."""
         stores, passed, watermark = self._moved(bucket, now, next_now)
         return self._rows(self.stream.advance(bucket, events, stores, passed, watermark))
 
     def _moved(self, bucket: int, now: int, next_now: int) -> tuple[list[SparkStore], int, int]:
-        """Note how far a bucket has come; its stores, and both watermarks in ticks."""
+        """Record the watermark that a bucket has reached; returns its stores, and both watermarks in ticks."""
         self.advanced[bucket] = now
         return self._stores(next_now), watermark_ticks(now, self.schema), watermark_ticks(next_now, self.schema)
 
     def _rows(self, found: Iterable[StreamOutput]) -> Iterator[Row]:
-        """What a bucket has found, as Spark takes it."""
+        """The output of a bucket as rows of Spark."""
         return map(_row, found)
 
     def _stores(self, milliseconds: int) -> list[SparkStore]:
@@ -111,7 +111,7 @@ def _row(output: StreamOutput) -> Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkStore:
-    """The state of one query in the bucket that Spark is at, with the watermark at so many `milliseconds`."""
+    """The state of one query in Spark's current bucket, while the watermark is at `milliseconds`."""
 
     state: ValueState
     segments: MapState
@@ -148,5 +148,5 @@ class SparkStore:
 
 
 def state_name(query: str | None) -> str:
-    """The state variable of a query."""
+    """The name of the state variable of a query."""
     return "bucket" if query is None else f"bucket_{hashlib.sha256(query.encode()).hexdigest()[:12]}"

@@ -1,8 +1,8 @@
-"""Removing versions of rules that no micro-batch of a stream can need any more.
+"""Removal of versions of rules that no micro-batch of a stream can need any more.
 
-Spark notes in its checkpoint which files a micro-batch has (`sources`, by numbered entries), up to which entry it goes
-(`offsets`), and when it has ended (`commits`). A micro-batch that has ended is not run again, and the rules that
-it went on with are in the state of its buckets. So what its entries and earlier ones name is not read again.
+Spark records in its checkpoint which files a micro-batch reads (`sources`, by numbered entries), up to which entry it
+reads (`offsets`), and when it has ended (`commits`). A micro-batch that has ended is not run again, and the rules that
+it used are in the state of its buckets, so the versions of its entries and earlier ones are not read again.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from augury.engine.rules.versions import remove
 from augury.errors import HostError
 
 MARGIN = 100
-"""Micro-batches that have ended and whose versions stay: as many as Spark itself keeps, to be able to go back to."""
+"""Completed micro-batches whose versions are kept: as many as Spark keeps itself, to be able to go back to."""
 
 LOG_HEADER = "v1"
-"""The first line of each file of a checkpoint, in the format that is read here."""
+"""The first line of each file of a checkpoint, in the format supported here."""
 
 
 def prune_rules(
@@ -30,11 +30,11 @@ def prune_rules(
     *,
     margin: int = MARGIN,
 ) -> list[int]:
-    """Remove the versions of rules that no stream can need any more; the numbers of those that are gone.
+    """Remove the versions of rules that no stream can need any more; returns their numbers.
 
-    `checkpoints` are those of all streams that read the folder, also of those that stand still: folders, on a disk that
-    is mounted here. What the last `margin` micro-batches have read stays, and so does the last version. It may be
-    called while the streams run. A checkpoint that is not understood is an error, and nothing is removed.
+    `checkpoints` are those of all streams that read the folder, including stopped ones: folders on a disk that is
+    mounted here. Versions read by the last `margin` micro-batches are kept, and so is the last version. It may be
+    called while the streams run. A checkpoint in an unknown format is an error, and nothing is removed.
     """
     folder = path("versions", versions).absolute()
     kept = whole(margin)
@@ -55,7 +55,7 @@ def _read_before(checkpoint: Path, folder: Path, margin: int) -> frozenset[int]:
         ended = sorted(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*") if file.name.isdigit())
         if len(ended) <= margin:
             return frozenset()
-        reached = _reached(checkpoint / "offsets" / str(ended[-1 - margin]))
+        reached = _last_entries(checkpoint / "offsets" / str(ended[-1 - margin]))
         sources = [dict(_entries(checkpoint / "sources" / str(k))) for k in range(len(reached))]
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise _not_understood(f"`{checkpoint}` cannot be read: {e}") from e
@@ -66,12 +66,12 @@ def _read_before(checkpoint: Path, folder: Path, margin: int) -> frozenset[int]:
     if len(here) != 1:
         raise _not_understood(f"`{checkpoint}` is not of a stream that reads `{folder}`")
     ((files, upto),) = here
-    # What is not noted yet, or noted for a micro-batch to come, is needed.
+    # Versions not recorded yet, or recorded for a later micro-batch, are needed.
     return frozenset(int(file.stem) for file, entry in files.items() if entry <= upto and file.stem.isdigit())
 
 
-def _reached(offsets: Path) -> list[int]:
-    """How far a micro-batch goes in each of its sources: the last of their entries, -1 for none."""
+def _last_entries(offsets: Path) -> list[int]:
+    """The last entry of each source that a micro-batch reads, -1 for none."""
     header, _, *texts = offsets.read_text(encoding="utf-8").splitlines()
     if header != LOG_HEADER:
         raise ValueError(f"its offsets are of format {header!r}")
@@ -80,7 +80,7 @@ def _reached(offsets: Path) -> list[int]:
 
 
 def _entries(source: Path) -> Iterator[tuple[Path, int]]:
-    """The files that a source has seen, with the number of the entry that names each; not every source is of files."""
+    """The files that a source has listed, with the number of their entry; nothing for sources that are not files."""
     for log in sorted(source.glob("[0-9]*")) if source.is_dir() else ():
         header, *lines = log.read_text(encoding="utf-8").splitlines()
         for line in lines if header == LOG_HEADER else ():

@@ -1,7 +1,7 @@
-"""Rules over a stream of Spark: events and versions of the rules are two sources that go to every bucket.
+"""Rules over a stream of Spark: events and versions of the rules are two sources, both sent to every bucket.
 
-Spark notes in the checkpoint which events and which versions a micro-batch has, before it runs, and the files of
-versions never change: a micro-batch that is run again has the rules that it had.
+Spark records in the checkpoint which events and versions a micro-batch reads before it runs, and files of versions
+never change, so a micro-batch that is run again has the same rules.
 """
 
 from __future__ import annotations
@@ -37,23 +37,22 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import TimerValues
 
 DEFAULT_RULE_BUCKETS = 4
-"""Shares of the rules: every event is sent to each of them, and each may have a core of its own."""
+"""Default number of shares of the rules: every event is sent to each, and each can run on its own core."""
 
 METRIC = "augury_rules"
-"""Under what name the progress of a streaming query tells `late_events`, `matches`, `diagnostics` and one `diagnostic`
-as JSON, and of the rules the `seconds` and `rule_events` of all, and in `costliest`, lines of JSON, those that took the
-longest."""
+"""The metric of a streaming query with `late_events`, `matches`, `diagnostics` and one `diagnostic` as JSON, and for
+rules the total `seconds` and `rule_events`, and in `costliest`, as lines of JSON, the rules that took the longest."""
 
-MAX_TELLING_BUCKETS = 64  # that tell of their costliest rules: each is a term of what Spark computes
+MAX_REPORTING_BUCKETS = 64  # whose costliest rules are reported; each adds a term to Spark's expression
 
 PACKED = pa.schema([(BUCKET, pa.int32()), (BLOB, pa.binary()), (LATEST, pa.int64()), (VERSION, pa.int64())])
-"""Blobs of events, of version 0, with the latest time their task has seen; and versions of rules, without one."""
+"""Rows of both sources: blobs of events, of version 0, with the latest time of their task; versions, without."""
 
 
 def rules_over_stream(frame: DataFrame, stream: RuleBuckets, versions: Path, delay: int | None) -> DataFrame:
-    """What rules find, what went wrong with some, and in `LATE_COLUMN` what came too late, each in rows of its own.
+    """What rules find, diagnostics of rules, and in `LATE_COLUMN` late events, each in rows of their own.
 
-    `delay` is how many milliseconds late an event may be, None when the frame has a watermark of its own.
+    `delay` is the lateness of events in milliseconds, None if the frame has a watermark of its own.
     """
     require("streams", "match finite frames, or update Spark")
     events = frame
@@ -66,7 +65,7 @@ def rules_over_stream(frame: DataFrame, stream: RuleBuckets, versions: Path, del
     found = states.mapInArrow(UnpackTask(result, LATE_COLUMN), spark_schema(result))
     told = [
         F.max(F.when(F.col(f"{COSTLIEST}.bucket") == bucket, F.col(f"{COSTLIEST}.rules")))
-        for bucket in range(min(stream.buckets, MAX_TELLING_BUCKETS))
+        for bucket in range(min(stream.buckets, MAX_REPORTING_BUCKETS))
     ]
     return found.observe(
         METRIC,
@@ -81,7 +80,7 @@ def rules_over_stream(frame: DataFrame, stream: RuleBuckets, versions: Path, del
 
 
 def _packed(events: DataFrame, stream: RuleBuckets) -> DataFrame:
-    """Blobs of events for all buckets, or with a key for the bucket of each value."""
+    """Blobs of events for all buckets, or with a key, for the bucket of each value."""
     columns = [column(name) for name in stream.arrow.names]
     if not stream.key:
         task = PackForAllTask(stream.schema, stream.buckets)
@@ -92,7 +91,7 @@ def _packed(events: DataFrame, stream: RuleBuckets) -> DataFrame:
 
 
 def _versions(frame: DataFrame, folder: Path, buckets: int) -> DataFrame:
-    """The versions of rules as they are published, for every bucket."""
+    """The published versions of rules, for every bucket."""
     reader = frame.sparkSession.readStream.schema(spark_schema(FILE))
     published = reader.parquet(folder.absolute().as_uri())
     everyone = F.explode(F.sequence(F.lit(0), F.lit(buckets - 1)))
@@ -102,7 +101,7 @@ def _versions(frame: DataFrame, folder: Path, buckets: int) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class PackForAllTask:
-    """The events of a partition, numbered as they come -> one blob, for each of so many buckets."""
+    """A task that packs the events of a partition, numbered by arrival, into one blob that goes to each bucket."""
 
     schema: EventSchema
     buckets: int
@@ -127,7 +126,7 @@ class PackForAllTask:
 
 
 class RuleProcessor(BucketProcessor):
-    """Runs the buckets of rules: a version that comes with events is in force for them."""
+    """Runs the buckets of rules: a version that comes with events is in force for these events."""
 
     stream: RuleBuckets
 

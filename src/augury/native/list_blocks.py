@@ -1,8 +1,8 @@
-"""One list compared with 64 others at once: which of them may have a dot product that is large enough.
+"""Instructions that compare one list with 64 others at once, to find those with a large enough dot product.
 
-The others lie turned on their side, in blocks of 64: first the first element of each, then the second of each, and so
-on. One element then meets 64 at a time and nothing has to be summed across a vector. Elements are floats of 32 bits,
-half as many bytes to read; what rounding may change is left to the exact product (`least_near` of the prelude).
+The other lists are stored transposed, in blocks of 64: the first element of each, then the second of each, and so on.
+One element is then multiplied with 64 at a time, and no sum across a vector is needed. Elements are 32 bit floats,
+half as many bytes to read; the exact product decides what rounding may change (`least_near` of the prelude).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from augury.native.vectors import all_lanes, call, come_from, sum_of_lanes
 from augury.runtime.cosines import LEADING
 
 LANES = 16
-"""Floats of a vector."""
+"""Floats in a vector."""
 
 VECTORS = 4
-"""Sums that go on side by side: one alone would wait for each addition."""
+"""Independent sums: with one alone, each addition would wait for the one before."""
 
 _INDEX = ir.IntType(64)
 _NUMBER = ir.FloatType()
@@ -39,7 +39,7 @@ def emit_near(
     least = all_lanes(builder, builder.fptrunc(limit, _NUMBER), LANES)
     found = _INDEX(0)
     for k, total in enumerate(sums):
-        # True of a NaN as well: only the exact product knows what to do with that list.
+        # True of a NaN as well: the exact product decides about that list.
         passes = builder.fcmp_unordered(">=", total, least)
         mask = builder.zext(builder.bitcast(passes, ir.IntType(LANES)), _INDEX)
         found = builder.or_(found, builder.shl(mask, _INDEX(k * LANES)))
@@ -47,7 +47,7 @@ def emit_near(
 
 
 def _products(builder: Any, block: Any, row: Any, sign: Any, size: Any) -> list[Any]:
-    """The products of a row with those of a block, in some vectors."""
+    """The products of a row with the rows of a block, as vectors."""
     before = builder.block
     loop, end = builder.append_basic_block("elements"), builder.append_basic_block("sums")
     zeros = ir.Constant(_VECTOR, [0.0] * LANES)
@@ -58,7 +58,7 @@ def _products(builder: Any, block: Any, row: Any, sign: Any, size: Any) -> list[
     element = builder.fmul(sign, builder.load(builder.gep(row, [at])))
     x = all_lanes(builder, builder.fptrunc(element, _NUMBER), LANES)
     place = builder.gep(block, [builder.mul(at, _INDEX(_SIZE))])
-    # Fused where the processor can: the less is rounded, the better.
+    # A fused multiply-add where the processor has it: it rounds once.
     longer = [
         call(builder, f"llvm.fmuladd.v{LANES}f32", _VECTOR, x, _vector_at(builder, place, k), total)
         for k, total in enumerate(sums)
@@ -106,7 +106,7 @@ def _vector_at(builder: Any, place: Any, k: int) -> Any:
 
 
 def _between(builder: Any, first: Any, end: Any) -> Any:
-    """Ones for the places from `first` on and before `end` of a block."""
+    """A mask of the places from `first` up to `end` of a block."""
     first = builder.select(builder.icmp_signed(">", first, _INDEX(0)), first, _INDEX(0))
     end = builder.select(builder.icmp_signed("<", end, _INDEX(_SIZE)), end, _INDEX(_SIZE))
     return builder.and_(builder.shl(_ALL, first), builder.lshr(_ALL, builder.sub(_INDEX(_SIZE), end)))

@@ -13,7 +13,7 @@ import pytest
 
 from augury.ir.functions import dot, standardise
 from augury.jit.compile import Entries, load
-from augury.native.prelude_lists import ABREAST, LEADS
+from augury.native.prelude_lists import BLOCK_LISTS, LEADS
 from augury.runtime.cosines import LEADING, cosines
 from augury.runtime.kernel_source import kernel_source
 from tests.native.test_lanes import column
@@ -89,7 +89,7 @@ def found(
     everything = column(*lists, other)
     n = len(lists)
     # What no list has been put into yet may hold anything.
-    rows = np.full(-(-n // ABREAST) * ABREAST * width, 7.0, dtype=np.float32)
+    rows = np.full(-(-n // BLOCK_LISTS) * BLOCK_LISTS * width, 7.0, dtype=np.float32)
     events, out = np.arange(n), np.empty(n, dtype=np.int64)
     for begin, end in ((0, n // 3), (n // 3, n)):
         kernel["turn"](begin, end, events, rows, width, *everything)
@@ -103,7 +103,7 @@ def not_ruled_out(
     """The places that leading coefficients leave."""
     everything = column(*lists, other)
     n = len(lists)
-    rows = np.full(-(-n // ABREAST) * ABREAST * (LEADING + 1), 7.0, dtype=np.float32)
+    rows = np.full(-(-n // BLOCK_LISTS) * BLOCK_LISTS * (LEADING + 1), 7.0, dtype=np.float32)
     out, led = np.empty(n, dtype=np.int64), (cosines(width).reshape(-1), np.full(LEADING + 1, 7.0))
     for begin, end in ((0, n // 3), (n // 3, n)):
         kernel["turn_leads"](begin, end, np.arange(n), rows, width, *led, *everything)
