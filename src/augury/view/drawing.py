@@ -122,7 +122,7 @@ def _item(model: Model, name: str) -> Any:
 
 def _json(value: Any) -> str:
     """JSON for a script element: no text in it can end the element."""
-    return json.dumps(value, allow_nan=True).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _highlighted(query: str) -> str:
