@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
-LONGEST = 160
-"""Characters of a name or a value that are shown."""
+MAX_SHOWN_CHARACTERS = 160
+"""Characters of a name or a value that a message shows."""
 
 
-def one_line(text: str, longest: int = LONGEST) -> str:
+def one_line(text: str, longest: int = MAX_SHOWN_CHARACTERS) -> str:
     r"""The text as printable characters of one line, cut to `longest`.
 
     What is not printable is written as an escape: control characters, line breaks of every kind, marks that change the

@@ -123,7 +123,7 @@ class Duck:
                 ended.set()
 
         try:
-            return self._budget.apart(computed)
+            return self._budget.in_thread(computed)
         except (BudgetExceeded, KeyboardInterrupt):
             # A connection that is busy cannot be closed; one that has not begun yet does not hear the first call.
             while not ended.wait(INTERRUPT_SECONDS):
