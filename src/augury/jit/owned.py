@@ -24,7 +24,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class NotOwned(Exception):
-    """Something that others could have written."""
+    """A file or folder that others could have written."""
 
 
 @contextmanager

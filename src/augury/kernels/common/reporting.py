@@ -228,7 +228,9 @@ class Reporting:
             return starts, np.ascontiguousarray(rows_of).reshape(-1)
         if self.support.plain:
             variable = self.variable_of[found.codes]
-            entries, offsets = self.support.instead(split_plainly, order, found.offsets, variable, len(self.positive))
+            entries, offsets = self.support.timed_call(
+                split_plainly, order, found.offsets, variable, len(self.positive)
+            )
             return offsets, rows[found.events[entries]]
         offsets = np.empty((len(self.positive), len(order) + 1), dtype=np.int64)
         by_variable = np.empty(int(found.offsets[-1]), dtype=np.int64)
