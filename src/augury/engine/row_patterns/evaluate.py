@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from augury.engine.row_patterns.planned import PlannedRowPattern, plan_row_pattern
 from augury.engine.row_patterns.sorting import SortedTable, sort_table
-from augury.engine.threads import side_by_side, threads_of
+from augury.engine.threads import map_in_threads, threads_of
 from augury.errors import UnsupportedPlan
 from augury.ir.row_pattern import BoundRowPattern
 from augury.jit.compile import compiled_before
@@ -117,7 +117,7 @@ def _compiled(planned: PlannedRowPattern, table: SortedTable, max_steps: int, op
 
     # Those that only measures read are not sorted: of them, a few values are wanted.
     used = sorted(bound.used_columns)
-    vectors = dict(zip(used, side_by_side(read, used, threads_of(options) if options.jit else 1), strict=True))
+    vectors = dict(zip(used, map_in_threads(read, used, threads_of(options) if options.jit else 1), strict=True))
     if not options.jit:
         return _portion(RowPatternKernel(plan, options, planned.source), table, vectors, max_steps)
     words = max((len(v.words) for v in vectors.values()), default=0)
@@ -135,7 +135,7 @@ def _compiled(planned: PlannedRowPattern, table: SortedTable, max_steps: int, op
         finally:
             kernels.put(kernel)
 
-    return pa.concat_tables(side_by_side(one, portions, threads))
+    return pa.concat_tables(map_in_threads(one, portions, threads))
 
 
 def _portion(kernel: RowPatternKernel, table: SortedTable, vectors: Mapping[int, Vector], max_steps: int) -> pa.Table:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.engine.threads import side_by_side
+from augury.engine.threads import map_in_threads
 from augury.ir.row_pattern import BoundRowPattern, Order
 from augury.jit.tier import Tier
 
@@ -97,7 +97,7 @@ def sort_by_key(
 ) -> SortedTable:
     """The order in which rows are searched; `keys` are the numbers of their keys, of which there are `count`."""
     shares = _shares(len(keys), threads if count * threads <= len(keys) else 1)
-    counts = list(side_by_side(lambda share: np.bincount(keys[share], minlength=count), shares, threads))
+    counts = list(map_in_threads(lambda share: np.bincount(keys[share], minlength=count), shares, threads))
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(sum(counts, np.zeros(count, np.int64)), out=starts[1:])
 
@@ -141,7 +141,7 @@ def _grouped(
         share = shares[number]
         support("place_by_key", keys[share], share.start, ends[number], order, place[share])
 
-    for _ in side_by_side(one, range(len(shares)), max(len(shares), 1)):
+    for _ in map_in_threads(one, range(len(shares)), max(len(shares), 1)):
         pass
     return order, place
 
@@ -183,7 +183,7 @@ def _numbers(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Int
     if threads > 1 and len(column) >= MIN_ROWS_TO_SHARE and not column.null_count:
         size = -(-len(column) // threads)
         parts = [column.slice(first, size) for first in range(0, len(column), size)]
-        shares = side_by_side(lambda part: part.combine_chunks().dictionary_encode(), parts, threads)
+        shares = map_in_threads(lambda part: part.combine_chunks().dictionary_encode(), parts, threads)
         encoded = pa.chunked_array([c for s in shares for c in (s.chunks if isinstance(s, pa.ChunkedArray) else [s])])
     else:
         encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
@@ -215,7 +215,7 @@ def _of_strings(column: pa.ChunkedArray, support: Tier, threads: int) -> Integer
     numbers = np.empty(len(column), np.int64)
     shares = _shares(len(column), threads)
     spelled = list(
-        side_by_side(lambda s: _spelled(column[s.start : s.stop], support, numbers[s]), shares, max(len(shares), 1))
+        map_in_threads(lambda s: _spelled(column[s.start : s.stop], support, numbers[s]), shares, max(len(shares), 1))
     )
     known: dict[tuple[int, ...], int] = {}
     renumbered: list[Integers] = []
@@ -228,7 +228,7 @@ def _of_strings(column: pa.ChunkedArray, support: Tier, threads: int) -> Integer
         if (renumbered[k] != np.arange(len(renumbered[k]))).any():
             numbers[shares[k]] = renumbered[k].take(numbers[shares[k]])
 
-    for _ in side_by_side(renumber, range(len(shares)), max(len(shares), 1)):
+    for _ in map_in_threads(renumber, range(len(shares)), max(len(shares), 1)):
         pass
     return numbers
 

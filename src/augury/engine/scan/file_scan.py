@@ -21,7 +21,7 @@ from augury.engine.scan.row_groups import all_have_times, can_matter, ranges
 from augury.engine.sources.files import validated
 from augury.engine.sources.footers import column_places, open_footer
 from augury.engine.sources.readable import readable_schema, unreadable
-from augury.engine.threads import side_by_side
+from augury.engine.threads import map_in_threads
 from augury.engine.warnings import types_of
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
@@ -82,18 +82,18 @@ class ParquetFiles:
         )
 
     def read(
-        self, group: NumberedRows, columns: Sequence[str], coded: Sequence[str] = (), *, side_by_side: bool = False
+        self, group: NumberedRows, columns: Sequence[str], coded: Sequence[str] = (), *, use_threads: bool = False
     ) -> pa.Table:
         """Some columns of a row group, strings of those named `coded` as the codes that the file has.
 
-        Columns are decoded `side_by_side` on Arrow's threads, or else on this one.
+        With `use_threads` columns are decoded on Arrow's threads, else on this one.
         """
         path = self.paths[group.file]
         try:
             self._check_unchanged(group.file)
             # A reader per call: one is not made for several threads.
             with pq.ParquetFile(path, metadata=self.footers[group.file], read_dictionary=list(coded)) as file:
-                table = file.read_row_group(group.number, columns=list(columns), use_threads=side_by_side)
+                table = file.read_row_group(group.number, columns=list(columns), use_threads=use_threads)
                 validated(table)
                 if table.num_rows != group.rows:
                     raise pa.ArrowInvalid(f"a row group of {group.rows} rows has {table.num_rows}")
@@ -212,7 +212,7 @@ class ParquetScan:
         more_threads = self.threads > len(groups)
 
         def piece(group: NumberedRows) -> Arrivals:
-            table = self.files.read(group, wanted.columns, coded, side_by_side=more_threads)
+            table = self.files.read(group, wanted.columns, coded, use_threads=more_threads)
             events = narrowed(table, self.schema, wanted, group.first_row)
             if encode:
                 batch = events.batch(self.schema)
@@ -222,7 +222,7 @@ class ParquetScan:
 
         self.row_groups_read += len(groups)
         self.columns_read |= {*wanted.columns}
-        yield from side_by_side(piece, groups, min(self.threads, len(groups)) or 1)
+        yield from map_in_threads(piece, groups, min(self.threads, len(groups)) or 1)
 
     def sample(self, query: BoundQuery) -> tuple[Arrivals, Totals] | None:
         groups = self._that_can_matter(query)
@@ -293,7 +293,7 @@ class ParquetLog:
         for group in self.files.row_groups:
             low, high = np.searchsorted(wanted, [group.first_row, group.first_row + group.rows])
             if low < high:
-                table = self.files.read(group, columns, side_by_side=self.threads > 1)
+                table = self.files.read(group, columns, use_threads=self.threads > 1)
                 tables.append(table.take(to_arrow(wanted[low:high] - group.first_row)))
         if not tables:
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
