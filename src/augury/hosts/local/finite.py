@@ -140,7 +140,7 @@ def _in_portions(
         return None
     for way in ways_to_cut(query):
         size = PortionSize()
-        size.share(len(events), threads_of(options))
+        size.fit_threads(len(events), threads_of(options))
         portions = way.portions(events, size)
         if len(first := [*islice(portions, 2)]) > 1:
             threads = min(threads_of(options), max(2, len(events) // size.events))
