@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
     from augury.view.page import Page
 
-MAX_CHOSEN_MATCHES = 2**31 - 1  # at once: as many as a list array of Arrow can hold
+MAX_CHOSEN_MATCHES = 2**31 - 1  # matches in one slice: as many as a list array of Arrow can hold
 
-ITERATED_MATCHES = 1024  # that iteration turns into Python objects at a time
+ITERATED_MATCHES = 1024  # matches that iteration converts to Python objects at a time
 
-SHOWN_MATCHES = 10  # in a `repr`
+SHOWN_MATCHES = 10  # matches in a `repr`
 
-DEFAULT_WIDTH = 120  # columns of a `repr` that is not shown on a terminal
+DEFAULT_WIDTH = 120  # characters per line of a `repr` without a terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Matches:
             return pa.table(match_columns(found, self.log, self.query, self.functions))
 
     def _writing(self, matches: int) -> AbstractContextManager[None]:
-        """So many matches are written out while this lasts."""
+        """Context manager that counts its time, and this number of matches, as writing results."""
         return (self.times or UNTIMED).stage(CallStage.WRITING, matches)
 
     def sink_parquet(self, path: str | os.PathLike[str]) -> None:
