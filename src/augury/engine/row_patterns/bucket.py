@@ -304,5 +304,5 @@ class _Decided:
 
 
 def remembers_keys(bound: BoundRowPattern) -> bool:
-    """Whether keys without rows are kept: else the next row would be the first one again, or the next match number 1."""
+    """Whether keys without rows are kept: else the next row would be the first again, or the next match number 1."""
     return bound.counts_matches or any(not anchor.end for anchor in bound.anchors)
