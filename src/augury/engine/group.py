@@ -10,7 +10,7 @@ import pyarrow as pa
 from augury.engine.cut.by_key import shared_key
 from augury.engine.cut.by_time import halo_of, owned_by_end, why_not_by_time
 from augury.engine.job import Job
-from augury.engine.scan.needed import Relevant, arrival_matters, compared_columns, relevant_rows
+from augury.engine.scan.needed import ComponentFilter, arrival_matters, compared_columns, component_filters
 from augury.engine.skipping import MatchRequirements, match_requirements
 from augury.engine.stages import StageResult
 from augury.schema import EventSchema
@@ -46,9 +46,9 @@ class Group:
         return any(arrival_matters(job.program) for job in self.jobs)
 
     @property
-    def relevant(self) -> tuple[Relevant, ...] | None:
+    def relevant(self) -> tuple[ComponentFilter, ...] | None:
         """Filters of which an event must pass one to matter to any job; None when every event matters."""
-        each = [relevant_rows(job.program.rewritten) for job in self.jobs]
+        each = [component_filters(job.program.rewritten) for job in self.jobs]
         known = [r for r in each if r is not None]
         return tuple(r for one in known for r in one) if len(known) == len(each) else None
 

@@ -10,7 +10,7 @@ from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals
 from augury.engine.scan.arrow_filter import read_filter
 from augury.engine.scan.narrow import passing
-from augury.engine.scan.needed import Relevant
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.scan.scan import Scan
 from augury.errors import names
 from augury.ir.branches import MOST_BRANCHES, Branch, branch_count, branches
@@ -41,7 +41,7 @@ def _unsatisfied(query: BoundQuery, found: list[Branch], scan: Scan, events: Arr
     for component in _in_all(found):
         conjuncts = tuple(c for c in query.conjuncts if c.variables == (variable_of(component),) and c.one_event)
         types = event_of(component).types if query.schema.type is not None else ()
-        test = read_filter((Relevant(types, conjuncts),), query.schema) if conjuncts else None
+        test = read_filter((ComponentFilter(types, conjuncts),), query.schema) if conjuncts else None
         if test is None:
             continue
         fits = passing(events.table, query.schema, test)

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 MAGIC = b"AUGFRAME"
 ALIGNMENT = 8  # bytes: the widest element that NumPy reads in place
-MOST_NESTED = 32  # levels of lists and structs: deeper ones are nobody's events
+MAX_NESTING = 32  # levels of lists and structs: deeper ones are nobody's events
 
 PLAIN: dict[str, pa.DataType] = {
     str(t): t
@@ -160,7 +160,7 @@ def _field_facts(field: pa.Field) -> list[Any]:
 
 def read_type(facts: Any, depth: int = 0) -> pa.DataType:
     """The type of which `type_facts` gave the facts."""
-    if depth > MOST_NESTED:
+    if depth > MAX_NESTING:
         raise NotAFrame("a type is nested too deep")
     if isinstance(facts, str):
         if facts not in PLAIN:
@@ -325,7 +325,7 @@ class _Reader:
 
     def array(self, type: pa.DataType, facts: Any, depth: int = 0) -> pa.Array:
         """The next array; it is not validated yet, but no buffer of it is too small."""
-        if depth > MOST_NESTED:
+        if depth > MAX_NESTING:
             raise NotAFrame("an array is nested too deep")
         length, sizes, children = _items(facts, int, list, list)
         if not 0 <= length < 2**62:

@@ -16,7 +16,7 @@ from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import Integers
 from augury.schema import INT_MAX, INT_MIN
 
-MOST_ROWS = 2**31 - 1
+MAX_LIST_ROWS = 2**31 - 1
 """Rows that one column of lists can hold, whose offsets have 32 bits."""
 
 
@@ -146,7 +146,7 @@ class MatchSet:
         if len(sets) < 2:
             return sets[0] if sets else cls.of(variables, ())
         for v in range(len(variables)):
-            if sum(len(p.rows[v].flatten()) for p in sets) > MOST_ROWS:
+            if sum(len(p.rows[v].flatten()) for p in sets) > MAX_LIST_ROWS:
                 raise too_wide(sum(map(len, sets)))
         scores = [p.probability for p in sets]
         return cls(
@@ -198,6 +198,7 @@ def too_wide(matches: int) -> BudgetExceeded:
     """The error of matches that do not fit one table."""
     return BudgetExceeded(
         "A601",
-        f"too many events in one table of matches: {matches} matches bind more than {MOST_ROWS} events to a variable",
+        f"too many events in one table of matches: {matches} matches bind more than {MAX_LIST_ROWS} events to a "
+        "variable",
         "feed smaller batches, or let the matches stay compressed and write them out with to_batches()",
     )

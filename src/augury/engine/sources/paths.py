@@ -12,11 +12,11 @@ from typing import Any
 from augury.arguments import path
 from augury.errors import HostError
 
-MAX_NAMES = 1_000  # of files that a name with a mistake in it is compared with
+MAX_NAMES = 1_000  # names of files that are compared with a misspelled one
 
 
 def named_paths(events: Any) -> tuple[Path, ...] | None:
-    """The paths that events are given as: one, those that a glob matches, in order, or those of a list; else None.
+    """The paths in an argument for events: a path, a glob, sorted, or a list of those; None for anything else.
 
     A glob is a path that does not exist and has `*`, `?` or `[` in it; `**` stands for any folders.
 

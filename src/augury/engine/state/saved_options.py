@@ -13,7 +13,7 @@ from augury.options import Options, option_names, read_form
 from augury.plan import GivenStatistics, Statistics, StreamStatistics
 from augury.runtime.checks import inconsistent, require
 
-NESTED = 32  # levels of lists in a parameter
+MAX_LIST_DEPTH = 32  # levels of lists in a parameter
 
 GIVEN_AGAIN = frozenset({"functions", "cache_dir", "threads", "progress"})
 """Options that cannot be saved, or that belong to a machine: whoever restores gives them again."""
@@ -96,7 +96,7 @@ def _parameter(facts: Any, depth: int = 0) -> Any:
                 return dt.datetime.fromisoformat(text)
             case ["timedelta", [int(days), int(seconds), int(microseconds)]]:
                 return dt.timedelta(days, seconds, microseconds)
-            case ["list", list(items)] if depth < NESTED:
+            case ["list", list(items)] if depth < MAX_LIST_DEPTH:
                 return [_parameter(item, depth + 1) for item in items]
             case ["plain", None | bool() | int() | float() | str() as value]:
                 return value

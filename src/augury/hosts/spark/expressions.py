@@ -9,7 +9,7 @@ from typing import assert_never
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from augury.engine.scan.needed import Relevant
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.scan.translating import COMPARISONS, joined
 from augury.hosts.spark.releases import microseconds_since_epoch
 from augury.ir.predicate import (
@@ -34,7 +34,7 @@ from augury.schema import EventSchema, Kind
 _COMPARABLE = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
 
 
-def row_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> Column | None:
+def row_filter(relevant: tuple[ComponentFilter, ...], schema: EventSchema) -> Column | None:
     """True for every row that can make a difference; None when nothing can be told by Spark.
 
     What cannot be translated exactly is left out: the engine tests all of it again.

@@ -32,7 +32,7 @@ from augury.plan import Absence
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
-from augury.runtime.matches import MOST_ROWS, MatchSet, exact, too_wide
+from augury.runtime.matches import MAX_LIST_ROWS, MatchSet, exact, too_wide
 from augury.runtime.state import FOREVER
 
 WARM_UP_EVENTS = 64
@@ -388,7 +388,7 @@ class Reporting:
     def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
         if not len(found):
             return self.nothing
-        if len(found.events) > MOST_ROWS:
+        if len(found.events) > MAX_LIST_ROWS:
             raise too_wide(len(found))
         m = len(found)
         one, none = (np.ndarray((m,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))
