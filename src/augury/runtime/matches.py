@@ -17,7 +17,7 @@ from augury.runtime.batch import Integers
 from augury.schema import INT_MAX, INT_MIN
 
 MAX_LIST_ROWS = 2**31 - 1
-"""Rows that one column of lists can hold, whose offsets have 32 bits."""
+"""Rows in one column of lists, whose offsets have 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,8 @@ class FoundMatch:
     """One match: the rows bound to each positive variable in pattern order, none for one left out.
 
     `start` and `end` are the times of its earliest and latest event, in ticks. A partial match that OUTPUT TIMEOUTS
-    reports has the `count` 0. With no rows it stands for the `count`
-    matches that the event of row `completed_by` completes at `end` (OUTPUT COUNT), and `totals` are the aggregates over
-    them that RETURN computes with.
+    reports has the `count` 0. Without rows it stands for the `count` matches that the event of row `completed_by`
+    completes at `end` (OUTPUT COUNT), and `totals` are the aggregates over them that RETURN computes with.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -171,14 +170,14 @@ def _row_lists(lists: Sequence[Sequence[int]]) -> pa.ListArray:
 
 
 def _joined(columns: Sequence[Integers]) -> Integers:
-    """The values of all columns; one value that all of them repeat is repeated over the same memory."""
+    """Concatenate columns; if all of them broadcast the same value, so does the result."""
     if all(column.strides == (0,) and column[0] == columns[0][0] for column in columns):
         return np.broadcast_to(columns[0][:1], sum(map(len, columns)))
     return np.concatenate(columns)
 
 
 def exact(total: int | None, what: str) -> int:
-    """A count or sum over all matches that an event completes; one that 64 bits do not hold, or None, is an error.
+    """Check a count or sum over all matches that an event completes: None, or more than 64 bits, is an error.
 
     >>> exact(2**63 - 1, "the number of matches") == 2**63 - 1
     True
@@ -195,7 +194,7 @@ def exact(total: int | None, what: str) -> int:
 
 
 def too_wide(matches: int) -> BudgetExceeded:
-    """The error of matches that do not fit one table."""
+    """The error for matches that do not fit into one table."""
     return BudgetExceeded(
         "A601",
         f"too many events in one table of matches: {matches} matches bind more than {MAX_LIST_ROWS} events to a "

@@ -15,7 +15,7 @@ from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, Litera
 from augury.runtime.arrow_numbers import to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.computed import list_parts, standardise_rows, standardised
-from augury.runtime.cosines import LEADING, SHORTEST, Floats, lead
+from augury.runtime.cosines import LEADING, MIN_BOUNDED_LENGTH, Floats, lead
 from augury.runtime.positions import one_array
 from augury.schema import Kind
 
@@ -118,7 +118,7 @@ def not_ruled_out(e: Expr, read: Read) -> npt.NDArray[np.bool_] | None:
     sides = _lists(left, read), _lists(right, read)
     found = np.ones(len(sides[0]), dtype=bool)
     for rows, x, y in _by_length(*sides):
-        if x.shape[1] >= SHORTEST:
+        if x.shape[1] >= MIN_BOUNDED_LENGTH:
             a, b = lead(x), lead(y)
             a[:, :LEADING] *= sign
             found[rows] = (a * b).sum(axis=1) >= least
