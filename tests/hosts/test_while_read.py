@@ -38,7 +38,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_scan, "SAMPLED_ROW_GROUPS", 2)
     monkeypatch.setattr(finite, "MIN_ROWS_TO_STEP", 8)
     monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(5, 5))
-    monkeypatch.setattr(sink, "MATCHES_AT_ONCE", 7)
+    monkeypatch.setattr(sink, "MATCHES_PER_FETCH", 7)
     monkeypatch.setattr(files, "ROW_GROUP_BYTES", 1000)
 
 
