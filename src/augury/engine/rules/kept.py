@@ -16,7 +16,7 @@ from augury.runtime.state import FOREVER, LONG_AGO
 
 
 @dataclass(frozen=True, slots=True)
-class FirstEvent:
+class StartPosition:
     """Where a rule starts in the stream: it sees events from this row on that are not before this time."""
 
     row: int
@@ -99,14 +99,14 @@ class RuleEvents:
         return PastEvents(self.log, self.kept_from, self.columns)
 
     @property
-    def now(self) -> FirstEvent:
+    def now(self) -> StartPosition:
         """The start of a rule that sees only events still to come."""
-        return FirstEvent(self.next_row)
+        return StartPosition(self.next_row)
 
     @property
-    def backfill(self) -> FirstEvent:
+    def backfill(self) -> StartPosition:
         """The start of a rule that also sees held events, and past ones kept for backfill."""
-        return FirstEvent(0, max(LONG_AGO, self.watermark - self._keep))
+        return StartPosition(0, max(LONG_AGO, self.watermark - self._keep))
 
     def arrive(self, table: pa.Table) -> Arrivals:
         """Check and number new events."""

@@ -15,7 +15,7 @@ from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.cut.by_key import shared_key
 from augury.engine.results.matches import Matches
 from augury.engine.rules.grouping import RuleShapes
-from augury.engine.rules.kept import FirstEvent, Portion, RuleEvents
+from augury.engine.rules.kept import Portion, RuleEvents, StartPosition
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults, cost_table
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.shapes import Shape
@@ -37,7 +37,7 @@ class RunningRule:
 
     rule: Rule
     by: StreamGroup | StandaloneRule
-    since: FirstEvent
+    since: StartPosition
     grouped: GroupedRule | None = None
 
     @property
@@ -181,7 +181,7 @@ class LiveRules:
         self._forget_empty_groups()
 
     def resume(
-        self, running: Sequence[tuple[Rule, FirstEvent]], broken: Iterable[Rule], remembered: Mapping[str, Resume]
+        self, running: Sequence[tuple[Rule, StartPosition]], broken: Iterable[Rule], remembered: Mapping[str, Resume]
     ) -> None:
         """Continue saved rules, each from the first event that it sees, once the events have been restored.
 
@@ -204,7 +204,7 @@ class LiveRules:
         self._next_place = len(places)
 
     def _resume(
-        self, rule: Rule, since: FirstEvent, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
+        self, rule: Rule, since: StartPosition, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
     ) -> None:
         begun = self._begun(rule, since)
         self._running[rule.id] = begun
@@ -252,7 +252,7 @@ class LiveRules:
             case StandaloneRule() as alone if rule.backfill:
                 self._alone_step(rule, lambda: alone.backfill(self.events.past.events, self.events.watermark))
 
-    def _begun(self, rule: Rule, since: FirstEvent) -> RunningRule:
+    def _begun(self, rule: Rule, since: StartPosition) -> RunningRule:
         """A running rule before its first event."""
         shaped = self._shapes.shape(rule)
         if shaped is not None and goes_together(shaped):
@@ -271,7 +271,7 @@ class LiveRules:
         alone = self._alone[rule.id] = StandaloneRule(compiled, since)
         return RunningRule(rule, alone, since)
 
-    def _moved(self, begun: RunningRule, since: FirstEvent) -> RunningRule:
+    def _moved(self, begun: RunningRule, since: StartPosition) -> RunningRule:
         """The same rule with another first event."""
         match begun.by:
             case StreamGroup() as group:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from augury.engine.arrivals import in_order, release
-from augury.engine.rules.kept import FirstEvent
+from augury.engine.rules.kept import StartPosition
 from augury.engine.rules.live import LiveRules, Resume
 from augury.engine.rules.standalone import StandaloneRule
 from augury.engine.rules.table import Rule
@@ -135,17 +135,17 @@ def _rules_text(live: LiveRules) -> str:
     return json.dumps({"running": running, "broken": [rule_facts(rule) for rule in live.broken]})
 
 
-def _rules(data: bytes) -> tuple[list[tuple[Rule, FirstEvent]], tuple[Rule, ...]]:
+def _rules(data: bytes) -> tuple[list[tuple[Rule, StartPosition]], tuple[Rule, ...]]:
     try:
         facts = Facts(json.loads(decompress(data)), "the rules")
     except ValueError as e:
         raise inconsistent(f"its rules are not JSON: {e}") from e
-    running = list[tuple[Rule, FirstEvent]]()
+    running = list[tuple[Rule, StartPosition]]()
     for stated in facts.one("running", list):
         one = Facts(stated, "a rule")
         match one.stated.get("since"):
             case [int(row), int(time)] if 0 <= row <= MAX_COUNT and LONG_AGO <= time <= FOREVER:
-                running.append((rule_of(one.stated.get("rule")), FirstEvent(row, time)))
+                running.append((rule_of(one.stated.get("rule")), StartPosition(row, time)))
             case _:
                 raise inconsistent("it does not say which events a rule sees")
     return running, tuple(map(rule_of, facts.one("broken", list)))

@@ -10,7 +10,7 @@ from augury.engine.arrivals import Arrivals, by_time
 from augury.engine.progress import Progress, advance
 from augury.engine.results.matches import Matches
 from augury.engine.rules.grouping import options_of, source_of
-from augury.engine.rules.kept import FirstEvent, Portion
+from augury.engine.rules.kept import Portion, StartPosition
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import Stage, stages
@@ -62,7 +62,7 @@ class CompiledRule:
 class StandaloneRule:
     """A rule of a stream with kernels of its own; `since` is the first event that it sees."""
 
-    def __init__(self, compiled: CompiledRule, since: FirstEvent) -> None:
+    def __init__(self, compiled: CompiledRule, since: StartPosition) -> None:
         self.compiled, self.since = compiled, since
         with within(compiled.options.watching):
             self.at = self._beginning()

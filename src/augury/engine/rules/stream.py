@@ -12,7 +12,7 @@ from augury.compiler import CompiledQuery, load
 from augury.engine.rules.candidates import OpenKeys, RuleIndex, RuleValues
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
-from augury.engine.rules.kept import FirstEvent, Portion
+from augury.engine.rules.kept import Portion, StartPosition
 from augury.engine.rules.rule_text import GroupedRule
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
@@ -33,7 +33,7 @@ class LiveRule:
 
     rule: GroupedRule
     number: int
-    since: FirstEvent
+    since: StartPosition
 
 
 FailedRules: TypeAlias = "tuple[tuple[LiveRule, AuguryError], ...]"
@@ -119,7 +119,7 @@ class StreamGroup:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def add(self, rule: GroupedRule, since: FirstEvent) -> LiveRule:
+    def add(self, rule: GroupedRule, since: StartPosition) -> LiveRule:
         """Add a rule; if it sees past events, `rebuild` has to follow."""
         live = self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
         self._next += 1
