@@ -19,7 +19,7 @@ from augury.native.groups import Products
 from augury.native.prelude import INT_MAX
 from augury.runtime.batch import Integers
 
-FIRST_ROWS, MAX_LIST_ROWS = 1 << 10, 1 << 16
+FIRST_ROWS, MOST_ROWS = 1 << 10, 1 << 16
 """How many matches are written out at first, since often few are looked at, and later."""
 
 
@@ -112,7 +112,7 @@ class Snapshot:
                 "write_sequences", support.cells, self.starts, self.events, self.ranks, self.times, span, at, out
             )
             yield Expanded.alike(k, out[:m].reshape(-1))
-            size = MAX_LIST_ROWS
+            size = MOST_ROWS
 
 
 def snapshot(live: LazyState, sequence: Sequence[int], first: int, begin: int) -> Snapshot:
