@@ -1,8 +1,8 @@
-"""What a query may use: memory and time, watched while it runs.
+"""Limits on the memory and the time of a query, enforced while it runs.
 
-Kernels ask before they allocate (`Account`), and look at one cell of memory while they compute (`Budget.cells`), which
-the thread of this module sets when the time is over or the user presses Ctrl-C: compiled code cannot be interrupted in
-any other way. docs/decisions/0038 tells why.
+Kernels ask before they allocate (`Account`), and poll one cell of memory while they compute (`Budget.cells`), which the
+thread of this module sets when the time is over or the user presses Ctrl-C: compiled code cannot be interrupted in any
+other way. docs/decisions/0038 says why.
 """
 
 from __future__ import annotations
@@ -468,7 +468,7 @@ class _Watchdog:
             # Whoever wanted to be woken before, such as an event loop, still is.
             with suppress(OSError):
                 os.write(self.forward_to, signals)
-        # A handler of somebody's own may want the query to be finished first: only Python's own stops it.
+        # With a signal handler of the user's, the query goes on: only Python's default handler stops it.
         if signal.SIGINT in signals and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             for budget, main in self.budgets:
                 if main:

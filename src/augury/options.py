@@ -22,7 +22,7 @@ NegationName: TypeAlias = Literal["post-processing", "first-chance"]
 """When a lazy chain looks for negated parts; the values of `plan.Negation`."""
 
 TimeUnit: TypeAlias = Literal["ns", "us", "ms", "s", "D"]
-"""What one tick of an integer time column is; the names in `schema.UNITS`."""
+"""The length of one tick of an integer time column; the names in `schema.UNITS`."""
 
 StageName: TypeAlias = Literal["syntax", "bound", "rewritten", "plan", "kernel"]
 """The stages of a query that can be explained, in the order of the compiler."""

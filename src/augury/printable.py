@@ -50,7 +50,7 @@ def is_dangerous(character: str) -> bool:
 
 
 def lone_surrogate(text: str) -> int | None:
-    r"""Where `text` holds half of a surrogate pair, which is no character and cannot be written as UTF-8.
+    r"""The position of the first lone surrogate, which cannot be written as UTF-8; None if there is none.
 
     >>> lone_surrogate("a\ud800"), lone_surrogate("a\0")
     (1, None)

@@ -86,7 +86,7 @@ def list_of(item: ColumnType) -> ColumnType:
 
 
 def column_type(arrow: pa.DataType) -> ColumnType:
-    """What predicates see of an Arrow column.
+    """The type that predicates compute with, for an Arrow type.
 
     >>> str(column_type(pa.list_(pa.float32())))
     'list of float'

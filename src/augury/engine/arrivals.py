@@ -308,7 +308,7 @@ def split_late(
     earliest = events.earliest
     before_last = False
     if by_key and len(last):
-        # Events of the same time are told apart by the other columns of the order, if there are any.
+        # Events of the same time are ordered by the other columns of the order, if there are any.
         before_last = earliest < last.latest or (earliest == last.latest and len(schema.order_by) > 1)
     if earliest >= watermark and not before_last:
         return events, None

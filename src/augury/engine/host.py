@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """Where tasks run. It is pickled with them, so it holds no connection."""
+    """The system that runs tasks, such as Spark. It is pickled with them, so it holds no connection."""
 
     def result_types(self, arrow: pa.Schema) -> pa.Schema:
         """The columns of a result with the types that this host knows."""
@@ -40,14 +40,14 @@ class FiniteStream(Protocol):
     """A finite stream that the planner may look into before it is matched."""
 
     def sample(self, names: Sequence[str]) -> pa.Table:
-        """Some of the events, with these columns."""
+        """A sample of the events, with these columns."""
 
     def totals(self, schema: EventSchema) -> Totals | None:
         """The number of events and ticks, or None where counting would be expensive."""
 
 
 class BucketStore(Protocol):
-    """Where a host keeps the state of one bucket of one query between micro-batches.
+    """The store in which a host keeps the state of one bucket of one query between micro-batches.
 
     A host that runs a micro-batch again hands out the state from before it.
     """

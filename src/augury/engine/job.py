@@ -111,7 +111,7 @@ def job_of(
     program = _productive(compile_program(source, kept, options, measure=_measure(stream, arrow, kept), live=live))
     chain = stages(program, arrow, replace(options, jit=False))
     result = host.result_types(_columns(chain[-1], options))
-    # A task has nobody to tell how far it has come, and the function might not travel.
+    # Tasks do not report progress, and the function may not be picklable.
     options = replace(options, progress=None)
     return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
 
@@ -134,7 +134,7 @@ def _measure(stream: FiniteStream | None, arrow: pa.Schema, schema: EventSchema)
 
 
 def _productive(program: CompiledProgram) -> CompiledProgram:
-    """The program without queries whose results nobody reads: the last one counts, and those that derive events."""
+    """The program without queries whose results are not used: only the last one and those that derive events are."""
     return CompiledProgram(tuple(q for q in program.queries if q.bound.into is not None or q is program.last))
 
 

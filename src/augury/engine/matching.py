@@ -151,7 +151,7 @@ class ProgramRun:
         self.next_derived = FIRST_DERIVED
 
     def feed(self, events: Arrivals, watermark: int) -> StageResult:
-        """What the last query finds in events that follow all earlier ones."""
+        """Match events, which follow all earlier ones, and return what the last query finds."""
         job = self.job
         part = replace(events, table=conform(events.table.select(job.arrow.names), self.arrow))
         if len(job.program.queries) > 1:

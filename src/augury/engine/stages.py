@@ -182,7 +182,7 @@ def _prune(kept: KeptEvents, stage: Stage, state: RunState, held: Arrivals, boun
 
 
 def _derive(stage: Stage, found: MatchSet, log: Arrivals, first_row: int, options: Options) -> Arrivals:
-    """One event a match: INTO's type, the order key of the match's last event, the items of RETURN, the rest null."""
+    """Derive one event per match: INTO's type, the order key of the last event, the items of RETURN, the rest null."""
     query = stage.query.bound
     assert query.schema.type is not None
     last = log.take(last_events(found, log, order_ranks(log, query.schema)))

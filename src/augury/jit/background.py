@@ -99,7 +99,7 @@ class ChildCompiler:
         """Send a request to the child and return its answer: empty, or what went wrong."""
         if self.child is None:
             # Started as a program: a fork of a process with threads and a compiler in it is not safe.
-            # Without the current folder on its path, in which somebody may have left a package of the same name.
+            # `-P` keeps the current folder off the path, which might hold another package of the same name.
             command = [sys.executable, "-P", "-m", "augury.jit.child"]
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.child.stdin is not None

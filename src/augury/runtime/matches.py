@@ -22,7 +22,7 @@ MAX_LIST_ROWS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class FoundMatch:
-    """One match: the rows bound to each positive variable in pattern order, none for one left out.
+    """One match: the rows bound to each positive variable, in pattern order; none for one that is not bound.
 
     `start` and `end` are the times of its earliest and latest event, in ticks. A partial match that OUTPUT TIMEOUTS
     reports has the `count` 0. Without rows it stands for the `count` matches that the event of row `completed_by`

@@ -21,7 +21,7 @@ MAX_STATEFUL_TASK_BYTES = 700 << 10
 
 @dataclass(frozen=True, slots=True)
 class CompiledFile:
-    """One file of the kernel cache, compressed; `folder` and `file` name all that it was compiled for."""
+    """One file of the kernel cache, compressed; `folder` and `file` identify the platform and the kernel."""
 
     folder: str
     file: str

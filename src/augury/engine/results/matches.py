@@ -234,7 +234,7 @@ class Matches:
     __hash__ = None  # type: ignore[assignment]
 
     def to_arrow(self) -> pa.Table:
-        """One row a match: `start`, `end`, a struct column for each single variable, a list of structs for each
+        """One row per match: `start`, `end`, a struct column for each single variable, a list of structs for each
         iterated one, null for what is not bound; with THRESHOLD also `probability` and the names of what is `missing`.
 
         RETURN puts its items in the place of the variables; OUTPUT COUNT gives `end`, `count` and the items of RETURN.
@@ -304,7 +304,7 @@ class Matches:
             return polars.DataFrame(self.to_arrow())
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """`to_arrow` as one dict a match."""
+        """`to_arrow` as one dict per match."""
         return self._rows(to_python)
 
     def _rows(self, convert: Callable[[pa.Array], list[Any]]) -> list[dict[str, Any]]:
@@ -354,7 +354,7 @@ def _positions(chosen: range) -> Integers:
 
 
 def _objects(matches: Matches, found: MatchSet) -> list[Match]:
-    """Some of the matches as Python objects."""
+    """Convert some of the matches to Python objects."""
     log, query = matches.log, matches.query
     if query is None:
         return []

@@ -89,7 +89,7 @@ class RowBucket:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to remember."""
+        """Whether the bucket holds no rows and no keys."""
         return not self.held.num_rows and not len(self.keys)
 
 

@@ -42,7 +42,7 @@ class RunningRule:
 
     @property
     def meaning(self) -> Hashable:
-        """What decides about its matches: the rule without its RETURN."""
+        """A key that is equal for rules with the same matches: the rule without its RETURN."""
         if self.grouped is None:
             assert isinstance(self.by, StandaloneRule)
             return self.by.compiled.meaning

@@ -46,7 +46,7 @@ IMBALANCE_PER_REREAD = 4
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """What one task reads: row groups, all of their events or those that a chunk of time sees."""
+    """The part that one task reads: row groups, all of their events or those that a chunk of time sees."""
 
     groups: tuple[RowGroup, ...]
     chunk: TimeChunk | None = None

@@ -37,7 +37,7 @@ def near_name(missing: Path) -> str:
         with os.scandir(missing.parent) as entries:
             beside = [entry.name for entry in islice(entries, MAX_NAMES)]
     except OSError:
-        # There is no such folder either, or it may not be looked into: then there is nothing to suggest.
+        # The folder does not exist either, or is not readable: there is nothing to suggest.
         return ""
     near = get_close_matches(missing.name, beside, n=1, cutoff=0.7)
     return f"did you mean `{missing.with_name(near[0])}`?" if near else ""

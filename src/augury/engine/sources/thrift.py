@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Value: TypeAlias = "bool | int | bytes | list[Value] | dict[int, Value] | None"
-"""A field: a struct by the numbers of its fields; None for maps and floating-point numbers, which nobody asks for."""
+"""The value of a field: a struct by the numbers of its fields; None for maps and floats, which are skipped."""
 
 MAX_DEPTH = 64
 """Levels of nested structs and lists; Arrow refuses more."""

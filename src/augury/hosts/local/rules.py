@@ -1,4 +1,4 @@
-"""Many queries that are edited while they run: a table of rules, matched over finite events or a stream."""
+"""Tables of rules, matched over finite events or over a stream, in which rules may change."""
 
 from __future__ import annotations
 
