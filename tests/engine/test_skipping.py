@@ -123,7 +123,7 @@ def test_matches_are_those_of_all_events(query: str) -> None:
 
 @pytest.mark.parametrize("query", NOT_SKIPPED)
 def test_where_other_events_may_decide_nothing_is_left_out(query: str) -> None:
-    assert group_of(query, stream(0)).skipped == ()
+    assert group_of(query, stream(0)).requirements == ()
 
 
 def test_whole_numbers_beyond_floats_are_not_confused() -> None:
