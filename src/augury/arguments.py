@@ -1,4 +1,4 @@
-"""What an argument of a public function may be: every other value is an error that names the argument."""
+"""Checks for the arguments of public functions: a wrong value is an error that names the argument."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from augury.errors import HostError
 
-LONGEST_VALUE = 60
+MAX_VALUE_CHARACTERS = 60
 """Characters of a wrong value that a message shows."""
 
 Known = TypeVar("Known")
@@ -31,7 +31,7 @@ def shown(value: object) -> str:
             return f"an integer of {value.bit_length()} bits"
         case int() | float() | str() | bytes():
             text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-            return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
+            return text if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"
         case type():
             return f"the class {value.__name__}"
         case _:
@@ -40,7 +40,7 @@ def shown(value: object) -> str:
 
 
 def unusable(name: str, wanted: str, given: object, help: str = "") -> HostError:
-    """An argument of the wrong kind."""
+    """The error for an argument of the wrong kind."""
     return HostError("A610", f"the argument `{name}` is {wanted}, not {shown(given)}", help)
 
 
@@ -76,7 +76,7 @@ def optional_text(name: str, given: Any, help: str = "", *, wanted: str = "a str
 
 
 def texts(name: str, given: Any, wanted: str) -> tuple[str, ...]:
-    """One name, or several of them.
+    """The names in an argument that is one name or several.
 
     >>> texts("order_by", "ts", "the name of a column"), texts("order_by", ["ts", "n"], "the name of a column")
     (('ts',), ('ts', 'n'))
@@ -134,7 +134,7 @@ def count(name: str, given: Any, wanted: str = "a number that is not negative") 
 
 
 def mapping(name: str, given: Any, wanted: str) -> dict[str, Any]:
-    """A mapping by name; None is an empty one."""
+    """A mapping with strings as keys; None is an empty one."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -143,7 +143,7 @@ def mapping(name: str, given: Any, wanted: str) -> dict[str, Any]:
 
 
 def callables(name: str, given: Any) -> dict[str, Callable[..., Any]]:
-    """Functions by name; None is none."""
+    """Functions by name; None is an empty mapping."""
     functions = mapping(name, given, "a dict of functions by name")
     for key, function in functions.items():
         if not callable(function):

@@ -1,8 +1,8 @@
-"""What a query may use: memory and time, watched while it runs.
+"""Limits on the memory and the time of a query, enforced while it runs.
 
-Kernels ask before they allocate (`Account`), and look at one cell of memory while they compute (`Budget.cells`), which
-the thread of this module sets when the time is over or the user presses Ctrl-C: compiled code cannot be interrupted in
-any other way. docs/decisions/0038 tells why.
+Kernels ask before they allocate (`Account`), and poll one cell of memory while they compute (`Budget.cells`), which the
+thread of this module sets when the time is over or the user presses Ctrl-C: compiled code cannot be interrupted in any
+other way. docs/decisions/0038 says why.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ Result = TypeVar("Result")
 
 
 class Budget:
-    """The memory and the time of one call, or of one stream; the queries of a program share it.
+    """Memory and time limits of one call or one stream, shared by the queries of a program.
 
-    `timeout` seconds are for each call that is `running`. A copy of a pickle has used nothing.
+    `timeout` is in seconds, and holds for each call made within `running`. An unpickled copy has nothing used.
     """
 
     def __init__(self, memory: int, timeout: float | None) -> None:
         self.memory, self.timeout = memory, timeout
         self._cells: dict[int, npt.NDArray[np.int64]] = {}
-        """By thread, what the kernel looks at that runs in it."""
+        """The cells that stop a kernel, by the id of the thread it runs in."""
         self.interrupted = self.late = False
         self._accounts: list[Account] = []
         self._depth = 0
@@ -61,13 +61,13 @@ class Budget:
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def account(self) -> Account:
-        """For one more kernel."""
+        """A new account, for one more kernel."""
         account = Account(self)
         self._accounts.append(account)
         return account
 
     def claim(self, what: str, more: int) -> None:
-        """Refuse to allocate `more` bytes for `what` if they do not fit beside all that is held."""
+        """Raise if `more` bytes for `what` exceed the limit, together with what all accounts hold."""
         held: dict[str, int] = {}
         for account in self._accounts:
             for name, size in list(account.held.items()):
@@ -77,9 +77,9 @@ class Budget:
             raise out_of_memory(self.memory, held)
 
     def check_process(self, what: str) -> None:
-        """The same for objects of Python's, whose size nobody knows: by what the process has grown since it began.
+        """Raise if the process has grown beyond the limit since the call began: for Python objects of unknown size.
 
-        Whoever asks has said so before, by `measure_process`: looking costs more than a small batch does.
+        Works only after `measure_process`: reading the memory of the process costs more than a small batch does.
         """
         grown = resident() - self._resident
         if grown > self.memory:
@@ -87,18 +87,18 @@ class Budget:
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
-    def running(self) -> _Running:
-        """While this lasts, the time counts and Ctrl-C stops kernels; no error leaves it that has no code."""
-        return _Running(self)
+    def running(self) -> _BudgetedCall:
+        """Context manager of a call: its time is limited, Ctrl-C stops its kernels, and every error has a code."""
+        return _BudgetedCall(self)
 
     def measure_process(self) -> None:
-        """From now on `check_process` is asked: the memory of the process is looked at whenever a call begins."""
+        """Read the memory of the process at the start of every call from now on, for `check_process`."""
         if not self._measures_process:
             self._measures_process = True
             self._resident = resident()
 
     def begin(self) -> None:
-        """A call begins: nothing has stopped it, and its time and memory are counted from now on."""
+        """Start a call: clear what stopped the last one, and count its time and memory from now on."""
         self.interrupted = self.late = False
         for cells in self._cells.values():
             cells[STOP] = 0
@@ -108,17 +108,17 @@ class Budget:
 
     @property
     def cells(self) -> npt.NDArray[np.int64]:
-        """What the kernel of this thread looks at while it computes: whether to come back at once."""
+        """The cells that the kernel of this thread polls; `cells[STOP]` tells it to return at once."""
         return self._cells.setdefault(threading.get_ident(), np.zeros(STOP + 1, dtype=np.int64))
 
     def watch(self, cells: npt.NDArray[np.int64]) -> None:
-        """From now on the kernel to stop in this thread is the one that looks at `cells`."""
+        """Stop the kernel that polls `cells` from now on, when the one in this thread is to be stopped."""
         cells[STOP] = 0
         self._cells[threading.get_ident()] = cells
         self.check()
 
     def stop(self, *, interrupted: bool) -> None:
-        """Called by another thread."""
+        """Tell all kernels to return at once; called by another thread."""
         if interrupted:
             self.interrupted = True
         else:
@@ -127,11 +127,11 @@ class Budget:
         for cells in list(self._cells.values()):
             cells[STOP] = 1
 
-    def apart(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """What `function` gives, computed by another thread while this one waits for it, for Ctrl-C or for the timeout.
+    def in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run `function` in another thread and wait for its result, for Ctrl-C or for the timeout.
 
-        For work that cannot be stopped, nor an exception raised in the middle of it, which is true of compilers. It
-        goes on in the background if nobody waits for it any more.
+        For work that cannot be stopped and must not be hit by an exception halfway, such as compiling. It goes on in
+        the background if nobody waits for it any more.
         """
         if not self._depth or (self.timeout is None and threading.current_thread() is not threading.main_thread()):
             return function(*arguments)
@@ -143,7 +143,7 @@ class Budget:
         return work.result()  # type: ignore[no-any-return]
 
     def check(self) -> None:
-        """Raise what stopped the kernel, if anything has."""
+        """Raise `KeyboardInterrupt` or the error of the timeout, if one of them has stopped the kernel."""
         if self.interrupted:
             raise KeyboardInterrupt
         if self.late or (self._depth and self.timeout is not None and time.monotonic() > self._deadline):
@@ -155,7 +155,7 @@ class Budget:
 
 
 class _Work:
-    """What a thread has to do, and what came of it."""
+    """A call for another thread, and its result or its error."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function, self.done = function, threading.Event()
@@ -178,21 +178,21 @@ class _Work:
 
 
 class Account:
-    """What one kernel holds, in bytes, by what it is for."""
+    """The bytes that one kernel holds, by what they are for."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.held: dict[str, int] = {}
 
     def hold(self, what: str, size: int) -> None:
-        """The kernel holds so many bytes of `what` now; they must fit."""
+        """Record that the kernel holds `size` bytes for `what` now; raise if they exceed the limit."""
         if self.held.get(what) == size:
             return
         self.held[what] = size
         self.budget.claim(what, 0)
 
     def claim(self, what: str, more: int) -> None:
-        """Before `more` bytes are allocated."""
+        """Raise if `more` bytes for `what` would exceed the limit; called before they are allocated."""
         self.budget.claim(what, more)
 
 
@@ -209,14 +209,14 @@ def out_of_memory(limit: int, held: dict[str, int] | None = None) -> BudgetExcee
 
 
 def too_many_matches(limit: int, help: str) -> TooManyMatches:
-    """The error of a query that finds more than `max_matches`; `help` is what there is to do beside raising that."""
+    """The error of a query that finds more than `max_matches`; `help` is the advice besides raising that."""
     return TooManyMatches(
         "A567", f"max_matches={limit} is reached: there are more than {limit} matches", f"raise max_matches, {help}"
     )
 
 
 def too_many_partial_matches(limit: int, what: str, help: str) -> TooManyMatches:
-    """The same of `max_partial_matches`; `what` says what the plan calls them."""
+    """The error of a query that keeps more than `max_partial_matches`; `what` is the plan's name for them."""
     return TooManyMatches(
         "A568",
         f"max_partial_matches={limit} is reached: more than {limit} {what}, the pattern explodes on this stream",
@@ -226,22 +226,22 @@ def too_many_partial_matches(limit: int, what: str, help: str) -> TooManyMatches
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
-    """For results that are looked at when the query is done: running out of memory has a code there too."""
+    """Give a `MemoryError` a code while results are converted, which happens after the query is done."""
     try:
         yield
     except MemoryError as e:
         raise out_of_memory(default_memory()) from e
 
 
-def within(budget: Budget) -> _Running:
-    """Run a call of a user's within its budget; errors of Python itself that mean "too large" get a code."""
+def within(budget: Budget) -> _BudgetedCall:
+    """Context manager that runs a user's call within its budget; `MemoryError` and `RecursionError` get a code."""
     return budget.running()
 
 
-class _Running:
-    """A call that runs within a budget; one inside another is part of it.
+class _BudgetedCall:
+    """Context manager of a call within a budget; a nested call is part of the outer one.
 
-    A class and no generator: every batch of a stream is such a call, however small it is.
+    A class, which costs less than a generator: every batch of a stream is such a call, however small.
     """
 
     __slots__ = ("before", "budget", "main", "outermost", "watchdog")
@@ -313,7 +313,8 @@ class _Running:
 
 
 def size_text(size: int) -> str:
-    """
+    """A number of bytes in the largest unit that it fills, for messages.
+
     >>> size_text(512), size_text(2_000_000_000), size_text(11_800_000_000)
     ('512 B', '2 GB', '11.8 GB')
     """
@@ -324,7 +325,7 @@ def size_text(size: int) -> str:
 
 
 def memory_size(given: int | str) -> int:
-    """A number of bytes, or a size as people write it.
+    """The bytes of a size, given as a number or as text.
 
     >>> memory_size(1024), memory_size("2 GB"), memory_size("1.5 GiB")
     (1024, 2000000000, 1610612736)
@@ -343,7 +344,7 @@ def memory_size(given: int | str) -> int:
 
 
 def seconds(given: float | str | dt.timedelta) -> float:
-    """Seconds, a timedelta, or a duration as queries write it.
+    """The seconds of a timeout, given as a number, a timedelta or text.
 
     >>> seconds(1.5), seconds(dt.timedelta(minutes=1)), seconds("30 seconds"), seconds("2 min")
     (1.5, 60.0, 30.0, 120.0)
@@ -383,12 +384,12 @@ _SECONDS = {
     }.items()
     for name in names
 }
-"""How long the units are that a timeout is written in."""
+"""Seconds in each unit that a timeout may be written in."""
 
 
 def default_memory() -> int:
     """Half of the memory that the machine, the container or a limit of the process lets this process have."""
-    limits = [_number(Path(name)) for name in _LIMITS]
+    limits = [_number(Path(name)) for name in _CGROUP_LIMIT_FILES]
     with suppress(ImportError):
         import resource
 
@@ -407,12 +408,12 @@ def resident() -> int:
         return 0
 
 
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where a container reads its own limit: version 2 and version 1 of control groups."""
+_CGROUP_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Files with the memory limit of a container: control groups version 2 and version 1."""
 
 
 def _number(file: Path) -> int | None:
-    """The number in a file; "max" is none, and neither is a file that cannot be read."""
+    """The number in a file; None for "max" and for a file that cannot be read."""
     try:
         return int(file.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -422,17 +423,17 @@ def _number(file: Path) -> int | None:
 # -- the thread that watches -------------------------------------------------------------------------------------------
 
 
-LONGEST_WAIT = 86_400.0  # seconds: `select` takes no number of milliseconds that is not finite
+MAX_WAIT_SECONDS = 86_400.0  # `select` counts milliseconds, which overflow for very long timeouts
 
 
 class _Watchdog:
-    """A thread that waits for signals of the process and for deadlines, and tells budgets."""
+    """A thread that waits for signals and deadlines, and stops the budgets that they concern."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.budgets: list[tuple[Budget, bool]] = []
-        """Those that run, and whether in the main thread, which is where signals are handled."""
-        # Apart, since `hear` is also called by the main thread, which must not hear what is for this one.
+        """The budgets of running calls, and whether each runs in the main thread, where signals are handled."""
+        # Two pairs: `hear` is also called by the main thread, which must not read what is to wake this one.
         self.receiving, self.sending = _pair()
         self.sending_number = self.sending.fileno()
         self.woken, self.waking = _pair()
@@ -446,7 +447,7 @@ class _Watchdog:
             while True:
                 with self.lock:
                     nearest = min((b._deadline for b, _ in self.budgets if not b.late), default=float("inf"))
-                wait = None if nearest == float("inf") else min(LONGEST_WAIT, max(0.0, nearest - time.monotonic()))
+                wait = None if nearest == float("inf") else min(MAX_WAIT_SECONDS, max(0.0, nearest - time.monotonic()))
                 selector.select(wait)
                 with suppress(BlockingIOError):
                     self.woken.recv(4096)
@@ -458,7 +459,7 @@ class _Watchdog:
                             budget.stop(interrupted=False)
 
     def hear(self) -> None:
-        """Tell the budgets that run of the signals that have come; with the lock, so that it is not told to others."""
+        """Stop running budgets if Ctrl-C has come; the caller holds the lock, so that no later call is stopped."""
         try:
             signals = self.receiving.recv(4096)
         except BlockingIOError:
@@ -467,7 +468,7 @@ class _Watchdog:
             # Whoever wanted to be woken before, such as an event loop, still is.
             with suppress(OSError):
                 os.write(self.forward_to, signals)
-        # A handler of somebody's own may want the query to be finished first: only Python's own stops it.
+        # With a signal handler of the user's, the query goes on: only Python's default handler stops it.
         if signal.SIGINT in signals and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             for budget, main in self.budgets:
                 if main:
@@ -490,7 +491,7 @@ _starting = threading.Lock()
 
 
 def _the_watchdog() -> _Watchdog:
-    """That of this process: threads do not survive a fork."""
+    """The watchdog of this process: threads do not survive a fork."""
     process = os.getpid()
     found = _watchdogs.get(process)
     if found is None:

@@ -56,7 +56,7 @@ class CompiledProgram:
 
 
 Measure: TypeAlias = Callable[[BoundQuery], StreamStatistics]
-"""Finds out what the planner wants to know of the stream of a query."""
+"""Measures the statistics of a stream that the planner uses for a query."""
 
 
 def compile_program(
@@ -64,7 +64,7 @@ def compile_program(
 ) -> CompiledProgram:
     """Take query text through every stage; raises `QueryError` for what its author got wrong.
 
-    `measure` is asked about the stream where that decides about the plan; a `live` stream has not been seen yet.
+    `measure` is called where statistics decide about the plan; of a `live` stream no event has been seen yet.
     """
     known = []
     for query in parse(source).queries:
@@ -86,7 +86,7 @@ def compile_bound(
     measure: Measure | None = None,
     live: bool = False,
 ) -> CompiledQuery:
-    """Take a query that is bound already through the other stages."""
+    """Take a query that is already bound through the remaining stages."""
     rewritten = rewrite(bound)
     hints = _hints(options, [(bound, rewritten)], live)
     return _planned(source, query, bound, rewritten, options, hints, measure)
@@ -110,7 +110,7 @@ def _planned(
 
 
 def _hints(options: Options, queries: list[tuple[BoundQuery, BoundQuery]], live: bool) -> Hints:
-    """What the caller asks for, which has to make sense for the program."""
+    """The planner hints that the caller gives, checked against the queries of the program."""
     if options.order is not None:
         check_order(options.order, [rewritten for _, rewritten in queries])
     if isinstance(options.statistics, GivenStatistics):
@@ -138,7 +138,7 @@ def load(query: CompiledQuery, options: Options) -> Kernel:
 
 
 def counted(kernel: Kernel, state: RunState, options: Options) -> dict[str, int] | None:
-    """What the kernel has done so far, and what was compiled for it, if the options ask and it counts."""
+    """The counters of a kernel and the number of its compilations; None if not asked for, or if it does not count."""
     if not options.counters or not isinstance(kernel, Counting):
         return None
     return {**kernel.counters(state), "compilations": kernel.compilations}

@@ -1,4 +1,4 @@
-"""What went wrong, where, and the way out."""
+"""Errors and diagnostics: what went wrong, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-LONGEST_LINE = 160
-"""Characters of a source line that a message shows, those around the place."""
+MAX_COLUMNS = 160
+"""Characters of a source line that a message shows, around the place it is about."""
 
 
 class AuguryError(Exception):
@@ -43,10 +43,10 @@ class Diagnostic:
         """The message with its source line and a caret under the place."""
         line, column = source.position(self.span.start)
         whole, at = source.line(line), column - 1
-        first = 0 if len(whole) <= LONGEST_LINE else max(0, min(at - LONGEST_LINE // 2, len(whole) - LONGEST_LINE))
+        first = 0 if len(whole) <= MAX_COLUMNS else max(0, min(at - MAX_COLUMNS // 2, len(whole) - MAX_COLUMNS))
         # As many columns as characters, so that the caret stays where it belongs.
-        shown = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in whole[first : first + LONGEST_LINE])
-        cut_before, cut_after = "…" if first else "", "…" if first + LONGEST_LINE < len(whole) else ""
+        shown = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in whole[first : first + MAX_COLUMNS])
+        cut_before, cut_after = "…" if first else "", "…" if first + MAX_COLUMNS < len(whole) else ""
         text, at = f"{cut_before}{shown}{cut_after}", at - first + len(cut_before)
         gutter = " " * len(str(line))
         length = max(1, min(self.span.end - self.span.start, len(text) - at))

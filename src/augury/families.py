@@ -1,4 +1,4 @@
-"""One record a plan family: all that the compiler, the planner, explanations and tests know of it."""
+"""One record per plan family: all that the compiler, the planner, explanations and tests know of it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Emit(Protocol[P_contra, S_co]):
 
 @dataclass(frozen=True, slots=True)
 class Machine(Generic[P, S]):
-    """What emits and runs the plans of a family: `kernel` runs what `emit` has written."""
+    """The code generator and the kernel of a family: `kernel` runs what `emit` wrote."""
 
     emit: Emit[P, S]
     kernel: Callable[[P, Options, S], Kernel]
@@ -59,7 +59,7 @@ class Machine(Generic[P, S]):
 
 @dataclass(frozen=True, slots=True)
 class Portrait(Generic[P, S]):
-    """What shows the plans of a family, in words and as automata, with the counters of a run if there was one."""
+    """How plans of a family are shown: in words and as automata, with the counters of a run if there was one."""
 
     describe: Callable[[P, S, Counters], Description]
     draw: Callable[[P, Counters], tuple[Diagram, ...]]
@@ -74,9 +74,9 @@ class Family(Generic[P, S]):
     """How one kind of plan is built, weighed, emitted, run and described.
 
     `build` is asked about queries all of whose features are in `supports`, and may still refuse them. `estimate` bids
-    for a plan that was built. Every family bids for a query, but one of them runs it: its `machine` is loaded by need,
-    and its `portrait` if it is to be explained. `measured` says whether statistics of the stream change the plan of
-    a query.
+    for a plan that was built. Every family bids for a query, but only one runs it: its `machine` is imported when it
+    does, and its `portrait` when the plan is explained. `measured` says whether statistics of the stream change the
+    plan of a query.
     """
 
     plan: type[P]
@@ -262,10 +262,10 @@ FAMILIES: Mapping[str, Family[Any, Any]] = MappingProxyType(
 
 
 def machine_of(plan: Plan) -> Machine[Any, Any]:
-    """What emits and runs a plan, loaded now."""
+    """The code generator and the kernel of a plan's family, imported now."""
     return FAMILIES[plan.family].machine()
 
 
 def portrait_of(plan: Plan) -> Portrait[Any, Any]:
-    """What shows a plan, loaded now."""
+    """How a plan is described and drawn; imports that code now."""
     return FAMILIES[plan.family].portrait()

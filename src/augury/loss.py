@@ -153,8 +153,8 @@ PRECISION = 1e-9
 DIGITS = 12
 """Decimals of a reported score; what comes after them is rounding error."""
 
-LARGEST = 2**1000
-"""Integers beyond this, which no float can hold, are no loss rates and no delays."""
+MAX_INTEGER = 2**1000
+"""Largest integer taken as a loss rate or a delay: larger ones may not fit a float."""
 
 SCORINGS = ("paper", "posterior")
 """A score says that a missing component happened and was lost, or that it happened, given that it was not seen."""
@@ -295,7 +295,7 @@ def _object(stated: object, what: str, known: Collection[str] | None = None) -> 
 def _number(stated: object, what: str) -> float:
     if isinstance(stated, bool) or not isinstance(stated, int | float):
         raise _malformed(f"{what} has to be a number, not {stated!r}")
-    if isinstance(stated, int) and abs(stated) > LARGEST:
+    if isinstance(stated, int) and abs(stated) > MAX_INTEGER:
         raise _malformed(f"{what} is larger than any number")
     return stated
 

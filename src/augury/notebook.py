@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def run_cell(shell: InteractiveShell, line: str, cell: str) -> Matches | Page:
-    """What `%%augury EVENTS` does with the query of its cell; errors are shown without a traceback."""
+    """Run the query of a `%%augury EVENTS` cell; errors are shown without a traceback."""
     given = _parser().parse_args(shlex.split(line))
     try:
         events = _events(given.events, shell.user_ns)
@@ -70,7 +70,7 @@ def run_cell(shell: InteractiveShell, line: str, cell: str) -> Matches | Page:
 
 
 def run_sql_cell(shell: InteractiveShell, line: str, cell: str) -> SqlResult:
-    """What `%%match_recognize TABLES` does with the SQL of its cell; errors are shown without a traceback."""
+    """Run the SQL of a `%%match_recognize TABLES` cell; errors are shown without a traceback."""
     given = _sql_parser().parse_args(shlex.split(line))
     try:
         named = (table.split("=", 1) if "=" in table else (table, table) for table in given.tables)

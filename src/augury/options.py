@@ -22,17 +22,17 @@ NegationName: TypeAlias = Literal["post-processing", "first-chance"]
 """When a lazy chain looks for negated parts; the values of `plan.Negation`."""
 
 TimeUnit: TypeAlias = Literal["ns", "us", "ms", "s", "D"]
-"""What one tick of an integer time column is; the names in `schema.UNITS`."""
+"""The length of one tick of an integer time column; the names in `schema.UNITS`."""
 
 StageName: TypeAlias = Literal["syntax", "bound", "rewritten", "plan", "kernel"]
-"""What of a query can be explained, in the order it comes into being."""
+"""The stages of a query that can be explained, in the order of the compiler."""
 
 Lateness: TypeAlias = str | dt.timedelta | int
 """How late an event may come: such as "10 minutes", a timedelta, or ticks of the time column."""
 
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told how many events out of how many that can matter have been matched."""
+"""A function that is called with the number of events matched so far, and the number of those that can matter."""
 
 
 class MatchOptions(TypedDict, total=False):
@@ -194,8 +194,8 @@ def _timeout(_name: str, given: Any) -> float | None:
 class Options:
     """How a query is evaluated, as `MatchOptions` says; passed explicitly to whoever needs it.
 
-    `budget` is what watches `max_memory` and `timeout` while the query runs, `clock` what its stages tell how long they
-    take. A `live` stream goes on with the plan that it has while a better one is compiled.
+    `budget` watches `max_memory` and `timeout` while the query runs, `clock` collects the times of its stages. A `live`
+    stream goes on with the plan that it has while a better one is compiled.
     """
 
     plan: FamilyName | None = option(None, _plan)
@@ -225,9 +225,9 @@ class Options:
         return self if self.budget is not None else self.watched()
 
     def watched(self, slots: int = 1) -> Options:
-        """These options with a budget of which nothing is used, for a call or for a stream.
+        """These options with a new budget, for one call or one stream.
 
-        Of `slots` processes that share the memory it gets one part.
+        It has an equal part of the memory that `slots` processes share.
         """
         memory = default_memory() if self.max_memory is None else self.max_memory
         return replace(self, budget=Budget(max(1, memory // slots), self.timeout))
@@ -254,7 +254,7 @@ class Options:
 
 
 def read_options(given: Mapping[str, Any]) -> tuple[Roles, Options]:
-    """The options of a call, checked; one that there is not is an error.
+    """The options of a call, checked; an unknown one is an error.
 
     >>> roles, options = read_options({"time": "at", "max_matches": 10})
     >>> roles.time, options.max_matches

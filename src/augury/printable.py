@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
-LONGEST = 160
-"""Characters of a name or a value that are shown."""
+MAX_SHOWN_CHARACTERS = 160
+"""Characters of a name or a value that a message shows."""
 
 
-def one_line(text: str, longest: int = LONGEST) -> str:
+def one_line(text: str, longest: int = MAX_SHOWN_CHARACTERS) -> str:
     r"""The text as printable characters of one line, cut to `longest`.
 
     What is not printable is written as an escape: control characters, line breaks of every kind, marks that change the
@@ -50,7 +50,7 @@ def is_dangerous(character: str) -> bool:
 
 
 def lone_surrogate(text: str) -> int | None:
-    r"""Where `text` holds half of a surrogate pair, which is no character and cannot be written as UTF-8.
+    r"""The position of the first lone surrogate, which cannot be written as UTF-8; None if there is none.
 
     >>> lone_surrogate("a\ud800"), lone_surrogate("a\0")
     (1, None)

@@ -1,4 +1,4 @@
-"""What is known of the events before any of them is read."""
+"""Types of columns, and which columns hold time, type and order: known before any event is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augury.errors import HostError, suggestion
 
 
 class Kind(StrEnum):
-    """The families of values a predicate can compute with."""
+    """The kinds of values a predicate can compute with."""
 
     BOOL = "boolean"
     INT = "integer"
@@ -36,7 +36,7 @@ UNITS: dict[str, int] = {
 }
 """Nanoseconds in a tick of each time unit."""
 
-MAX_TICKS = 2**62  # of a time from 0, and of a window: differences of two, and a time less a window, fit 64 bits
+MAX_TICKS = 2**62  # largest time and window: the difference of two times, and a time minus a window, fit 64 bits
 
 A_COLUMN = "the name of a column"
 
@@ -86,7 +86,7 @@ def list_of(item: ColumnType) -> ColumnType:
 
 
 def column_type(arrow: pa.DataType) -> ColumnType:
-    """What predicates see of an Arrow column.
+    """The type that predicates compute with, for an Arrow type.
 
     >>> str(column_type(pa.list_(pa.float32())))
     'list of float'

@@ -1,4 +1,4 @@
-"""Where query text comes from, and places inside it."""
+"""Query text with the name of its source, and places in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a call goes: the seconds and the rows of its stages."""
+"""The seconds that each stage of a call takes, and the rows that go through it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 
 class CallStage(StrEnum):
-    """What a call spends its time on, in the order in which it comes to it."""
+    """The stages of a call, in the order in which they run."""
 
     READING = "reading"
     PLANNING = "planning"
@@ -26,7 +26,7 @@ class CallStage(StrEnum):
 
     @property
     def unit(self) -> tuple[str, str] | None:
-        """What one of its rows is, and several; None for a stage that no rows go through."""
+        """The name of its rows in singular and plural; None for a stage that no rows go through."""
         match self:
             case CallStage.READING | CallStage.ENCODING | CallStage.MATCHING:
                 return "event", "events"
@@ -48,37 +48,37 @@ class StageTime:
 
 
 class Clock:
-    """What stages tell how long they take; this one does not listen, and costs next to nothing."""
+    """Collects the times of stages; this base class discards them, at next to no cost."""
 
     __slots__ = ()
 
     def stage(self, stage: CallStage, rows: int = 0) -> AbstractContextManager[None]:
-        """While this lasts the time belongs to `stage`, except for that of stages inside it."""
+        """Context manager that counts its time for `stage`, except for the time of stages inside it."""
         return _NOTHING
 
     def moved(self, stage: CallStage, seconds: float) -> None:
-        """So many of the last seconds belong to `stage`, and not to the one that is going on."""
+        """Count the last `seconds` for `stage`, and not for the stage that is running."""
 
     def count(self, stage: CallStage, rows: int) -> None:
-        """So many more rows went through `stage`."""
+        """Count `rows` more rows for `stage`."""
 
     def each(self, stage: CallStage, items: Iterable[Item]) -> Iterator[Item]:
-        """The same items; the time that it takes to get them belongs to `stage`."""
+        """The same items; the time that it takes to get them counts for `stage`."""
         return iter(items)
 
     def threaded(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The same items, which come from work that is done while `helping`."""
+        """The same items, computed by threads within `helping`, whose stages share the time spent waiting."""
         return iter(items)
 
     def helping(self) -> AbstractContextManager[None]:
-        """While this lasts, stages of this thread are part of what `threaded` waits for."""
+        """Context manager of a worker thread, whose stages are part of what `threaded` waits for."""
         return _NOTHING
 
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 UNTIMED = Clock()
-"""For calls that nobody asks about their time, such as every batch of a stream."""
+"""The clock of calls whose times nobody asks for, such as every batch of a stream."""
 
 
 class Stopwatch(Clock):
@@ -103,10 +103,10 @@ class Stopwatch(Clock):
         self._waited = 0.0
         self._helped: dict[CallStage, float] = {}
         self._lock = threading.Lock()
-        self._here = _Here()
+        self._here = _ThreadTimes()
 
     def times(self) -> tuple[StageTime, ...]:
-        """The stages that took any time, in their order."""
+        """The stages that took any time, in the order of `CallStage`."""
         with self._lock:
             seconds, rows = dict(self._seconds), dict(self._rows)
             work = sum(self._helped.values())
@@ -116,7 +116,7 @@ class Stopwatch(Clock):
         return tuple(StageTime(stage, seconds[stage], rows.get(stage, 0)) for stage in CallStage if seconds.get(stage))
 
     def copy(self) -> Stopwatch:
-        """One with the same times, for another result of the same call."""
+        """A stopwatch with the same times, for another result of the same call."""
         return Stopwatch(self.times())
 
     def __reduce__(self) -> tuple[type[Stopwatch], tuple[tuple[StageTime, ...]]]:
@@ -133,7 +133,7 @@ class Stopwatch(Clock):
         self.add(stage, 0.0, rows)
 
     def add(self, stage: CallStage | None, seconds: float, rows: int = 0) -> None:
-        """Count seconds and rows; without a stage, time that was spent waiting for other threads."""
+        """Count seconds and rows for a stage; None stands for waiting for other threads."""
         with self._lock:
             if stage is None:
                 self._waited += seconds
@@ -170,15 +170,15 @@ class Stopwatch(Clock):
             here.inside, here.helping = inside, helping
 
 
-class _Here(threading.local):
-    """What a stopwatch knows of a thread: whether it is helping, and the seconds of stages inside the current one."""
+class _ThreadTimes(threading.local):
+    """A stopwatch's notes on one thread: whether it is helping, and the seconds of stages inside the current one."""
 
     helping = False
     inside = 0.0
 
 
 class _Timed:
-    """A stage while it lasts."""
+    """Context manager that times one stage."""
 
     __slots__ = ("before", "began", "rows", "stage", "watch")
 

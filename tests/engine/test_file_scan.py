@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import augury
 from augury.engine.scan.file_scan import ParquetLog, ParquetScan, parquet_files
 from augury.engine.scan.narrow import TableScan
-from augury.engine.sources.footers import READ_AT_ONCE, open_footer
+from augury.engine.sources.footers import TAIL_BYTES, open_footer
 from augury.engine.sources.schemas import event_schema
 from augury.engine.sources.thrift import decode_struct
 from augury.errors import AuguryWarning, HostError
@@ -279,7 +279,7 @@ def test_a_row_group_with_fewer_rows_than_the_footer_says(tmp_path: Path) -> Non
 def test_a_footer_longer_than_what_is_read_first(tmp_path: Path) -> None:
     path = tmp_path / "events.parquet"
     pq.write_table(ORDERED, path, row_group_size=1)
-    assert pq.read_metadata(path).serialized_size > READ_AT_ONCE
+    assert pq.read_metadata(path).serialized_size > TAIL_BYTES
     assert open_footer(path).equals(pq.read_metadata(path))
 
 

@@ -15,7 +15,7 @@ from augury.budget import Budget
 from augury.compiler import CompiledProgram
 from augury.engine.cut.portions import CutByKey, CutByTime, PortionSize, in_steps, ways_to_cut, whole_times, why_not_cut
 from augury.engine.sources.schemas import known_events
-from augury.engine.threads import matched, side_by_side
+from augury.engine.threads import map_in_threads, matched
 from augury.errors import BudgetExceeded, TooManyMatches
 from augury.hosts.local import finite
 from augury.hosts.local.query import compiled
@@ -237,7 +237,7 @@ def test_every_thread_of_a_budget_is_told_to_stop() -> None:
     assert stopped == [True, True]
 
 
-def test_side_by_side_takes_no_more_items_than_it_has_threads_for() -> None:
+def test_map_in_threads_takes_no_more_items_than_it_has_threads_for() -> None:
     taken = 0
 
     def items() -> object:
@@ -246,7 +246,7 @@ def test_side_by_side_takes_no_more_items_than_it_has_threads_for() -> None:
             taken += 1
             yield k
 
-    results = side_by_side(lambda k: k, items(), 2)  # type: ignore[var-annotated, arg-type]
+    results = map_in_threads(lambda k: k, items(), 2)  # type: ignore[var-annotated, arg-type]
     assert next(results) == 0
     assert taken <= 6
     assert list(results) == list(range(1, 100))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from augury.engine.row_patterns.sorting import MOST_SHORT_KEYS, SortedTable, key_numbers
+from augury.engine.row_patterns.sorting import MAX_SHORT_KEYS, SortedTable, key_numbers
 from augury.jit.tier import Tier
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
@@ -45,7 +45,7 @@ def test_integers(values: list[int]) -> None:
     [
         ["a", "a" * 16, "a" * 17, "a"],
         ["a", None, "", "a"],
-        [f"key {k}" for k in range(MOST_SHORT_KEYS + 2)] * 2,
+        [f"key {k}" for k in range(MAX_SHORT_KEYS + 2)] * 2,
     ],
     ids=["long", "null", "many"],
 )

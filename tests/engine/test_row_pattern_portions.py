@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from augury.engine.row_patterns import evaluate
-from augury.engine.row_patterns.evaluate import PORTION_ROWS
+from augury.engine.row_patterns.evaluate import MIN_PORTION_ROWS
 from augury.engine.row_patterns.sorting import MIN_ROWS_TO_SHARE, key_numbers
 from augury.jit.tier import Tier
 from augury.native.row_pattern_support import row_pattern_support
@@ -28,13 +28,13 @@ def table(rows: int, keys: int) -> pa.Table:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_portions_write_what_their_keys_write_alone(threads: int) -> None:
-    whole = table(2 * PORTION_ROWS + 1000, 50)
+    whole = table(2 * MIN_PORTION_ROWS + 1000, 50)
     bound = bound_clause(CLAUSE, whole.schema)
     found = evaluate(bound, whole, options=Options(jit=True, threads=threads))
     names = whole["k"].unique().to_pylist()
     who = whole["k"].to_numpy(zero_copy_only=False)
     alone = [whole.filter(pa.array(np.isin(who, part))) for part in (names[:25], names[25:])]
-    assert all(len(part) < 2 * PORTION_ROWS for part in alone)
+    assert all(len(part) < 2 * MIN_PORTION_ROWS for part in alone)
     expected = pa.concat_tables(evaluate(bound, part, options=Options(jit=True, threads=1)) for part in alone)
     order = [("k", "ascending"), ("since", "ascending")]
     assert found.sort_by(order).equals(expected.sort_by(order))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from augury import Rules
-from augury.engine.rules.candidates import Opened, RuleIndex
+from augury.engine.rules.candidates import OpenKeys, RuleIndex
 from augury.engine.rules.group import SharedEvents
 from augury.engine.rules.grouping import RuleShapes, grouped
 from augury.engine.rules.matching import FiniteGroup
@@ -151,9 +151,9 @@ def test_what_is_open_goes_over_to_the_next_events() -> None:
     shared = SharedEvents(ordered, known.schema)
     group = FiniteGroup(rules, shared, options.watched(), lambda _query, _events: options).group
     index = RuleIndex(group.tests, group.values(), shared.columns)
-    at_once = index.candidates(shared.columns, Opened.none())
+    at_once = index.candidates(shared.columns, OpenKeys.none())
     assert at_once is not None
-    opened, pairs = Opened.none(), set()
+    opened, pairs = OpenKeys.none(), set()
     for first in range(0, 80, 7):
         part = SharedEvents(ordered.slice(first, min(first + 7, 80)), known.schema)
         some = index.candidates(part.columns, opened)

@@ -14,7 +14,7 @@ from augury.engine.cut.by_time import TimeChunk
 from augury.engine.group import Group, one_group
 from augury.engine.job import job_of
 from augury.engine.scan.arrow_filter import read_filter
-from augury.engine.scan.needed import Relevant
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.scan.parquet import CannotSplit, read_footers
 from augury.engine.scan.tasks import ScanAndMatch, ScanPlan, plan_scan
 from augury.options import Roles, make_options
@@ -98,5 +98,5 @@ def test_rows_that_a_condition_is_true_for_are_read(condition: str) -> None:
 def test_what_arrow_cannot_tell_is_read() -> None:
     group = group_of("PATTERN SEQ(a) WHERE a.x + 1 > 4 WITHIN 1 second", stream())
     assert isinstance(group.relevant, tuple)
-    assert isinstance(group.relevant[0], Relevant)
+    assert isinstance(group.relevant[0], ComponentFilter)
     assert read_filter(group.relevant, group.schema) is None

@@ -15,7 +15,7 @@ from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.codes import with_codes
 from augury.engine.group import Group, one_group
 from augury.engine.job import job_of
-from augury.engine.skipping import possible
+from augury.engine.skipping import skip_impossible
 from augury.options import Roles, make_options
 from augury.source import Source
 from tests.thorough import THOROUGH
@@ -82,9 +82,9 @@ def left(events: pa.Table, group: Group, *cuts: int) -> pa.Table:
     ends = sorted({int(np.searchsorted(time, time[c])) for c in cuts})
     bounds = [0, *ends, len(events)]
     parts = [
-        possible(
+        skip_impossible(
             in_group(events.slice(a, b - a), group),
-            group.skipped,
+            group.requirements,
             group.schema.type,
             group.key,
             first=a == 0,
@@ -110,7 +110,7 @@ def test_matches_are_those_of_all_events(query: str) -> None:
     for seed in SEEDS:
         events = stream(seed)
         group = group_of(query, events)
-        assert group.skipped
+        assert group.requirements
         expected = found(events, query)
         rest = left(events, group)
         assert found(rest, query) == expected, seed
@@ -123,7 +123,7 @@ def test_matches_are_those_of_all_events(query: str) -> None:
 
 @pytest.mark.parametrize("query", NOT_SKIPPED)
 def test_where_other_events_may_decide_nothing_is_left_out(query: str) -> None:
-    assert group_of(query, stream(0)).skipped == ()
+    assert group_of(query, stream(0)).requirements == ()
 
 
 def test_whole_numbers_beyond_floats_are_not_confused() -> None:

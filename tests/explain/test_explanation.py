@@ -202,7 +202,7 @@ def test_the_times_of_a_call_add_up_to_no_more_than_the_whole(jit: bool, threads
 def test_the_times_of_events_that_are_matched_while_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_scan, "ROWS_AT_ONCE", 1_000)
+    monkeypatch.setattr(file_scan, "MAX_WHOLE_ROWS", 1_000)
     began = perf_counter()
     found = augury.match(parquet_of(EVENTS, tmp_path), TIMED, threads=2)
     whole = perf_counter() - began

@@ -26,7 +26,7 @@ import pyarrow as pa
 from augury import Matcher
 from augury.errors import AuguryError
 from augury.hosts.local.matcher import Setting, setting
-from augury.hosts.local.snapshot import START, load_snapshot
+from augury.hosts.local.snapshot import BODY_START, load_snapshot
 from augury.runtime.state import RunState
 from tests.fuzz.children import PATIENCE, many
 from tests.fuzz.states import CASES, events, saved
@@ -56,8 +56,8 @@ FACTS: tuple[Any, ...] = (
 
 def digested(data: bytes) -> bytes:
     """A snapshot with the digest of what it holds."""
-    mark = data[: START - 32]
-    return mark + hashlib.sha256(data[START:]).digest() + data[START:]
+    mark = data[: BODY_START - 32]
+    return mark + hashlib.sha256(data[BODY_START:]).digest() + data[BODY_START:]
 
 
 # -- corruption ------------------------------------------------------------------------------------------------------
@@ -67,8 +67,8 @@ def corrupted(data: bytes, one: random.Random, *, arrays: bool = False) -> bytes
     """The snapshot with something changed; `arrays` are those of the kernel's state, and nothing but them."""
     how = one.uniform(0.5, 1) if arrays else one.random()
     if how < 0.2:
-        return digested(corrupted_raw(data, one, START))
-    state = parsed(data, START)
+        return digested(corrupted_raw(data, one, BODY_START))
+    state = parsed(data, BODY_START)
     if how < 0.35:
         state = replace(state, facts=corrupted_facts(state.facts, one))
     elif how < 0.45:
@@ -82,7 +82,7 @@ def corrupted(data: bytes, one: random.Random, *, arrays: bool = False) -> bytes
             inner = replace(inner, tables=corrupted_tables(inner.tables, one))
         table = pa.table({"state": pa.array([inner.to_bytes()], pa.large_binary())})
         state = replace(state, tables={**state.tables, name: table})
-    return digested(data[:START] + state.to_bytes())
+    return digested(data[:BODY_START] + state.to_bytes())
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 
 import augury
 from augury.hosts.local import finite
-from augury.hosts.local.finite import MIN_EVENTS_TO_COMPILE, MIN_EVENTS_TO_LOAD, pays
+from augury.hosts.local.finite import MIN_EVENTS_TO_COMPILE, MIN_EVENTS_TO_LOAD, worth_compiling
 from augury.jit import compile as jit
 from augury.jit.store import clear
 from augury.options import make_options
@@ -22,15 +22,15 @@ def test_a_kernel_that_was_compiled_before_is_used_at_once(tmp_path: Path, monke
     options = make_options(cache_dir=tmp_path)
     query = augury.match(EVENTS, QUERY, jit=False).compiled
     assert query is not None
-    assert not pays(query, MIN_EVENTS_TO_COMPILE - 1, options)
-    assert pays(query, MIN_EVENTS_TO_COMPILE, options)
+    assert not worth_compiling(query, MIN_EVENTS_TO_COMPILE - 1, options)
+    assert worth_compiling(query, MIN_EVENTS_TO_COMPILE, options)
     augury.match(EVENTS, QUERY, cache_dir=tmp_path, jit=True)
-    assert pays(query, MIN_EVENTS_TO_LOAD, options), "it is in memory"
-    assert not pays(query, MIN_EVENTS_TO_LOAD - 1, options)
+    assert worth_compiling(query, MIN_EVENTS_TO_LOAD, options), "it is in memory"
+    assert not worth_compiling(query, MIN_EVENTS_TO_LOAD - 1, options)
     monkeypatch.setattr(jit, "_loaded", {})
-    assert pays(query, MIN_EVENTS_TO_LOAD, options), "it is on disk"
+    assert worth_compiling(query, MIN_EVENTS_TO_LOAD, options), "it is on disk"
     clear(tmp_path)
-    assert not pays(query, MIN_EVENTS_TO_LOAD, options)
+    assert not worth_compiling(query, MIN_EVENTS_TO_LOAD, options)
 
 
 PROGRAM = f"{QUERY} RETURN a.x AS x INTO Pair; PATTERN SEQ(Pair p) WHERE p.x > 5"

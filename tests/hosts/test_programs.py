@@ -11,7 +11,7 @@ import pytest
 import augury
 from augury.compiler import CompiledProgram
 from augury.hosts.local import programs
-from augury.hosts.local.programs import kept
+from augury.hosts.local.programs import cached_program
 from augury.options import Options, make_options
 
 TEXT = "SEQ(A a, B b) WHERE a.x = v WITHIN 10 seconds"
@@ -43,7 +43,7 @@ def test_whatever_may_change_the_program_is_compiled() -> None:
 
 def test_values_that_cannot_be_compared_are_not_kept() -> None:
     def once(options: Options) -> CompiledProgram:
-        return kept((TEXT,), options, lambda: CompiledProgram(()))
+        return cached_program((TEXT,), options, lambda: CompiledProgram(()))
 
     plain = make_options(parameters={"v": 1})
     assert once(plain) is once(plain)

@@ -11,7 +11,7 @@ import pytest
 
 import augury
 from augury.errors import HostError
-from augury.hosts.local.snapshot import MARKED, PLAIN, START
+from augury.hosts.local.snapshot import BODY_START, MARK_BYTES, PLAIN
 from augury.plan import StreamStatistics
 from augury.runtime.frames import NotAFrame, read_frame, write_frame
 from augury.runtime.state import RunState
@@ -29,7 +29,7 @@ def half_way() -> augury.Matcher:
 
 
 def with_digest(data: bytes) -> bytes:
-    return data[: START - 32] + hashlib.sha256(data[START:]).digest() + data[START:]
+    return data[: BODY_START - 32] + hashlib.sha256(data[BODY_START:]).digest() + data[BODY_START:]
 
 
 def test_with_the_key_it_goes_on() -> None:
@@ -54,12 +54,12 @@ def test_a_missing_or_wrong_key_is_told(written: bytes | None, read: Any, reason
 
 def test_nobody_without_the_key_changes_a_snapshot() -> None:
     sealed = half_way().snapshot(key=KEY)
-    for at in (20, START + 5, len(sealed) - 1):
+    for at in (20, BODY_START + 5, len(sealed) - 1):
         changed = sealed[:at] + bytes([sealed[at] ^ 1]) + sealed[at + 1 :]
         with pytest.raises(HostError, match="A594"):
             augury.Matcher.restore(changed, key=KEY)
     # Taking the mark of a key away, with a digest that anybody can make, does not help either.
-    plain = with_digest(sealed[:8] + PLAIN + sealed[MARKED:])
+    plain = with_digest(sealed[:8] + PLAIN + sealed[MARK_BYTES:])
     with pytest.raises(HostError, match="A594"):
         augury.Matcher.restore(plain, key=KEY)
 
@@ -83,8 +83,8 @@ def test_states_of_earlier_releases_are_refused() -> None:
 
 def changed_facts(**changed: Any) -> bytes:
     data = half_way().snapshot()
-    state = RunState.from_bytes(data[START:])
-    return with_digest(data[:START] + replace(state, facts={**state.facts, **changed}).to_bytes())
+    state = RunState.from_bytes(data[BODY_START:])
+    return with_digest(data[:BODY_START] + replace(state, facts={**state.facts, **changed}).to_bytes())
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,12 @@ def test_statistics_that_cannot_be_are_refused(name: str, value: Any) -> None:
 @pytest.mark.parametrize("plan", CASES)
 def test_a_state_of_a_later_release_is_refused(plan: str) -> None:
     data = saved(plan, 0)
-    whole = RunState.from_bytes(data[START:])
+    whole = RunState.from_bytes(data[BODY_START:])
     inner = RunState.from_bytes(whole.tables["state0"]["state"][0].as_py())
     later = replace(inner, version=inner.version + 1).to_bytes()
     tables = {**whole.tables, "state0": pa.table({"state": pa.array([later], pa.large_binary())})}
     with pytest.raises(HostError, match="A548"):
-        augury.Matcher.restore(with_digest(data[:START] + replace(whole, tables=tables).to_bytes()))
+        augury.Matcher.restore(with_digest(data[:BODY_START] + replace(whole, tables=tables).to_bytes()))
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")

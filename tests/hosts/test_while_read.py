@@ -34,11 +34,11 @@ QUERIES = [
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of a few events is as long as one of millions."""
-    monkeypatch.setattr(file_scan, "ROWS_AT_ONCE", 8)
+    monkeypatch.setattr(file_scan, "MAX_WHOLE_ROWS", 8)
     monkeypatch.setattr(file_scan, "SAMPLED_ROW_GROUPS", 2)
     monkeypatch.setattr(finite, "MIN_ROWS_TO_STEP", 8)
     monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(5, 5))
-    monkeypatch.setattr(sink, "MATCHES_AT_ONCE", 7)
+    monkeypatch.setattr(sink, "MATCHES_PER_FETCH", 7)
     monkeypatch.setattr(files, "ROW_GROUP_BYTES", 1000)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from augury.engine.exchange.kernels import CompiledFile, compiled_kernels, light_enough
+from augury.engine.exchange.kernels import CompiledFile, compiled_kernels, fitting_stateful_task
 from augury.engine.exchange.shuffle import MatchTask, PackTask
 from augury.engine.group import one_group
 from augury.engine.job import Job
@@ -90,7 +90,7 @@ def test_kernels_of_a_stream_may_be_large(spark: SparkSession, job: Job, tmp_pat
     """Spark broadcasts tasks of more than a MiB, and a worker with state cannot read what was broadcast."""
     large = CompiledFile("augury-large", "kernel_large.bin", os.urandom(2 << 20))
     heavy = replace(job, kernels=(large, *job.kernels), name="heavy")
-    assert light_enough(heavy.kernels) == tuple(sorted(job.kernels, key=lambda file: len(file.content)))
+    assert fitting_stateful_task(heavy.kernels) == tuple(sorted(job.kernels, key=lambda file: len(file.content)))
     frame = read_files(spark, write_files([EVENTS], tmp_path / "events"), EVENTS.schema)
     found = match_stream(frame, one_group(heavy), watermark="0 seconds", buckets=2, late=None)
     run_to_end(found, tmp_path)

@@ -28,9 +28,9 @@ from augury.engine.results.matches import Matches
 from augury.engine.sources.schemas import KnownColumns, known_columns, known_events
 from augury.engine.warnings import type_warnings
 from augury.errors import AuguryError, AuguryWarning, HostError
+from augury.hosts.local.progress_bar import progress_shown
 from augury.hosts.local.query import compiled, run
 from augury.hosts.local.sink import sink
-from augury.hosts.local.waiting import progress_shown
 from augury.ir import syntax
 from augury.lang import parse
 from augury.options import Options

@@ -1,1 +1,1 @@
-"""What cuts, skips, orders, matches, merges and saves streams of events, whatever host they come from."""
+"""The engine, which cuts, skips, orders, matches, merges and saves streams of events, for any host."""

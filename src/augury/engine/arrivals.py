@@ -1,4 +1,4 @@
-"""Events as they arrive, put in the order of the stream; those held back for the watermark, and those too late."""
+"""Events as they arrive: numbers and sorts them, holds them back for the watermark, and sets late ones aside."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from augury.schema import EventSchema
 
 NOT_KEPT = "a match binds an event that is not kept"
 
-MAX_TABLE_CHUNKS = 32  # of a table of events: each costs a little, whatever is done with the table
+MAX_TABLE_CHUNKS = 32  # chunks of a table of events before they are combined: each slows down every operation
 
 
 class EventLog(Protocol):
-    """The events that matches bind, by their rows in the stream; columns are read when somebody asks for them."""
+    """The events that matches bind, by their rows in the stream; columns are read when they are asked for."""
 
     @property
     def arrow(self) -> pa.Schema:
@@ -45,8 +45,8 @@ class Arrivals:
 
     `rows` are their positions in the stream. `anchors` are those of the events they arrived with: an event derived from
     a match arrives right after the last event of the match, every other one is its own anchor. `time` is in ticks.
-    `texts` is what kernels that are given these very events share. `ascending` says that their times are known to
-    ascend.
+    `texts` caches encoded string columns for all kernels that read these events. `ascending` says that the times are
+    known to ascend.
     """
 
     table: pa.Table
@@ -70,7 +70,7 @@ class Arrivals:
 
     @classmethod
     def concat(cls, parts: Sequence[Arrivals], arrow: pa.Schema) -> Self:
-        """The events of all parts, one after the other; of no parts, none with the columns `arrow`."""
+        """The events of all parts, one after the other; without parts an empty table with the columns `arrow`."""
         if not parts:
             return cls.none(arrow)
         if len(parts) == 1:
@@ -112,7 +112,7 @@ class Arrivals:
         if len(kept) == len(mask):
             return self
         if len(kept) and kept[-1] - kept[0] == len(kept) - 1:
-            # Most often the oldest events go, and the others need not be copied.
+            # Most often only the oldest events are dropped, and a slice needs no copy.
             return self.slice(int(kept[0]), int(kept[-1]) + 1)
         return self.take(kept)
 
@@ -126,16 +126,16 @@ class Arrivals:
 
     @property
     def earliest(self) -> int:
-        """The least time; there is an event."""
+        """The least time; there must be an event."""
         return int(self.time[0] if self.ascending else self.time.min())
 
     @property
     def latest(self) -> int:
-        """The greatest time; there is an event."""
+        """The greatest time; there must be an event."""
         return int(self.time[-1] if self.ascending else self.time.max())
 
     def positions(self, rows: Integers) -> Integers:
-        """Where the events of these rows are."""
+        """The positions of the events of these rows."""
         if not len(rows):
             return np.empty(0, dtype=np.int64)
         first = int(self.rows[0]) if len(self.rows) else 0
@@ -164,18 +164,18 @@ class Arrivals:
         return self
 
     def batch(self, schema: EventSchema, columns: EngineColumns | None = None) -> EventBatch:
-        """What a kernel consumes; the events must be in order.
+        """The events as a batch for a kernel; they must be in order.
 
-        `columns` say how their table is read, if that is known.
+        `columns` are the casts to the engine's types, if they are known already.
         """
         columns = columns or engine_columns(self.table.schema, schema.type, coded=True)
         return EventBatch(columns.read(self.table), self.rows, self.time, self.texts)
 
 
 def arrive(table: pa.Table, schema: EventSchema, first_row: int, columns: EngineColumns | None = None) -> Arrivals:
-    """Number and check new events: each has a time and a value in every column it is ascending by.
+    """Number and check new events: each needs a time and a value in every column of `order_by`.
 
-    `columns` say how the table is read, if that is known.
+    `columns` are the casts to the engine's types, if they are known already.
     """
     columns = columns or engine_columns(table.schema, schema.type, coded=True)
     readable = columns.read(table, first_row)
@@ -243,7 +243,7 @@ def _came_in_order(events: Arrivals) -> bool:
 
 
 def by_time(events: Arrivals) -> Iterator[tuple[Arrivals, int]]:
-    """Events that are in order, those of one time after those of another, with the time that comes next."""
+    """Split events that are in order by time: the events of each time, with the time that follows it."""
     time = events.time
     bounds = [0, *(np.flatnonzero(time[1:] != time[:-1]) + 1).tolist(), len(time)]
     for first, end in pairwise(bounds):
@@ -256,9 +256,9 @@ def ascends(numbers: Integers) -> bool:
 
 
 def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
-    """How many events are concurrent with one that came before them, of those that agree on `key`.
+    """Count the events that are concurrent with an earlier one, among events that agree on `key`.
 
-    The events are in order, so that only those are looked at that have the time of their neighbour.
+    The events are in order, so that only events with the time of a neighbour have to be compared.
 
     >>> table = pa.table({"ts": [1, 1, 1, 2], "k": ["x", "y", "x", "x"]})
     >>> schema = EventSchema.from_arrow(table.schema)
@@ -299,16 +299,16 @@ def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
 def split_late(
     events: Arrivals, last: Arrivals, watermark: int, schema: EventSchema, *, by_key: bool
 ) -> tuple[Arrivals, Arrivals | None]:
-    """Events still in time, and those that come too late, if any do.
+    """Split events into those in time and those that are late; None if none are.
 
-    Late is what is earlier than the watermark and, `by_key`, what precedes the `last` event consumed.
+    An event is late if it is earlier than the watermark or, with `by_key`, precedes the `last` event consumed.
     """
     if not len(events):
         return events, None
     earliest = events.earliest
     before_last = False
     if by_key and len(last):
-        # Events of the same time are told apart by the other columns of the order, if there are any.
+        # Events of the same time are ordered by the other columns of the order, if there are any.
         before_last = earliest < last.latest or (earliest == last.latest and len(schema.order_by) > 1)
     if earliest >= watermark and not before_last:
         return events, None
@@ -320,7 +320,7 @@ def split_late(
 
 
 def release(held: Arrivals, watermark: int) -> tuple[Arrivals, Arrivals]:
-    """Events earlier than the watermark, whose turn has come, and the rest."""
+    """Split held events into those earlier than the watermark, which are due, and the rest."""
     if not len(held):
         return held, held
     if watermark == FOREVER:

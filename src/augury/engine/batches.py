@@ -1,4 +1,4 @@
-"""How many events and matches are handled at a time."""
+"""Sizes of batches of events and matches."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-STEP_EVENTS = 1 << 18  # that a kernel is given at a time
+STEP_EVENTS = 1 << 18  # events in one step of a kernel
 
-RESULT_ROWS = 1 << 14  # matches in one Arrow batch on the way back to the host
+RESULT_ROWS = 1 << 14  # matches in one Arrow batch that is returned to the host
 
 
 def joined(batches: Iterable[pa.RecordBatch], rows: int, size: int | None = None) -> Iterator[pa.Table]:
-    """The batches joined to tables of at least so many rows, or bytes, the last one excepted; none is empty."""
+    """Join batches into tables of at least `rows` rows or `size` bytes, except for the last one; none is empty."""
     waiting: list[pa.RecordBatch] = []
     have = taken = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""How a running stream is doing: what its micro-batches told, for whoever looks at it."""
+"""Progress of a running stream, collected from its micro-batches for the live view."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-KEPT_BATCHES = 300  # of a query, for plots
+KEPT_BATCHES = 300  # last micro-batches kept per query, for plots
 
-KEPT_MATCHES = 20
-"""The last matches that are shown."""
+KEPT_MATCHES = 20  # last matches kept of all queries
 
+SHOWN_RULES = 20  # rules shown per query, the costliest first
 
-SHOWN_RULES = 20
-"""The costliest rules that are shown."""
+MIN_SHOWN_SECONDS = 0.0005  # less is shown as 0.000
 
-SHOWN_SECONDS = 0.0005  # that are shown as more than nothing
-
-KEPT_RULES = 2_000  # of a query, whose costs are added up: edits of years do not add up
+KEPT_RULES = 2_000  # rules whose costs are kept per query, so that years of edits do not fill the memory
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSpending:
-    """What a rule has cost: `partial_matches` are those that are open at the end, `last_match` is when one ended."""
+    """The cost of a rule: `partial_matches` are those open at the end, `last_match` is the end of its last match."""
 
     rule: str
     seconds: float = 0.0
@@ -34,11 +31,11 @@ class RuleSpending:
     last_match: str | None = None
 
     def then(self, later: RuleSpending) -> RuleSpending:
-        """Together with what it cost in a later micro-batch."""
+        """The sum with its cost in a later micro-batch."""
         return self._with(later, later.partial_matches)
 
     def beside(self, other: RuleSpending) -> RuleSpending:
-        """Together with what it cost in another bucket of the same micro-batch."""
+        """The sum with its cost in another bucket of the same micro-batch."""
         return self._with(other, self.partial_matches + other.partial_matches)
 
     def _with(self, other: RuleSpending, partial_matches: int) -> RuleSpending:
@@ -54,9 +51,12 @@ class RuleSpending:
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """One micro-batch of one query. `at` is when it was told, in seconds since 1970; `lag` is how far the watermark is
-    behind that, None before there is one; `match` is its latest match, as text. Of a table of rules, `rules` are those
-    that took the longest, and all of them took `rule_seconds`."""
+    """Counters of one micro-batch of one query.
+
+    `at` is when it was reported, in seconds since 1970; `lag` is how far the watermark is behind that, None without
+    one; `match` is its latest match, as text. For a table of rules, `rules` are those that took the longest, and
+    `rule_seconds` is what all of them took.
+    """
 
     query: str
     batch: int
@@ -76,7 +76,7 @@ class BatchProgress:
 
 @dataclass(slots=True)
 class QueryProgress:
-    """What the micro-batches of one query told so far."""
+    """Sums over the micro-batches of one query so far, and the last ones of them."""
 
     last: BatchProgress
     batches: deque[BatchProgress] = field(default_factory=lambda: deque(maxlen=KEPT_BATCHES))
@@ -89,7 +89,7 @@ class QueryProgress:
     rule_seconds: float = 0.0
 
     def add(self, told: BatchProgress) -> None:
-        """Count one more."""
+        """Add the counters of one micro-batch."""
         self.last = told
         self.batches.append(told)
         self.seconds += told.seconds
@@ -105,17 +105,17 @@ class QueryProgress:
 
     @property
     def events_per_second(self) -> float:
-        """Of the last micro-batch."""
+        """Events per second in the last micro-batch."""
         return self.last.events / self.last.seconds if self.last.seconds else 0.0
 
     @property
     def matches_per_second(self) -> float:
-        """Of the last micro-batch."""
+        """Matches per second in the last micro-batch."""
         return self.last.matches / self.last.seconds if self.last.seconds else 0.0
 
 
 class Board:
-    """What the queries of a pipeline told so far; told by one thread, looked at by others."""
+    """The progress of all queries of a pipeline: one thread adds micro-batches, others read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,30 +123,30 @@ class Board:
         self._matches: deque[tuple[str, str]] = deque(maxlen=KEPT_MATCHES)
 
     def tell(self, told: BatchProgress) -> None:
-        """Add a micro-batch."""
+        """Add one micro-batch."""
         with self._lock:
             self._queries.setdefault(told.query, QueryProgress(told)).add(told)
             if told.match is not None:
                 self._matches.appendleft((told.query, told.match))
 
     def rows(self) -> list[list[str]]:
-        """A table of the queries under `HEADER`."""
+        """One row per query, with the columns of `HEADER`."""
         with self._lock:
             total = sum(query.seconds for query in self._queries.values())
             return [_row(name, query, total) for name, query in self._queries.items()]
 
     def rules(self) -> list[list[str]]:
-        """A table of the costliest rules of each query under `RULE_HEADER`, and a row for what all others took."""
+        """The costliest rules of each query, with the columns of `RULE_HEADER`, and one row for all others."""
         with self._lock:
             return [row for name, query in self._queries.items() for row in _rule_rows(name, query)]
 
     def matches(self) -> list[tuple[str, str]]:
-        """The last matches with their queries, the newest first."""
+        """The names of queries and their last matches, the newest first."""
         with self._lock:
             return list(self._matches)
 
     def rates(self) -> dict[str, list[tuple[float, float, float]]]:
-        """For each query when its micro-batches were told, and their events and matches a second."""
+        """For each query and micro-batch: when it was reported, and its events and matches per second."""
         with self._lock:
             return {
                 name: [(b.at, b.events / (b.seconds or 1), b.matches / (b.seconds or 1)) for b in query.batches]
@@ -155,11 +155,11 @@ class Board:
 
 
 HEADER = ("query", "events", "events/s", "matches", "matches/s", "late", "state", "lag", "seconds", "share")
-"""`seconds` and `share` are what a query has cost, and its part of what all have cost."""
+"""Columns of the table of queries; `seconds` is the cost of a query, `share` its part of the cost of all."""
 
 
 RULE_HEADER = ("query", "rule", "events", "partial matches", "matches", "last match", "seconds", "share")
-"""What rules cost: `events` are those that a rule was given, `share` is its part of the seconds of all rules."""
+"""Columns of the table of rules; `events` are those a rule was given, `share` its part of the seconds of all rules."""
 
 
 def _rule_rows(name: str, query: QueryProgress) -> list[list[str]]:
@@ -180,7 +180,7 @@ def _rule_rows(name: str, query: QueryProgress) -> list[list[str]]:
     ]
     rest = query.rule_seconds - sum(spent.seconds for spent in shown)
     others = [name, "all others", "", "", "", "", *_spent(rest, query.rule_seconds)]
-    return [*rows, others] if rest >= SHOWN_SECONDS else rows
+    return [*rows, others] if rest >= MIN_SHOWN_SECONDS else rows
 
 
 def _costliest(rules: Iterable[RuleSpending], count: int) -> list[RuleSpending]:
@@ -208,7 +208,8 @@ def _row(name: str, query: QueryProgress, total: float) -> list[str]:
 
 
 def duration_text(seconds: float) -> str:
-    """
+    """Seconds in the largest unit that they fill.
+
     >>> duration_text(4.2), duration_text(3700), duration_text(90_000_000)
     ('4.2 s', '1.0 h', '1,041.7 days')
     """

@@ -10,21 +10,21 @@ import pyarrow as pa
 from augury.engine.cut.by_key import shared_key
 from augury.engine.cut.by_time import halo_of, owned_by_end, why_not_by_time
 from augury.engine.job import Job
-from augury.engine.scan.needed import Relevant, arrival_matters, compared_columns, relevant_rows
-from augury.engine.skipping import Skipping, skipping_of
+from augury.engine.scan.needed import ComponentFilter, arrival_matters, compared_columns, component_filters
+from augury.engine.skipping import MatchRequirements, match_requirements
 from augury.engine.stages import StageResult
 from augury.schema import EventSchema
 
 QUERY = "query"
-"""The column that tells the queries apart."""
+"""The column of a result that names the query of a match."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """Jobs over one frame, with the same roles of its columns and the same key.
 
-    `names` tell them apart; a single query has none. `arrow` are the columns that any of them needs, `result` those of
-    their matches.
+    `names` are those of the jobs, None for a single query. `arrow` are the columns that any job needs, `result` the
+    columns of their matches.
     """
 
     jobs: tuple[Job, ...]
@@ -34,7 +34,7 @@ class Group:
 
     @property
     def schema(self) -> EventSchema:
-        """What the events' columns mean, to any of the jobs: their roles are the same."""
+        """The roles of the columns, which are the same for all jobs."""
         return self.jobs[0].schema
 
     @property
@@ -46,9 +46,9 @@ class Group:
         return any(arrival_matters(job.program) for job in self.jobs)
 
     @property
-    def relevant(self) -> tuple[Relevant, ...] | None:
+    def relevant(self) -> tuple[ComponentFilter, ...] | None:
         """Filters of which an event must pass one to matter to any job; None when every event matters."""
-        each = [relevant_rows(job.program.rewritten) for job in self.jobs]
+        each = [component_filters(job.program.rewritten) for job in self.jobs]
         known = [r for r in each if r is not None]
         return tuple(r for one in known for r in one) if len(known) == len(each) else None
 
@@ -59,21 +59,21 @@ class Group:
 
     @property
     def halo(self) -> int:
-        """Ticks around a match of any of them in which the events lie that decide about it."""
+        """Ticks before and after a match of any job within which all events lie that decide about it."""
         return max(halo_of(job.program) for job in self.jobs)
 
     @property
     def coded(self) -> tuple[str, ...]:
-        """The columns of strings that kernels tell apart, and that may therefore come as codes."""
+        """The string columns that kernels compare, and may be given as dictionary codes."""
         if any(len(job.program.queries) > 1 for job in self.jobs):
             return ()
         compared = frozenset[str]().union(*(compared_columns(job.program.rewritten) for job in self.jobs))
         return tuple(f.name for f in self.arrow if f.name in compared and pa.types.is_string(f.type))
 
     @property
-    def skipped(self) -> tuple[Skipping, ...]:
-        """What each job can skip; empty unless every job can skip something."""
-        each = [skipping_of(job.program) for job in self.jobs]
+    def requirements(self) -> tuple[MatchRequirements, ...]:
+        """What every match of each job requires; empty unless stretches of time can be skipped for every job."""
+        each = [match_requirements(job.program) for job in self.jobs]
         known = tuple(what for what in each if what is not None)
         kind = self.schema.type
         typed = any(event.types for what in known for event in what.events)
@@ -84,7 +84,7 @@ class Group:
         return owned_by_end(self.jobs[k].program)
 
     def rows(self, k: int, found: StageResult) -> Iterator[pa.Table]:
-        """What job `k` found, as rows of the result."""
+        """The matches of job `k`, as rows of the result."""
         name = self.names[k]
         for table in self.jobs[k].columns(found):
             yield table if name is None else _tagged(table, name, self.result)
@@ -96,7 +96,7 @@ def one_group(job: Job) -> Group:
 
 
 def groups(jobs: Sequence[tuple[str, Job]], events: pa.Schema) -> list[Group]:
-    """Queries by their keys; all groups have the same result: query, start, end, and a struct for each query."""
+    """Group queries by key; all groups have the same result columns: query, start, end, and a struct per query."""
     first = jobs[0][1].result
     time = first.field("end").type
     own = [pa.field(name, pa.struct(_own_columns(job.result))) for name, job in jobs]
@@ -120,7 +120,7 @@ def _own_columns(result: pa.Schema) -> list[pa.Field]:
 
 
 def _tagged(table: pa.Table, name: str, result: pa.Schema) -> pa.Table:
-    """The matches of one query in the columns of all."""
+    """The matches of one query, in the result columns of all queries."""
     own = table.select([f.name for f in _own_columns(table.schema)])
     columns: list[pa.Array | pa.ChunkedArray] = []
     for field in result:

@@ -1,7 +1,7 @@
-"""What the engine asks of a host: the types of results, samples of the events, and somewhere to keep state.
+"""Protocols that a host implements for the engine: types of results, samples of the events, and a store for state.
 
-A host says where events are, which process matches which part of them, and where bytes are kept; how a part is cut,
-matched, merged and saved is the engine's.
+A host says where events are, which process matches which part of them, and where bytes are kept. The engine cuts,
+matches, merges and saves the parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """Where tasks run. It is pickled with them, so it holds no connection."""
+    """The system that runs tasks, such as Spark. It is pickled with them, so it holds no connection."""
 
     def result_types(self, arrow: pa.Schema) -> pa.Schema:
         """The columns of a result with the types that this host knows."""
@@ -40,14 +40,14 @@ class FiniteStream(Protocol):
     """A finite stream that the planner may look into before it is matched."""
 
     def sample(self, names: Sequence[str]) -> pa.Table:
-        """Some of the events, with these columns."""
+        """A sample of the events, with these columns."""
 
     def totals(self, schema: EventSchema) -> Totals | None:
-        """How many events there are in how many ticks, or None where that would be expensive to find out."""
+        """The number of events and ticks, or None where counting would be expensive."""
 
 
 class BucketStore(Protocol):
-    """Where a host keeps the state of one bucket of one query between micro-batches.
+    """The store in which a host keeps the state of one bucket of one query between micro-batches.
 
     A host that runs a micro-batch again hands out the state from before it.
     """
@@ -59,7 +59,7 @@ class BucketStore(Protocol):
         """The segment of this number, which the head names."""
 
     def write_header(self, head: bytes) -> None:
-        """Keep a head that names no events: which queries the checkpoint belongs to."""
+        """Keep a head without events, which says which queries the checkpoint belongs to."""
 
     def write(self, saved: SavedBucket) -> None:
         """Keep a head and new segments, and remove those that are gone."""
@@ -68,12 +68,12 @@ class BucketStore(Protocol):
         """Forget the bucket."""
 
     def wake(self, after: int | None) -> None:
-        """Advance the bucket again when the watermark has passed this tick, or with None when it has moved at all."""
+        """Advance the bucket again once the watermark passes this tick, or with None once it moves at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThisProcess:
-    """A host that matches where it is called: results have the types they are made with."""
+    """A host that matches in the calling process: results keep the types they are made with."""
 
     def result_types(self, arrow: pa.Schema) -> pa.Schema:
         return arrow

@@ -15,7 +15,7 @@ CONTIGUOUS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 
 
 def idle_parts(query: BoundQuery) -> tuple[str, ...]:
-    """What to say of a NOT for which there is no place, and of a strategy for a gap that there is not."""
+    """Warnings about a NOT between adjacent events, and about a strategy for a gap before the first event."""
     if not query.strategies & set(CONTIGUOUS) and not query.steps:
         return ()
     if branch_count(query.pattern) > MAX_BRANCHES:
@@ -38,14 +38,14 @@ def _without_place(query: BoundQuery, found: list[Branch]) -> Iterator[str]:
 
 
 def _next(branch: Branch, part: AbsentPart) -> str | None:
-    """The variable behind a negated part that is looked for between two others; None of one looked for elsewhere."""
+    """The variable after a negated part that lies between two others; None for one that lies elsewhere."""
     if not part.after or not part.before or part.since is not None or part.silence is not None:
         return None
     return next(v for v in in_order(branch.variables, branch.order) if v in part.before)
 
 
 def _without_gap(query: BoundQuery, found: list[Branch]) -> Iterator[str]:
-    """Strategies for what stands before the first event of every match."""
+    """Strategies for the gap before the first event of every match, where there is none."""
     first = {in_order(branch.variables, branch.order)[0] for branch in found}
     for step in query.steps:
         if not step.inside and first == {step.variable}:

@@ -1,4 +1,4 @@
-"""A job: a compiled program, the columns it reads and the columns of its result. It is what a task is given."""
+"""A job, which is what a task is given: a compiled program, the columns it reads and the columns of its result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from augury.runtime.matches import MatchSet
 from augury.schema import EventSchema
 from augury.source import Source
 
-MAX_STARTED_PROGRAMS = 64  # whose live kernels a worker process keeps for later tasks
+MAX_STARTED_PROGRAMS = 64  # programs whose live kernels a worker process keeps for later tasks
 
 _started: dict[str, tuple[Stage, ...]] = {}
 _starting = threading.Lock()
@@ -41,8 +41,8 @@ _starting = threading.Lock()
 class Job:
     """One program over one kind of events; picklable, the same on the driver and in every task.
 
-    `arrow` are the columns that the program needs, `schema` is what they mean, `result` are the columns of a match,
-    `name` tells jobs apart, `kernels` are compiled already. So many `slots` of an executor share its memory.
+    `arrow` are the columns that the program needs, `schema` says what they mean, `result` are the columns of a match,
+    `name` identifies the job, `kernels` are compiled already. The `slots` of an executor share its memory.
     """
 
     source: Source
@@ -61,7 +61,7 @@ class Job:
 
     @property
     def decisive(self) -> frozenset[str]:
-        """The columns that kernels read; the others are only shown."""
+        """The columns that kernels read; the others are only shown with matches."""
         return decisive_columns(self.program.rewritten)
 
     def stages(self, arrow: pa.Schema | None = None) -> tuple[Stage, ...]:
@@ -99,9 +99,9 @@ def job_of(
     live: bool = False,
     host: Host = THIS_PROCESS,
 ) -> Job:
-    """Compile a program for events of these columns; it sees only those it needs.
+    """Compile a program for events of these columns; it reads only those it needs.
 
-    The planner looks into the finite `stream` if it has to choose; a `live` one has no events yet.
+    The planner samples the finite `stream` if statistics decide about the plan; a `live` one has no events yet.
     """
     whole = event_schema(events, roles)
     program = compile_program(source, whole, options)
@@ -111,7 +111,7 @@ def job_of(
     program = _productive(compile_program(source, kept, options, measure=_measure(stream, arrow, kept), live=live))
     chain = stages(program, arrow, replace(options, jit=False))
     result = host.result_types(_columns(chain[-1], options))
-    # A task has nobody to tell how far it has come, and the function might not travel.
+    # Tasks do not report progress, and the function may not be picklable.
     options = replace(options, progress=None)
     return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
 
@@ -126,7 +126,7 @@ def _measure(stream: FiniteStream | None, arrow: pa.Schema, schema: EventSchema)
         return in_order(arrive(table, schema, 0), schema)
 
     def measured(query: BoundQuery) -> StreamStatistics:
-        # First the totals, which tell how far apart the events of the sample are to be.
+        # Totals come first: they say how far apart the events of the sample should be.
         totals = stream.totals(schema)
         return scaled(measure(events(), query), len(events()), totals)
 
@@ -134,7 +134,7 @@ def _measure(stream: FiniteStream | None, arrow: pa.Schema, schema: EventSchema)
 
 
 def _productive(program: CompiledProgram) -> CompiledProgram:
-    """The program without queries whose results nobody reads: the last one counts, and those that derive events."""
+    """The program without queries whose results are not used: only the last one and those that derive events are."""
     return CompiledProgram(tuple(q for q in program.queries if q.bound.into is not None or q is program.last))
 
 
@@ -146,7 +146,7 @@ def _columns(stage: Stage, options: Options) -> pa.Schema:
 
 
 def _name(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options) -> str:
-    """A name that is the same for the same job, by which tasks find the kernels that their process has loaded."""
+    """A name that equal jobs share, by which tasks find the kernels that their process has loaded."""
     if options.functions:
         # What a function does cannot be told from its name.
         return uuid.uuid4().hex

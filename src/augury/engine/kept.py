@@ -1,4 +1,4 @@
-"""The events of a stream that a match may still bind: batches are added at the end, and the oldest are let go."""
+"""The events of a stream that a match may still bind: batches are added at the end, and the oldest are dropped."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 from augury.engine.arrivals import Arrivals
 from augury.runtime.batch import Integers
 
-PARTS_JOINED = 32  # of equal weight, into one: fewer would copy events more often, more would make for long lists
+PARTS_JOINED = 32  # parts of equal weight that are joined: fewer copy events more often, more make the list longer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Some of the events, joined from `weight` batches; the least and the greatest of their rows."""
+    """Events joined from `weight` batches, with the least and the greatest of their rows."""
 
     events: Arrivals
     weight: int
@@ -25,10 +25,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptEvents:
-    """An `EventLog` in parts, so that a step costs the events of its batch and not all that are kept.
+    """An `EventLog` in parts, so that a step costs as much as its own batch and not as all events that are kept.
 
-    Parts are joined as the carries of a sum are: there are never many, and an event is copied a few times at most. All
-    of them are put together only when somebody asks for events, those that are not before the row `oldest`.
+    Parts of equal weight are joined, like the levels of a log-structured merge tree: there are never many, and an event
+    is copied a few times at most. Events from the row `oldest` on are concatenated only when they are asked for.
 
     >>> import numpy as np
     >>> kept = KeptEvents(pa.schema([("ts", pa.int64())]))
@@ -57,7 +57,7 @@ class KeptEvents:
             return self
         new = _part(events, 1)
         if new.lowest < self.oldest:
-            # It came before others and waited: `oldest` is about those that were there, and they alone are cut.
+            # These events waited while later rows came: `oldest` holds for the others only, which are cut now.
             left = self.everything()
             return KeptEvents(self.arrow, (_part(left, 1), new) if len(left) else (new,))
         parts = (*self.parts, new)
@@ -67,12 +67,12 @@ class KeptEvents:
 
     def _join(self, parts: Sequence[Part]) -> Part:
         events = Arrivals.concat([part.events for part in parts], self.arrow)
-        # In one piece, so that nothing is held on to that a batch was a part of.
+        # A copy, so that the larger buffers that a batch was a slice of are freed.
         table = events.table.combine_chunks()
         return _part(replace(events, table=table), sum(part.weight for part in parts))
 
     def since(self, row: int) -> KeptEvents:
-        """Without the events before `row`: parts that hold no others are let go, and the first of the rest is next."""
+        """Without the events before `row`: parts of only such events are dropped, the others cut when they are read."""
         row = max(row, self.oldest)
         first = 0
         while first < len(self.parts) and self.parts[first].highest < row:
@@ -82,7 +82,7 @@ class KeptEvents:
         return KeptEvents(self.arrow, self.parts[first:], row)
 
     def everything(self) -> Arrivals:
-        """All of them, in one piece."""
+        """All events, in one piece."""
         if not self._joined:
             events = Arrivals.concat([part.events for part in self.parts], self.arrow)
             passed = any(part.lowest < self.oldest for part in self.parts)

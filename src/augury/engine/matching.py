@@ -17,7 +17,7 @@ from augury.engine.exchange.codes import coded_schema
 from augury.engine.group import Group
 from augury.engine.job import Job
 from augury.engine.merging import in_steps
-from augury.engine.skipping import possible
+from augury.engine.skipping import skip_impossible
 from augury.engine.sources.column_types import conform
 from augury.engine.stages import FIRST_DERIVED, StageResult, step
 from augury.runtime.batch import Integers
@@ -26,20 +26,20 @@ from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
 
 SHARE_EVENTS = 1 << 16
-"""Events of one share of the keys that a kernel is given at a time: few enough for the caches of a processor, which a
-kernel that goes from one event of a key to the next depends on, and enough to be worth the call."""
+"""Events of one share of the keys in one call of a kernel: few enough for the processor caches, which a kernel needs to
+go from one event of a key to the next, and enough to be worth the call."""
 
 MAX_SHARE_LEFT = 0.75
-"""Share of the events that skipping may leave; where it leaves more, it costs more than it saves and is given up."""
+"""Largest fraction of events that skipping may leave: beyond it skipping costs more than it saves, and is given up."""
 
-SLAB_EVENTS = 1 << 20  # shared out by their keys at a time
-SLAB_BYTES = 1 << 28  # that these events may take
+SLAB_EVENTS = 1 << 20  # events that are partitioned into shares of the keys at a time
+SLAB_BYTES = 1 << 28  # bytes that these events may take
 
 
 def matches_of(
     group: Group, pieces: Sequence[tuple[pa.Table, Integers]], chunk: TimeChunk | None = None
 ) -> Iterator[pa.Table]:
-    """The matches of a partition, as soon as they are certain; `pieces` are its events, sorted by time, with the times.
+    """The matches of a partition, as soon as they are certain; `pieces` are its events and times, sorted by time.
 
     With a `chunk` the events are those that it sees, and the matches those that it owns.
     """
@@ -50,16 +50,16 @@ def matches_of(
         return group.rows(k, found)
 
     shares, size = _portions(pieces, keyed=bool(group.key))
-    coded, skipped = group.coded, group.skipped
+    coded, requirements = group.coded, group.requirements
     runs: dict[int, list[ProgramRun]] = {}
     first, numbered = True, 0
     for events, last in in_steps(pieces, group.schema, size, coded):
         watermark = FOREVER if last else int(events.time[-1])
-        if skipped:
+        if requirements:
             before = len(events)
-            events = possible(events, skipped, group.schema.type, group.key, first=first, last=last)
+            events = skip_impossible(events, requirements, group.schema.type, group.key, first=first, last=last)
             if len(events) > MAX_SHARE_LEFT * before:
-                skipped = ()
+                requirements = ()
         first = False
         if last and not runs and all(_by_share(job) for job in group.jobs):
             for k, found in _at_once(group, events, max(1, min(shares, len(events) // SHARE_EVENTS))):
@@ -80,14 +80,14 @@ def matches_of(
 
 
 def _by_share(job: Job) -> bool:
-    """Whether matches of several shares may be collected before they become rows: not where they stay compressed."""
+    """Whether matches of several shares may be collected before they become rows; compressed ones may not."""
     return len(job.program.queries) == 1 and not job.options.compressed
 
 
 def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int, StageResult]]:
     """The matches of each job in all events of the partition, with the number of the job.
 
-    A kernel is given the columns that it reads, one share of the keys at a time; matches refer to the events of all.
+    A kernel is given only the columns it reads, one share of the keys at a time; matches refer to all events.
     """
     schema, coded = group.schema, group.coded
     logs, kernels, budgets, reads = [], [], [], []
@@ -119,7 +119,7 @@ def _at_once(group: Group, events: Arrivals, shares: int) -> Iterator[tuple[int,
 
 
 def _portions(pieces: Sequence[tuple[pa.Table, Integers]], *, keyed: bool) -> tuple[int, int]:
-    """Into how many shares of the keys the events are to be split, and how many are brought together for that."""
+    """The number of shares of the keys to split events into, and the number of events to split at a time."""
     total = sum(len(time) for _, time in pieces)
     if not keyed or total < 2 * SHARE_EVENTS:
         return 1, STEP_EVENTS
@@ -151,7 +151,7 @@ class ProgramRun:
         self.next_derived = FIRST_DERIVED
 
     def feed(self, events: Arrivals, watermark: int) -> StageResult:
-        """What the last query finds in events that follow all earlier ones."""
+        """Match events, which follow all earlier ones, and return what the last query finds."""
         job = self.job
         part = replace(events, table=conform(events.table.select(job.arrow.names), self.arrow))
         if len(job.program.queries) > 1:

@@ -33,14 +33,14 @@ def by_time(table: pa.Table, time: Integers) -> tuple[pa.Table, Integers]:
 def in_steps(
     pieces: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, size: int = STEP_EVENTS, coded: Sequence[str] = ()
 ) -> Iterator[tuple[Arrivals, bool]]:
-    """The events of all pieces in their order, concurrent ones in one step, and whether a step is the last one.
+    """Merge pieces into steps of about `size` events, and say of each whether it is the last; ties share a step.
 
-    Pieces come with their times, by which they are sorted; only the events of a step are ever brought together, and get
-    codes for the strings of the columns `coded`.
+    Pieces come with their times, by which they are sorted. Only the events of one step are ever concatenated; strings
+    of the columns `coded` become dictionary codes.
     """
     if not sum(len(time) for _, time in pieces):
         return
-    # Pieces are sorted already, which this sort makes use of.
+    # The stable sort is fast here, since each piece is sorted already.
     every = np.sort(np.concatenate([time for _, time in pieces]), kind="stable")
     ends = [end for end in np.unique(every[size - 1 :: size]).tolist() if end < every[-1]]
     last = int(every[-1])
@@ -60,7 +60,7 @@ def in_steps(
 
 
 def _ordered(found: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, first_row: int) -> Arrivals:
-    """The events by their order key, then by arrival, numbered in this order."""
+    """The events sorted by their order key, then by arrival, and numbered in this order."""
     table = pa.concat_tables([table for table, _ in found])
     time = np.concatenate([time for _, time in found])
     rows = np.arange(first_row, first_row + len(time), dtype=np.int64)

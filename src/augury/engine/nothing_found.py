@@ -1,4 +1,4 @@
-"""Warnings about a query without a match in events that are all known: unsatisfied conditions, windows too short."""
+"""Warnings about a query that finds nothing in a finite stream: conditions never satisfied, windows too short."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals
 from augury.engine.scan.arrow_filter import read_filter
 from augury.engine.scan.narrow import passing
-from augury.engine.scan.needed import Relevant
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.scan.scan import Scan
 from augury.errors import names
 from augury.ir.branches import MAX_BRANCHES, Branch, branch_count, branches
@@ -22,9 +22,9 @@ from augury.schema import UNITS
 
 
 def nothing_found(query: CompiledQuery, scan: Scan, events: Arrivals) -> tuple[str, ...]:
-    """What alone keeps a query without a match; `events` are those that it reads, in order.
+    """Reasons, each sufficient, why a query has no match; `events` are those that it reads, in order.
 
-    Whoever has matches need not ask, so that these warnings cost nothing where they cannot appear.
+    Called only for queries without a match, so that it costs nothing otherwise.
     """
     bound = query.bound
     if not scan.rows or bound.threshold is not None or branch_count(bound.pattern) > MAX_BRANCHES:
@@ -34,14 +34,14 @@ def nothing_found(query: CompiledQuery, scan: Scan, events: Arrivals) -> tuple[s
 
 
 def _unsatisfied(query: BoundQuery, found: list[Branch], scan: Scan, events: Arrivals) -> Iterator[str]:
-    """Components of every match that no event can be bound to, for the conditions on it alone.
+    """Components of every match for which no event satisfies the conditions on that component alone.
 
-    Of the events that a query does not read none satisfies all of them.
+    Events that a query does not read satisfy none of its components, so they need not be looked at.
     """
     for component in _in_all(found):
         conjuncts = tuple(c for c in query.conjuncts if c.variables == (variable_of(component),) and c.one_event)
         types = event_of(component).types if query.schema.type is not None else ()
-        test = read_filter((Relevant(types, conjuncts),), query.schema) if conjuncts else None
+        test = read_filter((ComponentFilter(types, conjuncts),), query.schema) if conjuncts else None
         if test is None:
             continue
         fits = passing(events.table, query.schema, test)

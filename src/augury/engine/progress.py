@@ -1,4 +1,4 @@
-"""How far a stream has come, and one step further: events are held back, put in order and matched."""
+"""The position of a stream, and advancing it by one step: due events are put in order and matched."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augury.schema import EventSchema
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Progress:
-    """The stages of a program, events `held` back until the watermark passes them, and the numbers that come next."""
+    """The stages of a program, the events `held` back until the watermark passes them, and the next numbers to give."""
 
     stages: tuple[Stage, ...]
     held: Arrivals
@@ -27,7 +27,7 @@ P = TypeVar("P", bound=Progress)
 
 
 def due(at: Progress, schema: EventSchema, *, everything: bool = False) -> tuple[Arrivals, Arrivals]:
-    """The held events that the watermark has passed, or all of them, in order; and those that still wait."""
+    """Split held events into those the watermark has passed, in order, and those that still wait."""
     ready, held = release(at.held, FOREVER if everything else at.watermark)
     return in_order(ready, schema), held
 
@@ -35,9 +35,9 @@ def due(at: Progress, schema: EventSchema, *, everything: bool = False) -> tuple
 def advance(
     at: P, ready: Arrivals, held: Arrivals, options: Options, **changes: Any
 ) -> tuple[P, tuple[StageResult, ...]]:
-    """Match the events that are due; what each stage found, and the progress after it, in which `held` still wait.
+    """Match the due events: the progress after the step, in which `held` still wait, and what each stage found.
 
-    `changes` are other fields that change with the step.
+    `changes` are further fields to replace in the progress.
     """
     chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, options)
     return replace(at, stages=chain, held=held, next_derived=next_derived, **changes), found

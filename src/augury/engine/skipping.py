@@ -1,8 +1,8 @@
-"""Stretches of a key's time in which no match can lie, found from the bounds of what is in them: no kernel sees them.
+"""Skips stretches of a key's time in which no match can lie, by the least and greatest values in them (zone maps).
 
-All events of a match lie within WITHIN of each other, so that time cut into longer stretches has each match in one of
-them and the next. If in such a pair of a key's stretches the least `a.x` is not below the greatest `c.x`, no match with
-`a.x < c.x` begins in the first of them.
+All events of a match lie within WITHIN of each other, so if time is cut into longer stretches, each match lies in one
+stretch and the next. If in such a pair of a key's stretches the least `a.x` is not below the greatest `c.x`, no match
+with `a.x < c.x` begins in the first of them.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from augury.runtime.positions import one_array
 from augury.schema import Kind
 
 KEY_GROUPS = 1 << 14
-"""Groups that keys without codes are hashed into; their bounds are kept apart."""
+"""Groups that keys without codes are hashed into; each has bounds of its own."""
 
-EVENTS_PER_STRETCH = 4
-"""Events for each stretch of each key, at least: with fewer, bounds cost more than they save."""
+MIN_EVENTS_PER_STRETCH = 4
+"""Events per stretch of a key, on average: with fewer, computing bounds costs more than it saves."""
 
 MAX_SPAN_TICKS = 2**61
-"""Ticks between the first and the last event up to which sums of times do not overflow."""
+"""Largest span from the first to the last event, in ticks, for which sums of times do not overflow."""
 
-EXACT_FLOATS = 2.0**53
+MAX_EXACT_FLOAT = 2.0**53
 """Whole numbers below this are exact as floating-point numbers."""
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 Bounds: TypeAlias = "tuple[Floats, Floats]"
-"""The least and the greatest value; the other way round where there is none."""
+"""The least and the greatest value; least above greatest where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Skipping:
+class MatchRequirements:
     """What every match of a query has: an event for each of `events`, satisfying `tests`, at most `span` ticks apart.
 
     With `led` the first of `events` is the first event of the match.
@@ -62,8 +62,8 @@ class Skipping:
         return frozenset(e for e in found if e.variable == variable)
 
 
-def skipping_of(program: CompiledProgram) -> Skipping | None:
-    """What a query says about the stretches it can skip; None where events in no match may still decide about matches.
+def match_requirements(program: CompiledProgram) -> MatchRequirements | None:
+    """What every match of a query requires; None where events outside of matches may decide about matches.
 
     They do under a strategy that consumes events, for a NOT, and where a match depends on others.
     """
@@ -84,7 +84,7 @@ def skipping_of(program: CompiledProgram) -> Skipping | None:
     if not tests:
         return None
     led = isinstance(query.pattern, Seq) and isinstance(query.pattern.parts[0], Event)
-    return Skipping(query.window.ticks, events, tests, led)
+    return MatchRequirements(query.window.ticks, events, tests, led)
 
 
 def _always(p: Pattern) -> Iterator[Event]:
@@ -102,7 +102,7 @@ def _always(p: Pattern) -> Iterator[Event]:
 
 
 def _bounded(test: Compare, singles: set[str]) -> bool:
-    """Whether bounds of the values tell that a test cannot hold."""
+    """Whether a test can be ruled out by bounds of the values in it."""
     if test.operator not in ("<", "<=", ">", ">=", "="):
         return False
     for e in walk(test):
@@ -127,24 +127,30 @@ def _bounded(test: Compare, singles: set[str]) -> bool:
     return True
 
 
-def possible(
-    events: Arrivals, jobs: Sequence[Skipping], kind: str | None, key: tuple[str, ...], *, first: bool, last: bool
+def skip_impossible(
+    events: Arrivals,
+    jobs: Sequence[MatchRequirements],
+    kind: str | None,
+    key: tuple[str, ...],
+    *,
+    first: bool,
+    last: bool,
 ) -> Arrivals:
-    """The events, in order, without those that are in no match of any job.
+    """The events, which are in order, without those that can be in no match of any job.
 
-    Others may come before those that are not the `first`, and after those that are not the `last`.
+    Unless they are the `first` of the stream, other events came before; unless the `last`, others will follow.
     """
     if not len(events) or int(events.time[-1]) - int(events.time[0]) > MAX_SPAN_TICKS:
         return events
-    seen = _Seen(events, kind, key)
-    kept = seen.kept(jobs[0], first=first, last=last)
-    for what in jobs[1:]:
-        kept |= seen.kept(what, first=first, last=last)
+    grouped = _GroupedEvents(events, kind, key)
+    kept = grouped.kept(jobs[0], first=first, last=last)
+    for required in jobs[1:]:
+        kept |= grouped.kept(required, first=first, last=last)
     return events.where(kept)
 
 
-class _Seen:
-    """Events by the groups of their keys, with the rows of each type, which several jobs share."""
+class _GroupedEvents:
+    """Events by groups of their keys, and by type; several jobs share them."""
 
     def __init__(self, events: Arrivals, kind: str | None, key: tuple[str, ...]) -> None:
         self.events, self.kind = events, kind
@@ -160,7 +166,7 @@ class _Seen:
                 self._rows[types] = np.flatnonzero(are_of_types(self.events.table[self.kind], types))
         return self._rows[types]
 
-    def kept(self, what: Skipping, *, first: bool, last: bool) -> npt.NDArray[np.bool_]:
+    def kept(self, what: MatchRequirements, *, first: bool, last: bool) -> npt.NDArray[np.bool_]:
         """Which events may be in a match."""
         stretch, after, closing = self._stretches(what.span + 1)
         cut = len(after)
@@ -202,19 +208,20 @@ class _Seen:
         return found
 
     def _stretches(self, least: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """The stretch of each event among those with events, for each of these the one that follows, and the last two.
+        """The stretch of each event, the stretch that follows each one, and which ones are the last two of the stream.
 
-        They are `least` long or longer, so that there are not too many. Where none follows it is the one after them.
+        Only stretches with events are numbered. They are `least` ticks long or longer, so that there are not too many.
+        Where the next stretch has no events, the number behind the last one stands for it.
         """
         time = self.events.time
         length = int(time[-1]) - int(time[0]) + 1
-        size = min(length, max(least, -(-length * EVENTS_PER_STRETCH // len(time))))
+        size = min(length, max(least, -(-length * MIN_EVENTS_PER_STRETCH // len(time))))
         while True:
             number = -(-length // size)
             ends = np.append(np.searchsorted(time, int(time[0]) + size * np.arange(1, number)), len(time))
             counts = np.diff(ends, prepend=0)
             used = np.flatnonzero(counts)
-            if len(used) == 1 or len(used) * self.groups * EVENTS_PER_STRETCH <= len(time):
+            if len(used) == 1 or len(used) * self.groups * MIN_EVENTS_PER_STRETCH <= len(time):
                 break
             size *= 2
         follows = np.append(np.diff(used) == 1, False)
@@ -223,7 +230,7 @@ class _Seen:
 
 
 def _groups(table: pa.Table, key: tuple[str, ...]) -> tuple[npt.NDArray[np.int64], int]:
-    """A number for each event's key, and how many there are; that some keys share one makes bounds wider, not wrong."""
+    """A group number for each event's key, and the number of groups; keys that share one have wider bounds."""
     if not key:
         return np.zeros(table.num_rows, dtype=np.int64), 1
     type = table.schema.field(key[0]).type
@@ -237,7 +244,7 @@ def _groups(table: pa.Table, key: tuple[str, ...]) -> tuple[npt.NDArray[np.int64
 def _extremes(
     column: pa.ChunkedArray, rows: npt.NDArray[np.intp], places: npt.NDArray[np.int64], shape: tuple[int, int]
 ) -> Bounds:
-    """The bounds of a column in each place, of the events of these rows that have a value."""
+    """The bounds of a column in each place, over the events of these rows, nulls left out."""
     array = one_array(column)
     values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)[rows]
     there = places[rows]
@@ -251,7 +258,7 @@ def _extremes(
 
 
 def _can_hold(test: Compare, bounds: Mapping[Ref, Bounds]) -> npt.NDArray[np.bool_]:
-    """Where the bounds leave room for a test to hold; nowhere without a value."""
+    """Where a test can hold for values within the bounds; nowhere without a value."""
     (low, high), (least, greatest) = _range(test.left, bounds), _range(test.right, bounds)
     there = (low <= high) & (least <= greatest)
     match test.operator:
@@ -268,7 +275,7 @@ def _can_hold(test: Compare, bounds: Mapping[Ref, Bounds]) -> npt.NDArray[np.boo
 
 
 def _range(e: Expr, bounds: Mapping[Ref, Bounds]) -> Bounds:
-    """The bounds of an expression; each operation makes them a little wider, so that rounding does not matter."""
+    """The bounds of an expression, widened by one rounding step per operation."""
     match e:
         case Ref():
             return bounds[e]
@@ -302,9 +309,11 @@ def _hull(*values: Floats) -> Bounds:
 
 
 def _unrounded(low: Floats, high: Floats) -> Bounds:
-    """Bounds of numbers that may have been rounded to 53 bits."""
+    """Widen bounds of numbers that may have been rounded to 53 bits."""
     wide = _wider(low, high)
-    return np.where(np.abs(low) < EXACT_FLOATS, low, wide[0]), np.where(np.abs(high) < EXACT_FLOATS, high, wide[1])
+    return np.where(np.abs(low) < MAX_EXACT_FLOAT, low, wide[0]), np.where(
+        np.abs(high) < MAX_EXACT_FLOAT, high, wide[1]
+    )
 
 
 def _wider(low: Floats, high: Floats) -> Bounds:

@@ -27,16 +27,16 @@ FIRST_DERIVED = 2**62
 """Events derived from matches are numbered from here: after every event of a stream whose end is not known."""
 
 LAST_DERIVED = 2**63 - 2**32
-"""The largest number to go on with: a batch never has so many derived events that those behind it run out."""
+"""The largest next number in a saved state: what is left above it is enough for the derived events of any batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """One query on its way through the stream.
+    """One query of a program, with its kernel state and the events that it holds.
 
-    `arrow` is the schema of the events it sees. It runs `lag` ticks behind the watermark, because the query before it
-    may report that late what it derives; None waits for the end of the stream. `held` are the events that wait, `log`
-    those that a match may still bind, held ones included. The stages of a program share a `budget`.
+    `arrow` is the schema of the events it sees. It runs `lag` ticks behind the watermark, because the queries before it
+    may derive events that late; None waits for the end of the stream. `held` are the events that wait, `log` those that
+    a match may still bind, held ones included. The stages of a program share a `budget`.
     """
 
     query: CompiledQuery
@@ -48,12 +48,12 @@ class Stage:
     log: KeptEvents
     budget: Budget
     columns: EngineColumns
-    """How the kernel reads the events."""
+    """Casts of the events to the kernel's types."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageResult:
-    """The matches of one query in a step, and the events that they bind."""
+    """The matches that one query found in a step, and the events that they bind."""
 
     query: CompiledQuery
     matches: FoundMatches
@@ -62,7 +62,7 @@ class StageResult:
 
 
 def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tuple[Stage, ...]:
-    """The program before its first event, whose columns are `arrow`."""
+    """The stages of a program before its first event; `arrow` are the columns of the events."""
     options = options.with_budget()
     assert options.budget is not None
     built: list[Stage] = []
@@ -83,7 +83,7 @@ def stages(program: CompiledProgram, arrow: pa.Schema, options: Options) -> tupl
 def step(
     program: Sequence[Stage], events: Arrivals, watermark: int, next_derived: int, options: Options
 ) -> tuple[tuple[Stage, ...], tuple[StageResult, ...], int]:
-    """Feed events that are in order to every query; those that one derives go to the ones after it.
+    """Feed events, which are in order, to every query, and the events that a query derives to the queries after it.
 
     Derived events are numbered from `next_derived`; the next free number is returned last.
     """
@@ -130,7 +130,7 @@ def _behind(watermark: int, lag: int | None) -> int:
 
 
 def _reporting_delay(query: CompiledQuery) -> int | None:
-    """How long after its last event a match may be reported, in ticks; None when only the end of the stream tells.
+    """How long after its last event a match may be reported, in ticks; None if not before the end of the stream.
 
     A negated part, or maximality, can look ahead for a window from the first event on, its last tick included. A cover
     grows as long as its chains do.
@@ -169,7 +169,7 @@ def _with_derived(query: CompiledQuery, arrow: pa.Schema) -> pa.Schema:
 def _prune(kept: KeptEvents, stage: Stage, state: RunState, held: Arrivals, bound: int) -> KeptEvents:
     """The events that a later match may still bind."""
     if stage.lag == 0:
-        # No event waits, and none is derived.
+        # The first stage: no event waits here, and no derived one comes in.
         return kept.since(state.oldest_row)
     log = kept.everything()
     keep = log.rows >= state.oldest_row
@@ -182,7 +182,7 @@ def _prune(kept: KeptEvents, stage: Stage, state: RunState, held: Arrivals, boun
 
 
 def _derive(stage: Stage, found: MatchSet, log: Arrivals, first_row: int, options: Options) -> Arrivals:
-    """One event a match: INTO's type, the order key of the match's last event, the items of RETURN, the rest null."""
+    """Derive one event per match: INTO's type, the order key of the last event, the items of RETURN, the rest null."""
     query = stage.query.bound
     assert query.schema.type is not None
     last = log.take(last_events(found, log, order_ranks(log, query.schema)))

@@ -25,7 +25,7 @@ from augury.schema import EventSchema
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LateEvents:
-    """Events that came after the watermark had passed them, and take no part."""
+    """Events that came after the watermark had passed them, and are not matched."""
 
     table: pa.Table
 
@@ -43,7 +43,7 @@ StreamOutput: TypeAlias = "LateEvents | MatchedRows"
 class Buckets(Protocol):
     """Queries over a stream that is cut into buckets, as a host runs them.
 
-    `names` tell the queries apart, each of which has a store of its own; `arrow` are the columns that events come with,
+    `names` are those of the queries, each of which has a store of its own; `arrow` are the columns of incoming events,
     `schema` says which of them is the time. With a `cut`, buckets are its chunks of time.
     """
 
@@ -65,12 +65,12 @@ class Buckets(Protocol):
     def advance(
         self, number: int, events: pa.Table | None, stores: Sequence[BucketStore], passed: int, watermark: int
     ) -> Iterator[StreamOutput]:
-        """Take the events of a bucket in, and match those that the watermark passes on its way."""
+        """Add events to a bucket, and match those that the watermark passes as it moves from `passed`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BucketedStream:
-    """The queries of a group over so many `buckets`; with a `cut`, buckets are its chunks of time instead of keys.
+    """The queries of a group over a number of `buckets` of keys, or with a `cut` over its chunks of time.
 
     Every method is given one store for each query of the group.
     """
@@ -103,9 +103,10 @@ class BucketedStream:
     def advance(
         self, number: int, events: pa.Table | None, stores: Sequence[BucketStore], passed: int, watermark: int
     ) -> Iterator[StreamOutput]:
-        """Take the events of bucket `number` in, and match those that the watermark passes on its way.
+        """Add events to bucket `number`, and match those that the watermark passes.
 
-        It is at `passed` (ticks) when the events come, which decides what is late, and then goes on to `watermark`.
+        The watermark is at `passed` (ticks) when the events come, which decides what is late, and then moves on to
+        `watermark`.
         """
         jobs = self.group.jobs
         states = [self._load(k, store) for k, store in enumerate(stores)]
@@ -113,10 +114,10 @@ class BucketedStream:
             passed = max(passed, *(state.watermark for state in states))
             time = ticks_of(events, self.group.schema)
             late = time < passed
-            # An event that several chunks see is told by the one it lies in.
-            told = late if self.cut is None else late & (self.cut.home(time) == number)
-            if told.any():
-                yield LateEvents(events.filter(pa.array(told)))
+            # A late event that several chunks see is reported by the one it lies in.
+            reported = late if self.cut is None else late & (self.cut.home(time) == number)
+            if reported.any():
+                yield LateEvents(events.filter(pa.array(reported)))
             if late.any():
                 events = events.filter(pa.array(~late))
         for k, (job, state, store) in enumerate(zip(jobs, states, stores, strict=True)):
@@ -137,7 +138,7 @@ class BucketedStream:
         return cached if isinstance(cached, Bucket) else load_bucket(head, store.segment, job)
 
     def _save(self, bucket: Bucket, k: int, number: int, store: BucketStore) -> None:
-        """Write the bucket, unless there is nothing to remember, and ask to be called when time alone changes it."""
+        """Write the bucket, or clear it if it is empty, and set a timer if the watermark alone can change it."""
         job = self.group.jobs[k]
         end = None if self.cut is None else self.cut.chunk(number).seen_until
         if (bucket.idle and forgotten_when_idle(job.program)) or (end is not None and bucket.watermark > end):

@@ -19,8 +19,8 @@ from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, Kernel, RunState
 from augury.timing import CallStage
 
-AHEAD = 2
-"""Items a thread that are under way or wait for their turn: enough that no thread runs out of work."""
+QUEUED_ITEMS_PER_THREAD = 2
+"""Items per thread that are running or queued: enough that no thread runs out of work."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,10 +36,10 @@ def threads_of(options: Options) -> int:
     return cores() if options.threads is None else options.threads
 
 
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """What `work` makes of each item, in their order; items are taken when there is a thread for them.
+def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """The results of `work` for each item, in their order; items are pulled as threads become free.
 
-    >>> list(side_by_side(lambda x: x * x, range(5), 2))
+    >>> list(map_in_threads(lambda x: x * x, range(5), 2))
     [0, 1, 4, 9, 16]
     """
     if threads == 1:
@@ -50,20 +50,20 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads:
     try:
         for item in items:
             waiting.append(pool.submit(work, item))
-            if len(waiting) > AHEAD * threads:
+            if len(waiting) > QUEUED_ITEMS_PER_THREAD * threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # After an error nobody waits for the others: those that run stop with the budget, or are done soon.
+        # After an error the others are not waited for: running ones stop with the budget, or are done soon.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def matched(
     query: CompiledQuery, portions: Iterable[Portion], options: Options, threads: int
 ) -> Iterator[tuple[int, MatchSet]]:
-    """How many events each portion has, and the matches that are its own, in the order of the portions."""
-    # A kernel is for one thread at a time.
+    """The number of events of each portion and the matches that it owns, in the order of the portions."""
+    # A kernel serves one thread at a time.
     kernels: SimpleQueue[tuple[Kernel, RunState | None]] = SimpleQueue()
     clock = options.clock
     with clock.stage(CallStage.LOADING):
@@ -85,19 +85,19 @@ def matched(
         finally:
             kernels.put((kernel, state))
 
-    return clock.threaded(side_by_side(one, portions, threads))
+    return clock.threaded(map_in_threads(one, portions, threads))
 
 
 def matched_in_steps(
     query: CompiledQuery, steps: Iterable[Arrivals], options: Options
 ) -> Iterator[tuple[int, MatchSet]]:
-    """How many events each step has, and its matches, of a stream that one kernel takes step by step."""
+    """The number of events of each step and its matches, for a stream that one kernel matches step by step."""
     with options.clock.stage(CallStage.LOADING):
         kernel = load(query, options)
     state, waiting = kernel.start(), None
     for events in chain(steps, [None]):
         if waiting is not None:
-            # Whatever is still to come is not before the next event.
+            # No event that is still to come is earlier than the next one.
             watermark = FOREVER if events is None else int(events.time[0])
             with options.clock.stage(CallStage.MATCHING, len(waiting)):
                 state, found = kernel.step(state, waiting.batch(query.bound.schema), watermark)

@@ -37,7 +37,7 @@ def length_nanoseconds(given: object) -> int | None:
 
 
 def lateness_ticks(lateness: object, schema: EventSchema, name: str = "lateness") -> int | None:
-    """How long events are held back, in ticks of time, rounded up: waiting longer loses nothing."""
+    """A lateness in ticks of the time column, rounded up: holding events back longer loses none."""
     if lateness is None:
         return None
     number = _ticks(lateness)
@@ -50,7 +50,7 @@ def lateness_ticks(lateness: object, schema: EventSchema, name: str = "lateness"
 
 
 def lateness_milliseconds(lateness: object, schema: EventSchema) -> int | None:
-    """How late events may come, in whole milliseconds, rounded up."""
+    """A lateness in whole milliseconds, rounded up."""
     if lateness is None:
         return None
     number = _ticks(lateness)

@@ -20,9 +20,9 @@ from augury.schema import EventSchema
 def tie_warnings(
     program: CompiledProgram, events: Arrivals, schema: EventSchema, after: Arrivals | None = None
 ) -> tuple[str, ...]:
-    """What to say of concurrent events, which are in order here.
+    """Warnings about concurrent events among `events`, which are in order.
 
-    `after` is what the stream has had before them, at least the last event.
+    `after` are the events of the stream before them, at least the last one.
     """
     ties = TieCount(program, schema)
     ties.add(events, after)
@@ -30,9 +30,9 @@ def tie_warnings(
 
 
 class TieCount:
-    """Concurrent events that meet a strategy which consumes events one by one, counted a part of the stream at a time.
+    """Counts concurrent events under a strategy that consumes events one by one, a part of the stream at a time.
 
-    Events of different partitions are none of each other's business, unless every event of the stream counts.
+    Only events of one partition count as concurrent, unless the strategy looks at every event of the stream.
     """
 
     def __init__(self, program: CompiledProgram, schema: EventSchema) -> None:
@@ -47,7 +47,7 @@ class TieCount:
         self._found = dict.fromkeys(self._strategies, 0)
 
     def add(self, events: Arrivals, after: Arrivals | None = None) -> None:
-        """Count those of events that are in order; the ones before that may have the time of the first are `after`."""
+        """Count ties among events that are in order; `after` are earlier events, which may share the first time."""
         if not self._found:
             return
         if after is not None and len(after) and len(events) and after.time[-1] == events.time[0]:
@@ -56,7 +56,7 @@ class TieCount:
             self._found[key] += ties(events, self.schema, key)
 
     def warnings(self) -> tuple[str, ...]:
-        """What to say of those that were counted."""
+        """The warnings for the ties counted so far."""
         tied = max(self._found.values(), default=0)
         if not tied:
             return ()
@@ -65,7 +65,7 @@ class TieCount:
 
 
 def tie_warning(tied: int, strategies: Collection[Strategy], schema: EventSchema) -> str:
-    """What to say of so many concurrent events that these strategies consume."""
+    """The warning for `tied` concurrent events, which these strategies consume."""
     order = "".join(f'"{name}", ' for name in schema.order_by)
     return (
         f"{tied} of the events {'is' if tied == 1 else 'are'} concurrent with an earlier one; "
@@ -96,24 +96,24 @@ def types_of(table: pa.Table, schema: EventSchema) -> frozenset[str]:
 def missing_types(
     program: CompiledProgram, relevant: Arrivals, types: Callable[[], frozenset[str]], schema: EventSchema
 ) -> tuple[str, ...]:
-    """What to say of type names that no event has; `types` finds all, but `relevant` events often have every one."""
+    """Warnings about type names that no event has; `types` reads all types, if `relevant` events do not have them."""
     return type_warnings_of(program, types_of(relevant.table, schema), types) if names_types(program) else ()
 
 
 def names_types(program: CompiledProgram) -> bool:
-    """Whether there may be anything to say of types: where a query names none, those of the events do not matter."""
+    """Whether any query names a type; if none does, the types of the events need not be read."""
     return bool(type_warnings(program, frozenset()))
 
 
 def type_warnings_of(
     program: CompiledProgram, seen: frozenset[str], types: Callable[[], frozenset[str]]
 ) -> tuple[str, ...]:
-    """The same where the types of the events that matter have been `seen`."""
+    """Warnings about type names that no event has; `types` reads all types, and is called if `seen` is not enough."""
     return type_warnings(program, types()) if type_warnings(program, seen) else ()
 
 
 def type_warnings(program: CompiledProgram, seen: frozenset[str]) -> tuple[str, ...]:
-    """What to say of type names in a query that no event has."""
+    """Warnings about type names in a query that are not among the types `seen`."""
     out: dict[str, None] = {}
     known = set(seen)
     for query in program.queries:
@@ -128,6 +128,6 @@ def type_warnings(program: CompiledProgram, seen: frozenset[str]) -> tuple[str, 
 
 
 def type_warning(name: str, seen: Collection[str]) -> str:
-    """What to say of a type name that no event has."""
+    """The warning about a type name that no event has."""
     help = suggestion(name, sorted(seen))
     return f"no event is of type `{name}`" + (f"; {help}" if help else "")

@@ -1,4 +1,4 @@
-"""The program that compiles kernels for another process: `python -m augury.jit.child`, started by `augury.jit.beside`.
+"""The program that compiles kernels for another process: `python -m augury.jit.child`, run by `jit.background`.
 
 It reads requests from its standard input and leaves compiled code in the cache on disk, where the other process loads
 it. It ends when its input does.
@@ -20,7 +20,7 @@ Request: TypeAlias = "tuple[KernelSource, Collection[str] | None, Path]"
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Compile what is asked for; the answer is empty, or what went wrong."""
+    """Compile the requested kernels one by one; each answer is empty, or says what went wrong."""
     while True:
         try:
             source, entries, root = pickle.load(requests)
@@ -29,7 +29,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         try:
             compile_entries(source, entries, root)
             answer = ""
-        # Whatever the compiler raises is told to who asked, who goes on without the kernel.
+        # Whatever the compiler raises is sent to the other process, which goes on without the kernel.
         except Exception as e:
             answer = f"{type(e).__name__}: {e}"
         pickle.dump(answer, answers)
@@ -37,7 +37,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def compile_entries(source: KernelSource, entries: Collection[str] | None, root: Path) -> None:
-    """Compile entries from what they say that they take, or load them from the cache."""
+    """Compile entries for the argument types that they declare, or load them from the cache."""
     functions = load(source, cache_dir=root)
     for name, parameters in source.signatures.items():
         if entries is None or name in entries:

@@ -35,7 +35,7 @@ Functions: TypeAlias = Mapping[str, Function]
 NO_FUNCTIONS: Functions = MappingProxyType({})
 
 INSTRUCTIONS = ("vectors.py", "lanes.py", "list_blocks.py", "compress.py", "stopping.py")
-"""Where instructions are written that compiled kernels have in place of functions of the prelude."""
+"""Files of `augury.native` that emit LLVM instructions, which compiled kernels have in place of prelude functions."""
 
 _LOG = logging.getLogger(__name__)
 # Without fast mathematics, which may assume that there is no NaN: NaN is a value here. The error model of NumPy makes
@@ -49,17 +49,17 @@ _loaded: dict[tuple[str, bool, Path | None], Entries] = {}
 _loading = threading.Lock()
 _provided: dict[tuple[str, str], bytes] = {}
 _compilations: Counter[str] = Counter()
-"""How many forms of entries this process has compiled, by fingerprint; those from a cache are not among them."""
+"""How many forms of entries this process has compiled, by fingerprint; forms loaded from a cache do not count."""
 _spent: dict[str, float] = {}
 """Seconds that compiling and loading forms of entries took, by fingerprint."""
 _asked: dict[tuple[str, str], float] = {}
-"""When Numba asked for a form that is to be compiled, by fingerprint and entry; it works on one at a time."""
+"""When Numba asked the cache for a form, by fingerprint and entry; Numba compiles one form at a time."""
 
 
 def provide(compiled: Mapping[tuple[str, str], bytes]) -> None:
-    """Compiled kernels that came with a job, by folder and file as in a cache: they are loaded from memory.
+    """Add compiled kernels that came with a job, by cache folder and file: they are loaded from memory.
 
-    They are code that is run: whoever calls this has got them in a way that it trusts like the job itself.
+    They are code that is run: the caller must trust their origin as it trusts the job itself.
     """
     _provided.update(compiled)
 
@@ -69,11 +69,11 @@ def load(
 ) -> Entries:
     """The entries of `source` by name; loading it again gives the same object.
 
-    `functions` are what it calls beside the prelude. A kernel that calls any is not kept on disk: what they in turn
+    `functions` are those it calls besides the prelude. A kernel that calls any is not cached on disk: what they in turn
     depend on is not known.
 
-    Compilation waits for the first call with arguments of new types; what it yields is kept under `cache_dir`, by
-    default `default_cache_dir()`, if nobody else can write there. Code from it is run.
+    Compilation waits for the first call with arguments of new types; the code is cached under `cache_dir`, by default
+    `default_cache_dir()`, if nobody else can write there, for code from the cache is run.
 
     >>> from augury.runtime.kernel_source import kernel_source
     >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
@@ -95,7 +95,7 @@ def load(
 
 
 def loaded_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
-    """Whether `load` has compiled entries to give at once, for a kernel that calls nothing beside the prelude."""
+    """Whether `load` can return compiled entries at once, for a kernel that calls nothing besides the prelude."""
     root = default_cache_dir() if cache_dir is None else cache_dir
     return (source.fingerprint, True, root) in _loaded
 
@@ -109,7 +109,7 @@ def is_compiled(entry: Function) -> bool:
 
 
 def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool:
-    """Whether a kernel is compiled in this process, or lies on disk and the compiler that loads it is there already."""
+    """Whether a kernel is compiled in this process, or cached on disk with Numba, which loads it, already imported."""
     root = default_cache_dir() if cache_dir is None else cache_dir
     known = _loaded.get((source.fingerprint, True, root))
     if known is not None:
@@ -155,7 +155,7 @@ def seconds_spent(source: KernelSource) -> float:
 
 
 def preload() -> None:
-    """Import the compiler now, and all it knows, for processes that are to be forked from this one."""
+    """Import Numba and its registries now, for processes that are forked from this one later."""
     from numba.core.registry import cpu_target
 
     # Else the first kernel of each process would make it read these.
@@ -216,10 +216,10 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
 
 @functools.cache
 def _instructions() -> Mapping[str, Any]:
-    """What compiled kernels have in place of some functions of the prelude.
+    """The intrinsics that compiled kernels have in place of some functions of the prelude.
 
-    They are no functions, also because Numba would count references to the arrays at each call, which takes longer than
-    a dot product.
+    They are intrinsics and not functions also because Numba would count references to the arrays at each call, which
+    takes longer than a dot product.
     """
     from numba import types
     from numba.extending import intrinsic
@@ -330,7 +330,7 @@ def _arrays_of(arrays: Sequence[Any], kinds: Sequence[Any]) -> bool:
 
 @functools.cache
 def _shared_prelude(jit: bool) -> Mapping[str, Any]:
-    """The names of the prelude, shared by all kernels of the process: what one compiles of it, others only link."""
+    """The names of the prelude, shared by all kernels of the process: a function is compiled once, then linked."""
     module = ModuleType("augury_prelude" if jit else "augury_plain_prelude")
     names = module.__dict__
     for part, text in prelude().items():
@@ -378,7 +378,7 @@ class KernelCache:
     fingerprint: str
     entry: str
     kept: bool = True
-    """Whether there is anything to load or to save; compilations are counted in any case."""
+    """Whether code is loaded and saved; compilations are counted in any case."""
 
     @property
     def cache_path(self) -> str:
@@ -452,12 +452,12 @@ class KernelCache:
 
 
 def _file_prefix(fingerprint: str) -> str:
-    """How the names of a kernel's files begin."""
+    """The beginning of the names of a kernel's files."""
     return f"kernel_{fingerprint[:16]}."
 
 
 def _folder(codegen: Any) -> str:
-    """A name for everything but the source that decides what compiled code looks like."""
+    """The cache folder for this Python, Numba, CPU and these settings: all but the source that decides about code."""
     import llvmlite
     import numba
     from numba import config
@@ -472,6 +472,6 @@ def _folder(codegen: Any) -> str:
 
 @functools.cache
 def _instruction_text() -> str:
-    """The one part of compiled kernels that is not in their own text or in the prelude."""
+    """The text of `INSTRUCTIONS`: the only part of compiled kernels that neither they nor the prelude contain."""
     folder = files("augury.native")
     return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in INSTRUCTIONS)

@@ -24,7 +24,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class NotOwned(Exception):
-    """Something that others could have written."""
+    """A file or folder that others could have written."""
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def check_file(opened: int, name: str) -> None:
     facts = os.fstat(opened)
     if not stat.S_ISREG(facts.st_mode):
         raise NotOwned(f"{name} is no file")
-    # None is left when somebody has put a newer file in its place since it was opened: this one is whole all the same.
+    # The count is 0 if the file was replaced since it was opened: the opened one is still complete.
     if facts.st_nlink > 1:
         raise NotOwned(f"{name} has another name elsewhere")
     _check(opened, Path(name))
@@ -100,7 +100,7 @@ def _step(folder: int, name: str, path: Path, *, create: bool) -> int:
 
 
 def _as_link(e: OSError, path: Path) -> Exception:
-    """The same error, unless it says that there is a symbolic link, which may lead anywhere."""
+    """Turn the error for a symbolic link, which may lead anywhere, into `NotOwned`; other errors stay."""
     return NotOwned(f"{path} is a symbolic link") if e.errno == errno.ELOOP else e
 
 

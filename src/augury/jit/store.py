@@ -32,7 +32,7 @@ def default_cache_dir() -> Path | None:
 
 @functools.cache
 def _cache_dir(base: str, home: str) -> Path | None:
-    """The folder for these settings, which every call asks for several times: paths cost more than looking this up."""
+    """The folder for these settings; cached, since every call asks several times and paths are slow to make."""
     if os.path.isabs(base):
         return Path(base) / "augury"
     # What has no home stays a `~`.
@@ -40,7 +40,7 @@ def _cache_dir(base: str, home: str) -> Path | None:
 
 
 def read(root: Path, folder: str, file: str, key: bytes) -> bytes | None:
-    """What `write` left under `key`; none when there is nothing, or nothing to be trusted."""
+    """The content that `write` stored under `key`; None if there is none, or if it cannot be trusted."""
     try:
         with open_folder(root) as top, open_inside(top, folder) as inside:
             data = _content(inside, file)
@@ -86,17 +86,17 @@ def write(root: Path, folder: str, file: str, key: bytes, content: bytes) -> Non
 
 
 def stored(root: Path, begins: str, ends: str = ".bin") -> list[tuple[str, str, bytes]]:
-    """The files whose names begin so and end so, as they are: each with its folder and name."""
+    """The folder, name and raw bytes of each cache file whose name has this beginning and end."""
     return [(folder, file, _content(inside, file)) for folder, inside, file in _files(root, begins, ends)]
 
 
 def holds(root: Path, begins: str, ends: str = ".bin") -> bool:
-    """Whether there is a file whose name begins so and ends so."""
+    """Whether there is a cache file whose name has this beginning and end."""
     return any(True for _ in _files(root, begins, ends))
 
 
 def remove(root: Path, begins: str, ends: str = ".bin") -> int:
-    """Delete the files whose names begin so and end so; how many they were. A folder that is empty then goes too."""
+    """Delete the cache files whose names have this beginning and end, and folders left empty; the number of files."""
     gone, folders = 0, set()
     for folder, inside, file in _files(root, begins, ends):
         gone += _unlink(file, inside)
@@ -128,7 +128,7 @@ def warn_once(text: str) -> None:
 
 
 def _files(root: Path, begins: str, ends: str) -> Iterator[tuple[str, int, str]]:
-    """The files in the cache whose names begin so and end so, with their folders, which are open meanwhile."""
+    """The folder, its descriptor and the name of each cache file with this beginning and end of its name."""
     with _quietly(), open_folder(root) as top:
         for folder in sorted(name for name in os.listdir(top) if name.startswith("augury-")):
             with _quietly(), open_inside(top, folder) as inside:
@@ -139,7 +139,7 @@ def _files(root: Path, begins: str, ends: str) -> Iterator[tuple[str, int, str]]
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Go on without a folder that is not there; say so of one that is not ours."""
+    """Ignore a folder that does not exist; log a warning for one that does not belong to us."""
     try:
         yield
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""When a kernel is compiled."""
+"""Decides when a kernel is compiled: it runs as plain Python until that has taken long enough."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from augury.runtime.kernel_source import KernelSource
 from augury.timing import CallStage
 
 
-def telling(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with its name and its arguments in the error should it raise an exception."""
+def reporting_calls(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a registered function so that an exception it raises names the function and its arguments."""
 
     @wraps(function, updated=())
     def call(*values: Any) -> Any:
@@ -46,19 +46,19 @@ def telling(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-PATIENCE = 0.3
+MAX_PLAIN_SECONDS = 0.3
 """Seconds that a kernel may run as plain Python before it is compiled, which takes about a second."""
 
 Result = TypeVar("Result")
 
-_NEVER = np.zeros(STOP + 1, dtype=np.int64)
-"""The cells of a kernel without a budget, which nobody stops."""
+_UNWATCHED_CELLS = np.zeros(STOP + 1, dtype=np.int64)
+"""The cells of a kernel without a budget: nothing stops it."""
 
 
 class Tier:
-    """The entries of a kernel, plain at first and compiled once they have cost more than a little time.
+    """The entries of a kernel: plain Python at first, compiled once they have run for `MAX_PLAIN_SECONDS`.
 
-    Both are the same text over the same arrays, so it does not matter when they change places. `Options.jit` decides
+    Both are the same text over the same arrays, so they can be swapped between any two calls. `Options.jit` decides
     beforehand if it is not None.
     """
 
@@ -70,11 +70,11 @@ class Tier:
         self.budget = options.budget
         known = function_identifiers(calls or ())
         self._functions = {known[name]: options.callables[name] for name in calls or ()}
-        self._telling = {known[name]: telling(name, options.callables[name]) for name in calls or ()}
+        self._reporting = {known[name]: reporting_calls(name, options.callables[name]) for name in calls or ()}
         self._registered = tuple(calls or ())
         # A function that Numba cannot compile keeps its kernel plain.
         self.compilable = options.jit is not False and all(
-            self._apart(compiles, options.callables[name], kinds) for name, kinds in (calls or {}).items()
+            self._in_thread(compiles, options.callables[name], kinds) for name, kinds in (calls or {}).items()
         )
         self._entries = self._load(bool(options.jit))
         self._spent = 0.0
@@ -85,22 +85,22 @@ class Tier:
         options: dict[str, Any] = {
             "jit": not self.plain,
             "cache_dir": self._options.cache_dir,
-            "functions": self._telling if self.plain else self._functions,
+            "functions": self._reporting if self.plain else self._functions,
         }
         with self._options.clock.stage(CallStage.LOADING):
             known = not self._functions and loaded_before(self._source, self._options.cache_dir)
             if self.plain or known:
                 return load(self._source, **options)
-            return self._apart(partial(load, self._source, **options))
+            return self._in_thread(partial(load, self._source, **options))
 
-    def _apart(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """What `function` gives, which may compile: an interrupt in the middle of that must not reach the compiler."""
-        return function(*arguments) if self.budget is None else self.budget.apart(function, *arguments)
+    def _in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run a function that may compile, in a thread where Ctrl-C cannot hit the compiler halfway."""
+        return function(*arguments) if self.budget is None else self.budget.in_thread(function, *arguments)
 
     @property
     def warming_up(self) -> bool:
         """Whether calls should be short, because the next one may be compiled."""
-        return self._options.jit is None and self.compilable and self._spent <= PATIENCE
+        return self._options.jit is None and self.compilable and self._spent <= MAX_PLAIN_SECONDS
 
     def __call__(self, entry: str, *arguments: Any) -> Any:
         if not self.plain and not is_compiled(self._entries[entry]):
@@ -110,32 +110,32 @@ class Tier:
         elif not self.warming_up:
             result = self._entries[entry](*arguments)
         else:
-            result = self.instead(self._entries[entry], *arguments)
-        # What a kernel that was told to stop gives back means nothing.
+            result = self.timed_call(self._entries[entry], *arguments)
+        # The result of a kernel that was told to stop means nothing.
         if self.budget is not None:
             self.budget.check()
         return result
 
     def _first_call(self, entry: str, *arguments: Any) -> Any:
-        """Call a compiled entry that may have to be compiled or loaded for it."""
+        """Call an entry that has to be compiled or loaded first."""
         began, spent = perf_counter(), seconds_spent(self._source)
-        result = self._apart(self._run, entry, *arguments)
+        result = self._in_thread(self._run, entry, *arguments)
         # Another thread may have begun to compile it for a kernel of its own before this one waited for that.
         loading = min(seconds_spent(self._source) - spent, perf_counter() - began)
         self._options.clock.moved(CallStage.LOADING, loading)
         return result
 
     def compile(self, entries: Collection[str] | None = None) -> None:
-        """Compile entries now, all that say what they take or some of them: a later call has nothing to compile.
+        """Compile entries now, so that a later call need not: those named, by default all with declared types.
 
-        Where kernels are to stay plain, by the options or because of a registered function, nothing is done.
+        Does nothing where kernels are to stay plain, by the options or because of a registered function.
         """
         if not self.compilable:
             return
         self._entries, self._spent = self._load(True), math.inf
         for name, parameters in self._source.signatures.items():
             if entries is None or name in entries:
-                self._apart(compile_entry, self._entries[name], parameters)
+                self._in_thread(compile_entry, self._entries[name], parameters)
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -153,23 +153,23 @@ class Tier:
         return compilations(self._source) - self._compiled_before
 
     def _run(self, entry: str, *arguments: Any) -> Any:
-        """What a compiled entry gives."""
+        """Call a compiled entry."""
         return (
             self._compiled(self._entries[entry], *arguments) if self._registered else self._entries[entry](*arguments)
         )
 
     def claim(self, what: str, more: int) -> None:
-        """Before `more` bytes are allocated for `what`: an error if there is no memory left for them."""
+        """Raise if there is no memory left for `more` bytes of `what`; called before they are allocated."""
         if self.budget is not None:
             self.budget.claim(what, more)
 
     @property
     def cells(self) -> npt.NDArray[np.int64]:
-        """What functions look at that have no `nums` of a kernel's: whether to come back at once."""
-        return _NEVER if self.budget is None else self.budget.cells
+        """The cells that functions without the `nums` of a kernel poll, to return at once when told to stop."""
+        return _UNWATCHED_CELLS if self.budget is None else self.budget.cells
 
     def _compiled(self, entry: Callable[..., Result], *arguments: Any) -> Result:
-        """Call compiled code that has registered functions in it, which do not tell what they were called with."""
+        """Call compiled code with registered functions in it, whose exceptions do not name their arguments."""
         try:
             return entry(*arguments)
         except AuguryError:
@@ -182,13 +182,13 @@ class Tier:
                 "run it with jit=False to see what it was called with",
             ) from e
 
-    def instead(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """What `function` gives, which stands in for entries while they are plain: its time counts like theirs."""
+    def timed_call(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a plain entry, or a function in place of one; its time decides when the entries are compiled."""
         if not self.warming_up:
             return function(*arguments)
         began = thread_time()
         result = function(*arguments)
         self._spent += thread_time() - began
-        if self._spent > PATIENCE:
+        if self._spent > MAX_PLAIN_SECONDS:
             self._entries = self._load(True)
         return result

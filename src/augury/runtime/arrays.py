@@ -1,4 +1,4 @@
-"""What an array of a kernel holds: one record from which it is allocated, grown, saved, checked and documented."""
+"""Specs of the arrays of kernels, from which they are allocated, grown, saved, checked and documented."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """What compiled code has to know of an array; all of them are contiguous."""
+    """The type of a contiguous array that compiled code takes."""
 
     dtype: np.dtype[Any]
     dimensions: int = 1
@@ -24,29 +24,29 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class GroupType:
-    """A named tuple of arrays."""
+    """The type of a named tuple of arrays."""
 
     kind: type[tuple[Any, ...]]
     members: tuple[ArrayType, ...]
 
 
 ParameterType: TypeAlias = "type[int] | type[float] | type[bool] | ArrayType | GroupType"
-"""What a compiled function takes as one argument."""
+"""The type of one argument of a compiled function."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """One array: what it is called, how it is laid out, and what its numbers may be.
+    """One array: its name, its layout, and the range of its numbers.
 
-    It has a cell, or with a `width` a row of so many cells, for each of its `owner`s (runs, nodes, the events of a
-    buffer, ...) and grows with them; `per_cell` of them share one, and `more` cells follow the last. One without an
-    owner has `more` cells for good. With `rows` there are so many of all that, side by side. A new cell holds `fill`,
-    or whatever was there if that is None. `account` is what its memory is charged to. Generated functions take it that
-    touch all of its `scope`, if they do not take every array.
+    It has one cell, or with a `width` a row of that many cells, for each `owner` (run, node, event of a buffer, ...)
+    and grows with their number; with `per_cell` several owners share one, and `more` cells follow the last. Without an
+    owner it has `more` cells and never grows. With `rows` all this is repeated that many times, as a first dimension. A
+    new cell holds `fill`, or is uninitialised if that is None. Its memory is charged to `account`. A generated function
+    takes it if it touches all of its `scope`, or takes every array.
 
     Its numbers are at least `low` and below `below`, or below the number of what they refer to (`refers_to`). With
-    `ascending` none is less than the one before it; with `earlier` each is less than its own place, so that links
-    cannot go round in a circle. `saved` arrays are written into states; `holds` describes it for docs/kernels.md.
+    `ascending` none is less than the one before it; with `earlier` each is less than its own position, so that links
+    cannot form a cycle. `saved` arrays are written into states; `holds` describes it for docs/kernels.md.
 
     >>> spec = ArraySpec("run_cells", owner="runs", width=2, fill=-1)
     >>> spec.allocate(3).tolist()
@@ -75,17 +75,17 @@ class ArraySpec:
 
     @property
     def type(self) -> ArrayType:
-        """One dimension, and one more each for a width and for rows."""
+        """The array type: one dimension, and one more each for a width and for rows."""
         return ArrayType(self.dtype, 1 + bool(self.width) + bool(self.rows))
 
     def shape(self, owners: int) -> tuple[int, ...]:
-        """The shape with so many owners."""
+        """The shape for this number of owners."""
         length = (owners // self.per_cell if self.owner else 0) + self.more
         shape = (length, self.width) if self.width else (length,)
         return (self.rows, *shape) if self.rows else shape
 
     def allocate(self, owners: int = 0) -> Array:
-        """The array for so many owners, before anything is written to it."""
+        """A new array for this number of owners."""
         if self.fill is None:
             return np.empty(self.shape(owners), dtype=self.dtype)
         if self.fill == 0:
@@ -93,7 +93,7 @@ class ArraySpec:
         return np.full(self.shape(owners), self.fill, dtype=self.dtype)
 
     def grown(self, old: Array, owners: int) -> Array:
-        """The array for more owners, with what it held."""
+        """A larger array for more owners, with the contents of the old one."""
         larger = self.allocate(owners)
         larger[tuple(slice(0, size) for size in old.shape)] = old
         return larger
@@ -102,7 +102,7 @@ class ArraySpec:
 
     @property
     def columns(self) -> tuple[ArraySpec, ...]:
-        """What it is saved as: a column, or one for each cell of its rows.
+        """The specs of the columns it is saved as: one, or with a width one per cell of a row.
 
         >>> [column.name for column in ArraySpec("run_cells", width=2).columns]
         ['run_cells_0', 'run_cells_1']
@@ -112,7 +112,7 @@ class ArraySpec:
         return tuple(replace(self, name=f"{self.name}_{k}", width=0) for k in range(self.width))
 
     def to_columns(self, array: Array) -> dict[str, Array]:
-        """The columns that an array, or some cells of it, is saved as."""
+        """The columns that an array, or a part of it, is saved as."""
         values = (array[..., k] for k in range(self.width)) if self.width else (array,)
         return {column.name: some for column, some in zip(self.columns, values, strict=True)}
 
@@ -124,5 +124,5 @@ class ArraySpec:
 
 
 def saved_arrays(specs: Iterable[ArraySpec], owner: str) -> tuple[ArraySpec, ...]:
-    """The arrays with a cell for each run, node, ... that a state is saved with."""
+    """The saved arrays that have a cell for each run, node, or other `owner`."""
     return tuple(spec for spec in specs if spec.owner == owner and spec.saved)

@@ -1,7 +1,7 @@
-"""Numbers of Arrow as NumPy's and back, over the same memory.
+"""Converts numbers between Arrow and NumPy without a copy, and without importing pandas.
 
-`Array.to_numpy` and `pa.array` would import pandas, if it is installed, to find out whether they were given something
-of it: that is a fifth of a second of a process that prints its first match within one.
+`Array.to_numpy` and `pa.array` import pandas, if it is installed, to check for its types: that is a fifth of a second
+of a process that prints its first match within one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 
 def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of an array, none of which is missing; times and dates as the integers that they are.
+    """The values of an array without nulls; times and dates as integers.
 
     >>> to_numpy(pa.array([1.5, 2.5]).slice(1)).tolist(), to_numpy(pa.array([True, False, True]).slice(1)).tolist()
     ([2.5], [False, True])

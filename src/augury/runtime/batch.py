@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-NONE_BAD = np.zeros(0, dtype=bool)
+_NO_BAD_TIMES = np.zeros(0, dtype=bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +27,8 @@ class EventBatch:
     """Events sorted by their order key, concurrent ones by arrival.
 
     `rows` are the positions at which the events arrived, counted from 0 over the whole stream; `time` is in ticks of
-    the schema's time unit and has no nulls. Columns of strings may be encoded as dictionaries. `texts` holds columns of
-    strings by their distinct values, as far as a kernel has wanted them: those that are given the same events share it.
+    the schema's time unit and has no nulls. String columns may be dictionary-encoded. `texts` caches string columns by
+    their distinct values, for all kernels that are given these events.
     """
 
     table: pa.Table
@@ -50,10 +50,10 @@ def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Inte
     """
     column = table.column(schema.time)
     if column.num_chunks == 1:
-        # What is done with one array costs a small batch less than the same with a list of one.
+        # Arrow is faster on an array than on a chunked array of one, which shows for small batches.
         column = column.chunk(0)
     if pa.types.is_int64(column.type) and not column.null_count:
-        # Ticks already, as most often: none is missing.
+        # The usual case: the column holds ticks already, and none is missing.
         ticks = to_numpy(column) if isinstance(column, pa.Array) else column.to_numpy(zero_copy_only=False)
         return _in_range(ticks, schema, first_row)
     kind = schema[schema.time].kind
@@ -66,7 +66,7 @@ def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Inte
         bad = ~(np.abs(scaled) < 2.0**63)
         ticks = np.where(bad, 0, scaled).astype(np.int64)
     else:
-        bad = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else NONE_BAD
+        bad = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else _NO_BAD_TIMES
         try:
             numbers = _as_int64(column)
             ticks = (numbers.fill_null(0) if column.null_count else numbers).to_numpy(zero_copy_only=False)
@@ -84,7 +84,7 @@ def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Inte
 
 
 def _in_range(ticks: Integers, schema: EventSchema, first_row: int) -> Integers:
-    """The ticks as they are; one so far from 0 that differences would not fit 64 bits is rejected with its row."""
+    """Check ticks and return them; one so far from 0 that differences may not fit 64 bits is rejected with its row."""
     if not len(ticks) or (ticks.min() > -MAX_TICKS and ticks.max() < MAX_TICKS):
         return ticks
     row = int(np.flatnonzero((ticks <= -MAX_TICKS) | (ticks >= MAX_TICKS))[0])

@@ -1,7 +1,7 @@
-"""Saved arrays, checked before code without bounds checks reads them.
+"""Checks saved arrays before code without bounds checks reads them.
 
-A state says in a table of `ArraySpec` what each of its arrays holds and what its numbers refer to. `read_arrays` makes
-NumPy arrays of a saved table if they are all that, and nothing else.
+A kernel declares in a table of `ArraySpec` what each array of its state holds and what its numbers refer to.
+`read_arrays` converts a saved table to NumPy arrays if it is exactly as declared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
     "require",
 ]
 
-MAX_COUNT = 2**62  # events, ranks and counts: so that adding what one batch can hold never leaves 64 bits
+MAX_COUNT = 2**62  # largest saved number of events, ranks and counts: adding a batch to it still fits 64 bits
 
 
 def flags(name: str) -> ArraySpec:
@@ -46,9 +46,9 @@ def read_arrays(
     *,
     rows: int | None = None,
 ) -> dict[str, Array]:
-    """The arrays of a saved table, each a copy; a table that is not as the specs say is a `HostError`.
+    """Copy the arrays of a saved table; a table that is not as the specs say is a `HostError`.
 
-    `sizes` are how many there are of what the arrays refer to. `rows` is how long they have to be.
+    `sizes` are the numbers of things that the arrays refer to, by `refers_to`. `rows` is the required length.
     """
     saved = tables.get(table)
     if saved is None:
@@ -78,13 +78,13 @@ def _array(column: pa.ChunkedArray, spec: ArraySpec, table: str, sizes: Mapping[
 
 
 def require(holds: Any, what: str) -> None:
-    """Refuse a state unless something `holds`: a truth, or an array of them."""
+    """Refuse a saved state unless `holds` is true, or an array whose values are all true."""
     if not (holds if isinstance(holds, bool) else bool(np.all(holds))):
         raise inconsistent(what)
 
 
 def inconsistent(what: str) -> HostError:
-    """A state whose parts do not fit together."""
+    """The error for a saved state whose parts do not fit together."""
     return HostError(
         "A595",
         f"the saved state cannot be continued: {what}",
@@ -93,7 +93,7 @@ def inconsistent(what: str) -> HostError:
 
 
 def ends_of(tables: Mapping[str, pa.Table], partitions: int) -> dict[int, tuple[int, int]]:
-    """Per partition, rank and time of the end of the last match kept (NONOVERLAP)."""
+    """Read, by partition, the rank and time of the end of the last match kept (NONOVERLAP)."""
     specs = (ArraySpec("partition", low=0, refers_to="partitions"), ArraySpec("rank", low=-1), ArraySpec("time"))
     arrays = read_arrays(tables, "ends", specs, {"partitions": max(1, partitions)})
     found = {p: (rank, time) for p, rank, time in zip(*(arrays[spec.name].tolist() for spec in specs), strict=True)}

@@ -1,4 +1,4 @@
-"""Batches as typed arrays: what a compiled kernel sees of a stream."""
+"""Encodes batches as typed arrays, which compiled kernels read."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from augury.schema import EventSchema, Kind
 Arrays: TypeAlias = "dict[str, npt.NDArray[Any]]"
 
 Compute: TypeAlias = "Callable[[Expr, str, pa.Table], pa.Array]"
-"""What gives the value of an expression for each event, taken as the event of a variable."""
+"""Computes the value of an expression for each event, taken as the event of a variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """A column that a plan wants under `name`, which is to be an identifier and unlike the other arrays' names.
+    """A column that a plan reads under `name`, an identifier that no other array has.
 
-    It is the attribute called `name`, or the value of `expr`, which reads one event of one variable. What has to be
-    computed is computed for events of these `types` only, or for all if there are none; others have a null.
+    It is the attribute called `name`, or the value of `expr`, which reads one event of one variable. Values are
+    computed only for events of these `types`, or for all if empty; others have a null.
     """
 
     name: str
@@ -99,14 +99,14 @@ class EncodedBatch:
     arrays: Arrays
 
     def part(self, lo: int, hi: int) -> EncodedBatch:
-        """The events from `lo` to `hi`, over the same memory."""
+        """The events from `lo` up to `hi`, over the same memory."""
         arrays: Arrays = {}
         for name, values in self.arrays.items():
             offsets = self.arrays.get(f"{name.removesuffix('_values')}_offsets")
             if name.endswith("_values") and offsets is not None and len(offsets) > self.length:
                 arrays[name] = values[int(offsets[lo] - offsets[0]) : int(offsets[hi] - offsets[0])]
             else:
-                # Offsets are one more than there are events.
+                # Offsets have one more entry than there are events.
                 arrays[name] = values[lo : hi + len(values) - self.length]
         some = slice(lo, hi)
         rows, time, rank, type = self.rows[some], self.time[some], self.rank[some], self.type[some]
@@ -115,7 +115,7 @@ class EncodedBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoding:
-    """What encoding remembers from one batch to the next; `encode` gives the next one and leaves this as it is."""
+    """The state of the encoding between batches, which never changes: `encode` returns a new one."""
 
     dictionary: StringDictionary
     last: LastKey | None
@@ -123,7 +123,7 @@ class Encoding:
 
     @classmethod
     def start(cls, literals: Iterable[str] = ()) -> Encoding:
-        """Before any event; the strings and type names that the plan names are coded 0, 1, ... in their order.
+        """The state before any event; the strings and type names in the plan have the codes 0, 1, ... in their order.
 
         >>> Encoding.start(["A", "B"]).dictionary.strings
         ['A', 'B']
@@ -131,7 +131,7 @@ class Encoding:
         return cls(StringDictionary.of(literals), None, 0)
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """The encoding as Arrow tables, for a `RunState`; costs time in all strings seen so far."""
+        """The encoding as Arrow tables, for a `RunState`; takes time in proportion to all strings seen so far."""
         rank, key = (None, ()) if self.last is None else self.last
         return {
             "strings": self.dictionary.to_table(),
@@ -146,7 +146,7 @@ class Encoding:
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, pa.Table], literals: Sequence[str] = ()) -> Encoding:
-        """What `to_tables` wrote, for a plan that names these `literals`."""
+        """Read what `to_tables` wrote, for a plan that names these `literals`."""
         dictionary = StringDictionary.from_table(tables.get("strings"), literals)
         position = tables.get("position")
         if position is None or position.num_rows != 1 or position.column_names[:2] != ["next_event", "rank"]:
@@ -157,7 +157,7 @@ class Encoding:
         return cls(dictionary, None if rank is None else (rank, tuple(key)), next_event)
 
     def check_last(self, events: Mapping[str, npt.NDArray[Any]], length: int) -> None:
-        """Refuse a position that lies before the events there are."""
+        """Refuse a saved position that is before the last of the saved events."""
         last = -1 if self.last is None else self.last[0]
         require(length <= self.next_event, "there are more events than came")
         require(not length or int(events["rank"][length - 1]) <= last, "the last event is not the last one")
@@ -172,9 +172,9 @@ def encode(
     functions: Functions = EMPTY,
     standardise: StandardiseRows = standardise_rows,
 ) -> tuple[EncodedBatch, Encoding]:
-    """The batch as arrays, and the encoding that the next batch continues from.
+    """Encode a batch as arrays; also the encoding that the next batch continues from.
 
-    However a stream is cut into batches, its arrays are the same.
+    The arrays of a stream are the same however it is cut into batches.
 
     >>> from augury.schema import EventSchema
     >>> events = pa.table({"ts": [1, 1, 2], "type": ["A", "B", "A"], "s": ["x", None, "B"]})
@@ -189,10 +189,10 @@ def encode(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoder:
-    """Encodes the batches of a stream: what does not depend on the batch is found out once.
+    """Encodes the batches of a stream; everything that does not depend on the batch is prepared once.
 
-    `attributes` are the columns of strings, each once; `computed` and `numbers` are the columns of strings that have to
-    be computed, and all others.
+    `attributes` are the distinct string attributes; `computed` are the string columns that have to be computed,
+    `numbers` all columns of other kinds.
     """
 
     schema: EventSchema
@@ -212,7 +212,7 @@ class Encoder:
         functions: Functions = EMPTY,
         standardise: StandardiseRows = standardise_rows,
     ) -> Encoder:
-        """The encoder of these columns."""
+        """The encoder for these columns."""
         coded = tuple((spec, _attribute(spec)) for spec in specs if spec.kind is Kind.STRING)
         wanted = dict.fromkeys((schema.type, *(attribute for _, attribute in coded)))
         return cls(
@@ -226,7 +226,7 @@ class Encoder:
         )
 
     def encode(self, batch: EventBatch, encoding: Encoding) -> tuple[EncodedBatch, Encoding]:
-        """The batch as arrays, and the encoding that the next batch continues from."""
+        """Encode a batch as arrays; also the encoding that the next batch continues from."""
         schema, size = self.schema, len(batch)
         ranks, last = ranks_in_order(batch, schema, encoding.last)
         text = [distinct_text(batch, name) for name in self.attributes]
@@ -252,7 +252,7 @@ class Encoder:
 
 
 def _attribute(spec: ColumnSpec) -> str | None:
-    """The attribute that a column is, None when it has to be computed."""
+    """The attribute that a column is taken from, None when it has to be computed."""
     match spec.expr:
         case None:
             return spec.name
@@ -278,7 +278,7 @@ def _computed_column(spec: ColumnSpec, batch: EventBatch, schema: EventSchema, c
 
 
 def _computed(expr: Expr, variable: str, table: pa.Table, rows: Integers, compute: Compute) -> pa.Array:
-    """The column of an expression; should a registered function fail, the message says at which row of the stream."""
+    """Compute a column; the error of a registered function says at which row of the stream it failed."""
     try:
         return compute(expr, variable, table)
     except FunctionFailed as e:
@@ -289,7 +289,7 @@ def _computed(expr: Expr, variable: str, table: pa.Table, rows: Integers, comput
 
 
 def distinct_text(batch: EventBatch, name: str) -> Distinct[str]:
-    """A column of strings by its distinct values, found once however many kernels are given the batch."""
+    """A string column by its distinct values; cached for all kernels that are given the batch."""
     found: Distinct[str] | None = batch.texts.get(name)
     if found is None:
         found = batch.texts[name] = distinct(_as_text(one_array(batch.table[name])))
@@ -320,14 +320,14 @@ def _arrays(kind: Kind, array: pa.Array) -> tuple[npt.NDArray[Any], ...]:
             assert_never(kind)
 
 
-# Arrow's arrays are read-only where they need no copy, and Numba compiles a kernel anew for read-only arrays: kernels
-# get those of the store, which copies all.
+# Arrow's arrays are read-only where they need no copy, and Numba would compile a kernel again for read-only arrays:
+# kernels are given the arrays of the store, which copies everything.
 
 
 def _integers(array: pa.Array) -> Integers:
     if not pa.types.is_int64(array.type):
         if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
-            # The same numbers, without a cast, which a small batch would notice.
+            # The same numbers without a cast, which is slow for a small batch.
             array = array.view(pa.int64())
         elif pa.types.is_date(array.type):
             array = array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())

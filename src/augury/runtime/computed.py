@@ -1,4 +1,4 @@
-"""Columns that a kernel cannot compute itself: the value of an expression over each single event."""
+"""Computes columns for a kernel that it cannot compute itself: values of expressions over single events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from augury.schema import Kind
 Floats = npt.NDArray[np.float64]
 
 Standardised: TypeAlias = "tuple[Floats, npt.NDArray[np.bool_]]"
-"""Rows of one length standardised, and which of them have a variance; what the others hold means nothing."""
+"""Standardised rows of one length, and which of them have a variance; the others hold arbitrary values."""
 
 StandardiseRows: TypeAlias = "Callable[[Floats], Standardised]"
 
@@ -53,16 +53,16 @@ def compute_column(
             return standardised(one_array(table[name]), standardise or standardise_rows)
         case Call("length", (Ref(column=name, type=type),)) if type.kind is Kind.LIST:
             return pc.list_value_length(one_array(table[name])).cast(pa.int64())
-    # The default of a reference is for an event that is missing; this one is here.
+    # Defaults of references play no role: they are for missing events.
     names = sorted({e.column for e in reads if isinstance(e, Ref) and e.variable == variable})
     columns = [one_array(table[name]) for name in names]
     if len(columns) == 1 and codable(columns[0].type):
         found = distinct(columns[0])
-        # Null is one more value, the last: an expression may make something of it.
+        # Null is added as the last value: an expression need not be null for it.
         try:
             values = _evaluate(expr, variable, names, [[*found.keys, None]], len(found.keys) + 1, functions)
         except FunctionFailed as e:
-            # The first event that has the string.
+            # The position of the first event that has the string.
             wanted = -1 if e.position is None or e.position == len(found.keys) else e.position
             e.position = int(np.argmax(found.positions == wanted))
             raise
@@ -75,7 +75,7 @@ def compute_column(
 def _evaluate(
     expr: Expr, variable: str, names: list[str], columns: list[list[Value]], size: int, functions: Functions
 ) -> list[Value]:
-    """The value of `expr` for each of `size` rows; whichever element a reference means, it reads that row."""
+    """The value of `expr` for each of `size` rows; every reference reads the row itself."""
     values = []
     for i in range(size):
         row = {name: column[i] for name, column in zip(names, columns, strict=True)}
@@ -88,7 +88,7 @@ def _evaluate(
 
 
 def _typed(values: list[Value], expr: Expr) -> pa.Array:
-    """The values as a column; one that is not of the type of `expr` is an error, never bent into it."""
+    """The values as a column; one that is not of the type of `expr` is an error, and never coerced."""
     try:
         match expr.type.kind:
             case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
@@ -121,7 +121,7 @@ def _floats(values: Any) -> list[float | None]:
     return [None if v is None else _float(v) for v in values]
 
 
-BLOCK = 2048
+BLOCK_LISTS = 2048
 """Lists that are standardised at a time."""
 
 
@@ -134,15 +134,15 @@ def _holds_numbers(arrow: pa.DataType) -> bool:
 
 
 def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
-    """The offsets of a column of lists of numbers, where a null list is empty, and all its elements with NaN for null.
+    """The offsets and elements of a column of lists of numbers, with NaN for null elements; a null list is empty.
 
-    The elements may be those of the column itself, to be read only: lists are long.
+    The elements may be the read-only memory of the column, since lists are long.
 
     >>> [a.tolist() for a in list_parts(pa.array([[1, 2], None, [3]]))]
     [[0, 2, 2, 3], [1.0, 2.0, 3.0]]
     """
     if not _holds_numbers(array.type):
-        # Conditions ask whether such a list is there, and for nothing in it.
+        # Conditions can only test such a list for null.
         return np.zeros(len(array) + 1, dtype=np.int64), np.empty(0)
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.zeros(len(array) + 1, dtype=np.int64)
@@ -155,7 +155,7 @@ def list_parts(array: pa.Array) -> tuple[Integers, Floats]:
 
 
 def with_gaps(array: pa.Array, places: npt.NDArray[np.bool_]) -> pa.Array:
-    """The values at these places of a longer column, null elsewhere.
+    """Spread values over a longer column: at the marked places, null elsewhere.
 
     >>> with_gaps(pa.array([[1.0], None]), np.array([False, True, True])).to_pylist()
     [None, [1.0], None]
@@ -191,7 +191,7 @@ def standardised(array: pa.Array, standardise: StandardiseRows) -> pa.Array:
 def _standardise_by_length(
     offsets: Integers, values: Floats, lengths: Integers, standardise: StandardiseRows
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Lists of several lengths standardised, one after the other, and which of them have a variance."""
+    """Standardise lists of several lengths, all of one length at a time; also which of them have a variance."""
     result = np.zeros(len(values))
     has = np.zeros(len(lengths), dtype=bool)
     for length in np.unique(lengths[lengths >= 2]).tolist():
@@ -204,25 +204,25 @@ def _standardise_by_length(
 
 
 def standardise_rows(rows: Floats) -> Standardised:
-    """`StandardiseRows` by NumPy.
+    """`StandardiseRows` with NumPy.
 
-    Sums run from left to right as in `ir.functions.standardise`. Some rows at a time are turned into columns, few
-    enough to stay in the processor's cache. NumPy adds up one element after the other where that is not along the
-    memory, so there are always two columns.
+    Sums run from left to right as in `ir.functions.standardise`. Rows are transposed block by block, so that a block
+    stays in the processor's cache. NumPy sums element by element only along an axis that is not contiguous, so there
+    are always at least two columns.
     """
     result, variance = np.empty(rows.shape), np.empty(len(rows))
-    size, length = min(BLOCK, max(2, len(rows))), rows.shape[1]
+    size, length = min(BLOCK_LISTS, max(2, len(rows))), rows.shape[1]
     turned, squares = (np.zeros((length, size)) for _ in range(2))
     with np.errstate(all="ignore"):
-        for first in range(0, len(rows), BLOCK):
-            block = rows[first : first + BLOCK]
+        for first in range(0, len(rows), BLOCK_LISTS):
+            block = rows[first : first + BLOCK_LISTS]
             wide = max(2, len(block))
             columns, products = turned[:, :wide], squares[:, :wide]
             columns[:, : len(block)] = block.T
             columns -= np.add.reduce(columns, axis=0) / length
             sums = np.add.reduce(np.multiply(columns, columns, out=products), axis=0)
             columns /= np.sqrt(sums)
-            variance[first : first + BLOCK] = sums[: len(block)]
-            result[first : first + BLOCK] = columns[:, : len(block)].T
+            variance[first : first + BLOCK_LISTS] = sums[: len(block)]
+            result[first : first + BLOCK_LISTS] = columns[:, : len(block)].T
     # A NaN among the values makes the squares NaN, which is not greater than zero.
     return result, (variance > 0.0) & (variance < np.inf)

@@ -1,4 +1,4 @@
-"""Lists by the leading coefficients of their cosine transform, which bound how near one another two lists can be.
+"""Leading coefficients of the cosine transform of lists, which bound the dot product of two lists.
 
 The transform is orthonormal, so the dot product of two lists is that of all their coefficients. With a few of them
 known, what the others add is at most the product of the lengths of the two rests. Lists that change little from one
@@ -13,16 +13,16 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEADING = 8
-"""Coefficients that are kept of a list."""
+"""Coefficients kept per list."""
 
-SHORTEST = 2 * (LEADING + 1)
-"""Elements of a list from which on it takes at most half as long to bound a product as to compute it."""
+MIN_BOUNDED_LENGTH = 2 * (LEADING + 1)
+"""Elements of a list from which on bounding a product takes at most half as long as computing it."""
 
 
 def cosines(width: int) -> Floats:
-    """What each element of a list of `width` contributes to each coefficient.
+    """The matrix of the transform: what each element of a list of `width` contributes to each coefficient.
 
-    The first function is left out: it is constant, and the elements of a standardised list sum up to nothing.
+    The constant function is left out: the elements of a standardised list sum up to zero.
 
     >>> table = cosines(20)
     >>> table.shape, bool(np.allclose(table.T @ table, np.eye(LEADING)))

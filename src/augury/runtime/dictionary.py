@@ -1,4 +1,4 @@
-"""Values numbered by first appearance, and strings as the codes that kernels compare."""
+"""Numbers values by first appearance, and encodes strings as the codes that kernels compare."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ K = TypeVar("K", bound=Hashable)
 Codes = npt.NDArray[np.int32]
 
 _DICTIONARY_ENCODE = pc.get_function("dictionary_encode")
-# The method of arrays looks the function up at every call, which a small batch would notice.
+# Looked up once: the method of arrays does so at every call, which is slow for small batches.
 
 
 SAVED = pa.schema([("string", pa.large_binary())])
-"""How strings are saved: as bytes, since a literal may hold half of a surrogate pair, which Arrow's strings cannot."""
+"""Schema of saved strings: bytes, since a literal may hold a lone surrogate, which Arrow's strings cannot."""
 
 MAX_PLAIN_EVENTS = 1 << 5
-"""Up to so many events, Python tells their values apart sooner than a call of Arrow's would."""
+"""Events up to which a Python dict finds distinct values faster than a call of Arrow."""
 
 FIRST_SCAN_EVENTS = 1 << 12
-"""Events among which keys are looked for first."""
+"""Events that are searched for all keys first."""
 
 
 class _Store(Generic[K]):
-    """What the versions of one numbering share; only ever appended to, by one version at a time."""
+    """The storage that versions of one numbering share: append-only, by one version at a time."""
 
     __slots__ = ("keys", "lock", "numbers")
 
@@ -48,10 +48,10 @@ class _Store(Generic[K]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbering(Generic[K]):
-    """Keys numbered 0, 1, ... by first appearance; it never changes, `number` gives a longer one.
+    """Keys numbered 0, 1, ... by first appearance; immutable, `number` returns a longer one.
 
-    Growing costs only the new keys: versions share their storage, of which each sees its first `size` keys. Two
-    different continuations of one version part ways with a copy.
+    Growing costs only the new keys: versions share their storage, of which each sees its first `size` keys. A second,
+    different continuation of a version copies the storage.
 
     >>> numbers, longer = Numbering.of(["a"]).number(["b", "a", "b"])
     >>> numbers, longer.keys
@@ -78,14 +78,14 @@ class Numbering(Generic[K]):
         return self._store.keys[: self.size]
 
     def find(self, keys: Sequence[K]) -> list[int] | None:
-        """The numbers of `keys`, None when one of them has none."""
+        """The numbers of `keys`; None if one of them has no number."""
         known = self._store.numbers.get
         numbers = [known(key, -1) for key in keys]
-        # A later version may have given a number that this one does not know of.
+        # A later version may have added keys to the shared storage.
         return numbers if not numbers or (min(numbers) >= 0 and max(numbers) < self.size) else None
 
     def number(self, keys: Sequence[K]) -> tuple[list[int], Numbering[K]]:
-        """The numbers of `keys`, and the numbering that knows all of them."""
+        """The numbers of `keys`, and a numbering that has all of them."""
         numbers = self.find(keys)
         if numbers is not None:
             return numbers, self
@@ -105,10 +105,10 @@ class Numbering(Generic[K]):
             return Numbering(store, len(store.keys))
 
 
-class _Sorted:
-    """The codes of a dictionary's first strings by the order of the strings, and the rank of each code.
+class _SortOrder:
+    """The codes of a dictionary's first strings, sorted by string, and the rank of each code.
 
-    Both are one value, so that threads never see one without the other.
+    Both are one attribute, so that threads never see one without the other.
     """
 
     __slots__ = ("known",)
@@ -125,11 +125,11 @@ class StringDictionary:
     """
 
     numbering: Numbering[str]
-    _sorted: _Sorted = field(default_factory=lambda: _Sorted(([], np.empty(0, dtype=np.int64))), repr=False)
+    _sorted: _SortOrder = field(default_factory=lambda: _SortOrder(([], np.empty(0, dtype=np.int64))), repr=False)
 
     @classmethod
     def of(cls, literals: Iterable[str] = ()) -> StringDictionary:
-        """The dictionary before any event: the strings the plan names, each once, in its order."""
+        """The dictionary before any event: the distinct strings of the plan, in their order."""
         return cls(Numbering.of(literals))
 
     def __len__(self) -> int:
@@ -140,12 +140,12 @@ class StringDictionary:
         return self.numbering.keys
 
     def code(self, strings: Sequence[str]) -> tuple[list[int], StringDictionary]:
-        """The codes of single strings, and the dictionary that knows all of them."""
+        """The codes of strings, and a dictionary that has all of them."""
         codes, numbering = self.numbering.number(strings)
         if numbering is self.numbering:
             return codes, self
-        # The longer dictionary starts from the order of its first strings, so that it need not sort them again.
-        return codes, StringDictionary(numbering, _Sorted(self._sorted.known))
+        # The longer dictionary inherits the sort order of its first strings.
+        return codes, StringDictionary(numbering, _SortOrder(self._sorted.known))
 
     def to_table(self) -> pa.Table:
         """The strings in the order of their codes."""
@@ -154,14 +154,14 @@ class StringDictionary:
 
     @classmethod
     def from_table(cls, table: pa.Table | None, literals: Sequence[str] = ()) -> StringDictionary:
-        """What `to_table` wrote, for a plan that names these `literals`."""
+        """Read what `to_table` wrote, for a plan that names these `literals`."""
         if table is None or table.schema != SAVED or table["string"].null_count:
             raise inconsistent("it does not say what the codes of strings stand for")
         try:
             strings = [s.decode("utf-8", "surrogatepass") for s in table["string"].to_pylist()]
         except UnicodeDecodeError as e:
             raise inconsistent("one of its strings is no text") from e
-        # The codes of these are written into the kernel.
+        # The codes of literals are compiled into the kernel.
         require(strings[: len(literals)] == list(literals), "its strings are not those of this query")
         require(len(set(strings)) == len(strings), "a string has two codes")
         return cls.of(strings)
@@ -170,7 +170,7 @@ class StringDictionary:
 def ranks(dictionary: StringDictionary) -> Integers:
     """The rank of each code by the code-point order of the strings: `<` of ranks is `<` of strings.
 
-    Sorted once per dictionary; one that has grown merges its new strings into the order it had.
+    Cached per dictionary; a longer one merges its new strings into the order of the earlier ones.
 
     >>> ranks(StringDictionary.of(["b", "a", "c"])).tolist()
     [1, 0, 2]
@@ -179,7 +179,7 @@ def ranks(dictionary: StringDictionary) -> Integers:
     size = len(dictionary)
     if len(codes) < size:
         string = dictionary.strings.__getitem__
-        # Two runs that are sorted already are merged by `sorted`, not sorted again.
+        # `sorted` merges the two runs, which are sorted already.
         codes = sorted([*codes, *sorted(range(len(codes), size), key=string)], key=string)
         order = np.empty(size, dtype=np.int64)
         order[codes] = np.arange(size, dtype=np.int64)
@@ -189,7 +189,7 @@ def ranks(dictionary: StringDictionary) -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct(Generic[K]):
-    """A column by its distinct values, in order of appearance: event i has `keys[positions[i]]`, or null at -1."""
+    """A column by its distinct values, in the order of appearance: event i has `keys[positions[i]]`, null at -1."""
 
     positions: npt.NDArray[np.signedinteger[Any]]
     keys: list[K]
@@ -202,14 +202,14 @@ class Distinct(Generic[K]):
         while stop < len(self.positions) and (not stop or first[:-1].min(initial=0) < 0):
             stop = max(FIRST_SCAN_EVENTS, 4 * stop)
             some = self.positions[:stop]
-            # Of several events that write to one place the last remains; the place after the keys takes the nulls.
+            # Written backwards, so that the first event of each key remains; nulls go to the place after the keys.
             first[some[::-1]] = np.arange(len(some) - 1, -1, -1)
         events: list[int] = first[:-1].tolist()
         return events
 
 
 def codable(type: pa.DataType) -> bool:
-    """Whether a column holds strings in one of the forms in which they are told apart, encoded or not."""
+    """Whether `distinct` and the dictionary take columns of this type: strings, encoded or not."""
     if pa.types.is_dictionary(type):
         type = type.value_type
     return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
@@ -233,27 +233,27 @@ def distinct(array: pa.Array) -> Distinct[Any]:
 
 
 def _numbered(values: list[Any]) -> Distinct[Any]:
-    """The distinct ones of a few values: less work than to call Arrow."""
+    """The distinct values of a short column, without Arrow."""
     numbers = {value: k for k, value in enumerate(dict.fromkeys(value for value in values if value is not None))}
     positions = np.array([numbers.get(value, -1) for value in values], dtype=np.int32)
     return Distinct(positions, list(numbers))
 
 
 def codes_of(array: pa.DictionaryArray) -> Codes:
-    """The codes of a column that is encoded, -1 for null."""
+    """The codes of a dictionary-encoded column, -1 for null."""
     indices = array.indices if pa.types.is_int32(array.indices.type) else array.indices.cast(pa.int32())
     codes: Codes = to_numpy(indices.fill_null(-1) if indices.null_count else indices)
     return codes
 
 
 def _in_use(array: pa.DictionaryArray) -> Distinct[Any]:
-    """The values of a dictionary that an event has; it may hold others, and one of them twice."""
+    """The distinct values of an encoded column, whose dictionary may hold unused values, and values twice."""
     codes, size = codes_of(array), len(array.dictionary)
     present = np.flatnonzero(_occurring(codes, size))
     if len(present) == size:
         found = distinct(array.dictionary)
         if len(found.keys) == size:
-            # No entry is null or there twice, so that the codes are the positions.
+            # No entry is null or a duplicate, so the codes are the positions.
             return Distinct(codes, found.keys)
     else:
         found = distinct(array.dictionary.take(to_arrow(present)))
@@ -275,7 +275,7 @@ def _occurring(codes: Codes, size: int) -> npt.NDArray[np.bool_]:
 
 
 def spread(column: Distinct[int], dtype: type[np.signedinteger[Any]] = np.int64) -> npt.NDArray[Any]:
-    """The number of each event, -1 for null.
+    """The number of each event, from the numbers of distinct values; -1 for null.
 
     >>> spread(Distinct(np.array([1, -1, 0]), [7, 9])).tolist()
     [9, -1, 7]
@@ -287,9 +287,9 @@ def spread(column: Distinct[int], dtype: type[np.signedinteger[Any]] = np.int64)
 def encode_strings(
     columns: Sequence[Distinct[str]], dictionary: StringDictionary
 ) -> tuple[list[Distinct[int]], StringDictionary]:
-    """Columns of one batch with codes for strings; Python touches only the distinct ones.
+    """Encode string columns of one batch; Python loops over distinct strings only.
 
-    New strings are coded event by event, and by column within an event: how the stream is cut does not matter.
+    New strings get codes in the order of events, then columns, so that batch boundaries do not matter.
 
     >>> columns = [distinct(pa.array(["b", "d"])), distinct(pa.array(["a", "c"]))]
     >>> [c.keys for c in encode_strings(columns, StringDictionary.of(["a"]))[0]]

@@ -1,4 +1,4 @@
-"""The recent events of a stream as growing arrays."""
+"""The store of recent events of a stream, as growing arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIXED = {
 
 
 class EventStore:
-    """Columns that grow at the end and are cut off at the front, without an allocation for each batch."""
+    """Columns of events that are appended to and dropped from the front, without an allocation for each batch."""
 
     def __init__(self, specs: Sequence[ColumnSpec], *, with_places: bool, capacity: int = 1024) -> None:
         self.lists = [s.name for s in specs if s.kind is Kind.LIST]
@@ -33,9 +33,9 @@ class EventStore:
         self.offsets = {f"{name}_offsets" for name in self.lists}
         self.length = 0
         self.version = 0
-        """Another one whenever views are not what they were."""
+        """Goes up whenever earlier views become invalid."""
         self.ascending = True
-        """Whether the rows ascend, as they do unless events came out of order."""
+        """Whether the row numbers ascend, as they do unless events came out of order."""
         self.arrays: Arrays = {
             name: np.zeros(capacity if name != "place" or with_places else 0, dtype=dtype)
             for name, dtype in FIXED.items()
@@ -52,7 +52,7 @@ class EventStore:
 
     @property
     def coded(self) -> list[str]:
-        """The columns that hold codes of strings."""
+        """The names of the columns that hold codes of strings."""
         return [name for name, array in self.arrays.items() if array.dtype == INT32]
 
     @property
@@ -63,7 +63,7 @@ class EventStore:
         """Add a batch at the end."""
         n, size = self.length, batch.length
         if n and size and (batch.time[0] < self.arrays["time"][n - 1] or batch.rank[0] < self.arrays["rank"][n - 1]):
-            # Kernels search in ascending times. A host keeps the order; only a state that was tampered with is ahead.
+            # Kernels use binary search on times. Hosts keep the order; only a manipulated state can break it.
             raise inconsistent("its events are later than those that follow")
         if n + size > self.capacity:
             self._grow(max(2 * self.capacity, n + size))
@@ -83,7 +83,7 @@ class EventStore:
         return len(rows) < 2 or bool((rows[1:] > rows[:-1]).all())
 
     def least_row(self, start: int) -> int | None:
-        """The least row of the events from `start` on, None if there are none."""
+        """The least row number of the events from `start` on, None if there are none."""
         if start >= self.length:
             return None
         rows = self.arrays["rows"]
@@ -100,7 +100,7 @@ class EventStore:
         ends[self.length + 1 : self.length + len(offsets)] = offsets[1:] - offsets[0] + used
 
     def drop(self, count: int) -> None:
-        """Forget the first `count` events."""
+        """Drop the first `count` events."""
         n = self.length - count
         for name in self.lists:
             ends = self.arrays[f"{name}_offsets"]
@@ -119,11 +119,11 @@ class EventStore:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the columns take."""
+        """Bytes of memory that the columns take."""
         return sum(array.nbytes for array in self.arrays.values())
 
     def view(self, name: str) -> npt.NDArray[Any]:
-        """A column of the events there are."""
+        """A column, up to the last event."""
         if not self.lists:
             return self.arrays[name][: self.length]
         if name in self.values:
@@ -131,7 +131,7 @@ class EventStore:
         return self.arrays[name][: self.length + (name in self.offsets)]
 
     def columns(self, specs: Sequence[ColumnSpec]) -> list[npt.NDArray[Any]]:
-        """The arrays of these columns, in the order of `array_names`; the same are asked for at every step."""
+        """The arrays of these columns, in the order of `array_names`, whose names are cached from step to step."""
         if self.listed[0] is not specs:
             self.listed = specs, tuple(name for spec in specs for name in array_names(spec))
         return [*map(self.view, self.listed[1])]
@@ -155,11 +155,11 @@ class EventStore:
         return tables
 
     def restore(self, tables: Mapping[str, pa.Table], *, strings: int, partitions: int) -> None:
-        """Take over what `to_tables` wrote, if it is what events can be.
+        """Load and check what `to_tables` wrote.
 
-        There are so many `strings` that codes stand for, and so many `partitions`.
+        Codes have to be below the number of `strings`, partitions below that of `partitions`.
         """
-        # Events without a type column have the code 0, of no string.
+        # Events without a type column have the type code 0, even if there are no strings.
         sizes = {"strings": strings, "types": max(1, strings), "partitions": partitions}
         events = read_arrays(tables, "events", self._specs(), sizes)
         self.length = len(events["time"])
@@ -180,7 +180,7 @@ class EventStore:
                 self.arrays[f"{name}_{part}"][: len(array)] = array
 
     def _specs(self) -> list[ArraySpec]:
-        """What each saved column holds, in the order they are saved."""
+        """The specs of the saved columns, in the order they are saved."""
         known = {
             "rows": ArraySpec("rows"),
             "time": ArraySpec("time", ascending=True),

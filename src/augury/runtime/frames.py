@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 MAGIC = b"AUGFRAME"
 ALIGNMENT = 8  # bytes: the widest element that NumPy reads in place
-MOST_NESTED = 32  # levels of lists and structs: deeper ones are nobody's events
+MAX_NESTING = 32  # levels of nested lists and structs, more than events have
 
 PLAIN: dict[str, pa.DataType] = {
     str(t): t
@@ -50,7 +50,7 @@ WIDTHS: dict[int, int] = {
     for t in PLAIN.values()
     if pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_temporal(t)
 } | {pa.timestamp("s").id: 8}
-"""Bytes of a value, by the number Arrow gives the type: most columns hold numbers or times."""
+"""Bytes of a value by Arrow's type id, for a fast path: most columns hold numbers or times."""
 
 LISTS: dict[str, Callable[[pa.Field], pa.DataType]] = {"list": pa.list_, "large_list": pa.large_list}
 
@@ -117,7 +117,7 @@ def read_frame(data: bytes | pa.Buffer) -> pa.Table:
 
 
 def parse_json(data: bytes) -> Any:
-    """JSON as `json.dumps` writes it; anything else, and what is nested without end, is `NotAFrame`."""
+    """Parse JSON; invalid or too deeply nested JSON is `NotAFrame`."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as e:
@@ -159,8 +159,8 @@ def _field_facts(field: pa.Field) -> list[Any]:
 
 
 def read_type(facts: Any, depth: int = 0) -> pa.DataType:
-    """The type of which `type_facts` gave the facts."""
-    if depth > MOST_NESTED:
+    """The type that `type_facts` described."""
+    if depth > MAX_NESTING:
         raise NotAFrame("a type is nested too deep")
     if isinstance(facts, str):
         if facts not in PLAIN:
@@ -228,7 +228,7 @@ def _size(number: int) -> int:
 
 
 def _write(array: pa.Array, out: list[bytes | memoryview]) -> list[Any]:
-    """Add the buffers of an array to `out`; its length, the sizes of its buffers, and the same of its children."""
+    """Add the buffers of an array to `out`, and return its length, the sizes of its buffers, and its children."""
     own: list[bytes | memoryview] = []
     children: list[pa.Array] = []
     type, types = array.type, pa.types
@@ -257,7 +257,7 @@ def _validity(array: pa.Array) -> bytes:
 
 
 def _children(array: pa.Array, own: list[bytes | memoryview]) -> list[pa.Array]:
-    """Add the buffers that hold values or offsets; the arrays below."""
+    """Add the buffers that hold values or offsets, and return the child arrays."""
     type, types, n = array.type, pa.types, len(array)
     if types.is_boolean(type):
         values = array.fill_null(False) if array.null_count else array
@@ -299,7 +299,7 @@ def _wide(type: pa.DataType) -> bool:
 
 
 def _offsets(array: pa.Array, own: list[bytes | memoryview]) -> tuple[int, int]:
-    """Add the offsets, counted from 0, of an array of strings or lists; where its elements begin and end."""
+    """Add the offsets of an array of strings or lists, counted from 0; the first and last offset in the array."""
     dtype = np.dtype("<i8" if _wide(array.type) else "<i4")
     buffer = array.buffers()[1]
     if not len(array) or buffer is None:
@@ -314,7 +314,7 @@ def _offsets(array: pa.Array, own: list[bytes | memoryview]) -> tuple[int, int]:
 
 
 class _Reader:
-    """The buffers of a frame, one after the other."""
+    """Reads the buffers of a frame one after the other."""
 
     def __init__(self, data: pa.Buffer, at: int) -> None:
         self.data, self.at = data, at
@@ -325,7 +325,7 @@ class _Reader:
 
     def array(self, type: pa.DataType, facts: Any, depth: int = 0) -> pa.Array:
         """The next array; it is not validated yet, but no buffer of it is too small."""
-        if depth > MOST_NESTED:
+        if depth > MAX_NESTING:
             raise NotAFrame("an array is nested too deep")
         length, sizes, children = _items(facts, int, list, list)
         if not 0 <= length < 2**62:
@@ -424,7 +424,7 @@ def _map(type: pa.DataType, length: int, buffers: list[pa.Buffer | None], below:
 
 
 def _exactly(own: Sequence[pa.Buffer], sizes: Sequence[int | None]) -> None:
-    """Refuse buffers that are not of these sizes; the first, which says what is null, may be left out."""
+    """Refuse buffers that are not of these sizes; the first, the validity bitmap, may be empty."""
     if len(own) != len(sizes):
         raise NotAFrame("an array has more or fewer buffers than its type")
     for k, (buffer, size) in enumerate(zip(own, sizes, strict=True)):
@@ -438,7 +438,7 @@ def _validated(chunks: list[pa.Array], type: pa.DataType) -> pa.ChunkedArray:
     return column
 
 
-# -- JSON that has to have a form ------------------------------------------------------------------------------------
+# -- checks of JSON --------------------------------------------------------------------------------------------------
 
 
 def _refuse(why: str) -> NoReturn:
@@ -452,7 +452,7 @@ def _items_of(facts: Any) -> Iterator[Any]:
 
 
 def _items(facts: Any, *kinds: Any) -> list[Any]:
-    """A list of values of these kinds; `...` at the end lets anything follow."""
+    """Check that this is a list of values of these types; `...` at the end allows further items."""
     if not isinstance(facts, list):
         raise NotAFrame("a part of the header is of another kind")
     open_end = bool(kinds) and kinds[-1] is ...

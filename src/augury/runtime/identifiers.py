@@ -1,11 +1,11 @@
-"""Names of users as identifiers of generated code: whoever writes the code and whoever loads it must agree."""
+"""Turns names given by users into identifiers of generated code, the same for the emitter and the loader."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-LONGEST_HINT = 24
+MAX_HINT_CHARACTERS = 24
 """Characters of a name that its identifier repeats."""
 
 
@@ -18,7 +18,7 @@ def identifier(role: str, number: int, hint: str = "") -> str:
     >>> identifier("v", 0, "a"), identifier("c", 3, "low-speed"), identifier("c", 4, "速度")
     ('v0_a', 'c3_low_speed', 'c4')
     """
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", hint[: 4 * LONGEST_HINT])[:LONGEST_HINT].strip("_")
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", hint[: 4 * MAX_HINT_CHARACTERS])[:MAX_HINT_CHARACTERS].strip("_")
     return f"{role}{number}_{plain}" if plain else f"{role}{number}"
 
 
@@ -32,7 +32,7 @@ def identifiers(role: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def function_identifiers(calls: Iterable[str]) -> dict[str, str]:
-    """What a kernel calls the registered functions that `functions_of` names, in that order.
+    """The identifiers of registered functions in a kernel, in the order of `functions_of`.
 
     >>> function_identifiers(["speed", "größe"])
     {'speed': 'f0_speed', 'größe': 'f1_gr_e'}

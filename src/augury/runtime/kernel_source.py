@@ -1,4 +1,4 @@
-"""The generated Python of one kernel, and the name it is known by."""
+"""The generated Python of one kernel, and its fingerprint."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from augury.runtime.arrays import ArraySpec, ParameterType
 PRELUDE = ("cells.py", "prelude.py", "prelude_search.py", "prelude_lists.py")
 
 FORMAT = 3
-"""Raised when the same text comes to mean something else, such as a new duty of `kernel`."""
+"""Version of the meaning of kernel texts: raised when `kernel` or the loader does something new with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function that a host calls: its name, and what it takes, integers by name and arrays as their table says.
+    """A function that a host calls: its name and parameters, integers by name and arrays by their spec.
 
     >>> from augury.runtime.arrays import ArraySpec
     >>> Signature("advance", ("i0", "n", ArraySpec("nums"))).head
@@ -60,13 +60,13 @@ class KernelSource:
     ranks_strings: bool
     """Whether strings are compared by more than equality."""
     sets: tuple[npt.NDArray[Any], ...] = field(default=(), compare=False, repr=False)
-    """Values, and sets of values, that functions take as arguments: other values need no other code."""
+    """Values, and sets of values, that functions take as arguments, so that other values need no other code."""
     signatures: Mapping[str, tuple[ParameterType, ...]] = field(default_factory=dict, compare=False, repr=False)
-    """What entries take, so that they can be compiled before they are called."""
+    """Parameter types of entries, so that they can be compiled before they are called."""
 
 
 class Emitted(Protocol):
-    """What an emitter gives: the source of a kernel, and the registered functions that it calls by name."""
+    """The product of an emitter: the source of a kernel, and the registered functions that it calls by name."""
 
     @property
     def source(self) -> KernelSource: ...
@@ -83,7 +83,7 @@ def kernel_source(
     ranks_strings: bool = False,
     code: str | None = None,
 ) -> KernelSource:
-    """Name `text` by everything that decides what it computes: itself, its entries and the prelude.
+    """Make a source, whose fingerprint is of all that decides what it computes: text, entries and prelude.
 
     `code` is the text without its comments, which decide nothing.
 
@@ -102,7 +102,7 @@ def kernel_source(
 
 @functools.cache
 def prelude() -> Mapping[str, str]:
-    """The Python source of the prelude by file, as the parts of one module: what they import is in the others."""
+    """The Python source of the prelude by file, without the imports between the files: they become one module."""
     folder = files("augury.native")
     texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in PRELUDE}
     return {name: "\n".join(map(_without_import, text.split("\n"))) for name, text in texts.items()}
@@ -115,7 +115,7 @@ def _without_import(line: str) -> str:
 def functions_as_kernels(text: str) -> tuple[str, tuple[str, ...]]:
     """The functions of a module of the library, each decorated to be compiled, and their names.
 
-    What stands before the first one, such as imports, is left out: what these name is in the prelude.
+    Everything before the first one, such as imports, is left out: the prelude has the imported names.
 
     >>> functions_as_kernels("from augury.native.prelude import mix\\n\\n\\ndef twice(x):\\n    return mix(mix(x))\\n")
     ('@kernel\\ndef twice(x):\\n    return mix(mix(x))\\n', ('twice',))

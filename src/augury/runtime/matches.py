@@ -16,18 +16,17 @@ from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import Integers
 from augury.schema import INT_MAX, INT_MIN
 
-MOST_ROWS = 2**31 - 1
-"""Rows that one column of lists can hold, whose offsets have 32 bits."""
+MAX_LIST_ROWS = 2**31 - 1
+"""Rows in one column of lists, whose offsets have 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMatch:
-    """One match: the rows bound to each positive variable in pattern order, none for one left out.
+    """One match: the rows bound to each positive variable, in pattern order; none for one that is not bound.
 
     `start` and `end` are the times of its earliest and latest event, in ticks. A partial match that OUTPUT TIMEOUTS
-    reports has the `count` 0. With no rows it stands for the `count`
-    matches that the event of row `completed_by` completes at `end` (OUTPUT COUNT), and `totals` are the aggregates over
-    them that RETURN computes with.
+    reports has the `count` 0. Without rows it stands for the `count` matches that the event of row `completed_by`
+    completes at `end` (OUTPUT COUNT), and `totals` are the aggregates over them that RETURN computes with.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -146,7 +145,7 @@ class MatchSet:
         if len(sets) < 2:
             return sets[0] if sets else cls.of(variables, ())
         for v in range(len(variables)):
-            if sum(len(p.rows[v].flatten()) for p in sets) > MOST_ROWS:
+            if sum(len(p.rows[v].flatten()) for p in sets) > MAX_LIST_ROWS:
                 raise too_wide(sum(map(len, sets)))
         scores = [p.probability for p in sets]
         return cls(
@@ -171,14 +170,14 @@ def _row_lists(lists: Sequence[Sequence[int]]) -> pa.ListArray:
 
 
 def _joined(columns: Sequence[Integers]) -> Integers:
-    """The values of all columns; one value that all of them repeat is repeated over the same memory."""
+    """Concatenate columns; if all of them broadcast the same value, so does the result."""
     if all(column.strides == (0,) and column[0] == columns[0][0] for column in columns):
         return np.broadcast_to(columns[0][:1], sum(map(len, columns)))
     return np.concatenate(columns)
 
 
 def exact(total: int | None, what: str) -> int:
-    """A count or sum over all matches that an event completes; one that 64 bits do not hold, or None, is an error.
+    """Check a count or sum over all matches that an event completes: None, or more than 64 bits, is an error.
 
     >>> exact(2**63 - 1, "the number of matches") == 2**63 - 1
     True
@@ -195,9 +194,10 @@ def exact(total: int | None, what: str) -> int:
 
 
 def too_wide(matches: int) -> BudgetExceeded:
-    """The error of matches that do not fit one table."""
+    """The error for matches that do not fit into one table."""
     return BudgetExceeded(
         "A601",
-        f"too many events in one table of matches: {matches} matches bind more than {MOST_ROWS} events to a variable",
+        f"too many events in one table of matches: {matches} matches bind more than {MAX_LIST_ROWS} events to a "
+        "variable",
         "feed smaller batches, or let the matches stay compressed and write them out with to_batches()",
     )

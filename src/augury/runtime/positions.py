@@ -1,4 +1,4 @@
-"""Where each event stands in the order of the stream."""
+"""Ranks of events in the order of the stream."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ LastKey: TypeAlias = "tuple[int, tuple[Value, ...]]"
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """The column in one piece, without a copy when it is in one piece already."""
+    """The column as one array, without a copy if it has one chunk."""
     if column.num_chunks == 1:
         return column.chunk(0)
     if pa.types.is_string(column.type):
-        # All pieces together may be longer than 32-bit offsets reach.
+        # All chunks together may be too long for 32-bit offsets.
         column = column.cast(pa.large_string())
     return column.combine_chunks()
 
 
 def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None) -> tuple[Integers, LastKey | None]:
-    """A number for each event of a sorted batch that orders it among all events; concurrent ones share theirs.
+    """A rank for each event of a sorted batch, among all events of the stream; concurrent events share one.
 
-    The host has made sure that the columns of the order hold no nulls.
+    The columns of the order hold no nulls: the host has checked that.
     """
     size = len(batch)
     if not size:

@@ -1,4 +1,4 @@
-"""Matches that are not one set of columns: they still share their events, or were found in parts."""
+"""Matches in other forms than one `MatchSet`: compressed ones that share events, and ones found in parts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class SharedMatches:
     batches: Callable[[], Iterator[MatchSet]]
     sample: Callable[[int, int | None], MatchSet]
     claim: Callable[[str, int], None] = lambda _what, _more: None
-    """Refuses to write out more than there is memory for."""
+    """Raises if there is not enough memory to write out this many bytes."""
 
     def __iter__(self) -> Iterator[FoundMatch]:
         for batch in self.batches():
             yield from batch
 
     def take(self, positions: Integers) -> MatchSet:
-        """The matches at `positions`; those after the last of them are not looked for."""
+        """The matches at `positions`; batches after the last of them are not written out."""
         chosen: dict[int, FoundMatch] = {}
         wanted = np.unique(positions)
         first = 0
@@ -45,11 +45,11 @@ class SharedMatches:
         return MatchSet.of(self.variables, [chosen[int(k)] for k in positions])
 
     def enumerate(self) -> MatchSet:
-        """All of them at once."""
+        """All matches in one set."""
         parts, held = [], 0
         for batch in self.batches():
             held += batch.nbytes
-            # Once as they were written out, once more together.
+            # Memory for the batches, and once more for the set they are joined to.
             self.claim("matches", 2 * held)
             parts.append(batch)
         return MatchSet.concat(self.variables, parts)
@@ -57,7 +57,7 @@ class SharedMatches:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchParts:
-    """Matches in sets that follow one another; they are brought together when somebody needs them so."""
+    """Matches in consecutive sets, which are concatenated only if one set is needed."""
 
     variables: tuple[str, ...]
     parts: tuple[MatchSet, ...]
@@ -70,7 +70,7 @@ class MatchParts:
             yield from part
 
     def batches(self) -> Iterator[MatchSet]:
-        """The matches of each part."""
+        """The parts, one set each."""
         return iter(self.parts)
 
     def take(self, positions: Integers) -> MatchSet:
@@ -84,22 +84,22 @@ class MatchParts:
         return MatchSet.concat(self.variables, some).take(places.reshape(-1))
 
     def enumerate(self) -> MatchSet:
-        """All of them in one set."""
+        """All matches in one set."""
         return MatchSet.concat(self.variables, self.parts)
 
 
 FoundMatches: TypeAlias = "MatchSet | SharedMatches"
-"""What a kernel reports."""
+"""Matches as a kernel reports them."""
 
 QueryMatches: TypeAlias = "FoundMatches | MatchParts"
-"""What a query finds in all events."""
+"""The matches of a query in all events."""
 
 
 def matches_in(found: QueryMatches) -> int:
-    """How many matches there are, of shared ones exact whatever the number, which `len` could not say."""
+    """The number of matches, exact also where it is too large for `len`."""
     return found.count() if isinstance(found, SharedMatches) else len(found)
 
 
 def enumerated(found: QueryMatches) -> MatchSet:
-    """The matches written out."""
+    """The matches written out, in one set."""
     return found if isinstance(found, MatchSet) else found.enumerate()

@@ -1,4 +1,4 @@
-"""What a kernel remembers between batches, and the contract it keeps."""
+"""The state of a kernel between batches, and the protocol of kernels."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LONG_AGO = -(2**63)
 MAGIC = b"AUGSTATE"
 
 OLD_MARK = b"\xff\xff\xff\xff"
-"""What states of earlier releases begin with, which were Arrow streams."""
+"""The first bytes of states of earlier releases, which were Arrow streams."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunState:
     """Buffers and partial matches of one kernel as Arrow tables, with small facts as JSON.
 
-    `oldest_row` is the smallest row that a later match may still bind: a host may forget what came before it.
+    `oldest_row` is the smallest row that a later match may still bind: a host may drop all events before it.
     """
 
     family: str
@@ -59,7 +59,7 @@ class RunState:
     def from_bytes(cls, data: bytes | pa.Buffer) -> RunState:
         """Read what `to_bytes` wrote; anything else is a `HostError`.
 
-        Every array is whole and valid. What its numbers mean, only the kernel can check that continues the state.
+        Every array is valid Arrow data. Whether its numbers make sense, the kernel that continues the state checks.
         """
         buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
         if buffer.size >= 4 and buffer.slice(0, 4).to_pybytes() == OLD_MARK:
@@ -71,9 +71,9 @@ class RunState:
 
 
 class Kernel(Protocol):
-    """A compiled query over a stream; all it remembers is in the state.
+    """A compiled query over a stream; the state holds all it remembers.
 
-    A step may use up the state it is given: only the one it returns can be continued, or saved and restored.
+    A step may consume the state it is given: only the state it returns can be continued, saved or restored.
     """
 
     def start(self) -> RunState:
@@ -81,7 +81,7 @@ class Kernel(Protocol):
         ...
 
     def restart(self, state: RunState) -> RunState:
-        """The state before any event, in the memory of one that is used up."""
+        """The state before any event, reusing the memory of a state that is no longer needed."""
         ...
 
     def restore(self, state: RunState) -> RunState:
@@ -104,7 +104,7 @@ class Counting(Protocol):
     def compilations(self) -> int: ...
 
     def counters(self, state: RunState) -> dict[str, int]:
-        """How often each thing was done up to this state."""
+        """The counters by name, up to this state."""
         ...
 
 

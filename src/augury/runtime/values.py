@@ -1,4 +1,4 @@
-"""Arrow columns as the plain values expressions compute with, and back."""
+"""Converts Arrow columns to the Python values that expressions compute with, and back."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from augury.errors import HostError
 from augury.ir.predicate import Value
 from augury.schema import INT_MAX, INT_MIN, UNITS, ColumnType, Kind, column_type, duration
 
-DAY = UNITS["D"] // UNITS["s"]
+DAY_SECONDS = UNITS["D"] // UNITS["s"]
 """Seconds in a day."""
 
 
 def plain(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """The values themselves, of a column that may be encoded as a dictionary.
+    """The column without dictionary encoding.
 
     >>> plain(pa.array(["a", "b", "a"]).dictionary_encode()).to_pylist()
     ['a', 'b', 'a']
@@ -25,7 +25,7 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
 
 
 def to_values(column: pa.ChunkedArray | pa.Array) -> list[Value]:
-    """One value a row: times and durations in ticks, decimals as floats, NaN as null.
+    """One value per row: times and durations in ticks, decimals as floats, NaN as null.
 
     >>> to_values(pa.array([1.5, float("nan"), None]))
     [1.5, None, None]
@@ -53,7 +53,7 @@ def _objects(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def beyond_python(value: str, reason: Exception, help: str) -> HostError:
-    """The error for a value that Arrow holds and Python does not."""
+    """The error for a value that Arrow can hold and Python cannot."""
     return HostError("A615", f"{value} is none that Python can hold: {reason}", help)
 
 
@@ -62,7 +62,7 @@ def _number(value: Value) -> Value:
 
 
 def stored_type(type: ColumnType) -> ColumnType:
-    """The type of an expression once its values stand in a column: Arrow counts no durations in days.
+    """The type of an expression once its values are in a column: Arrow has no durations in days.
 
     >>> str(stored_type(duration("D"))), str(stored_type(duration("ms")))
     ('duration[s]', 'duration[ms]')
@@ -108,4 +108,4 @@ def from_values(values: list[Value], type: ColumnType) -> pa.Array:
 
 def _seconds(days: int | None) -> int | None:
     """Days as seconds, null where they do not fit 64 bits."""
-    return days * DAY if days is not None and INT_MIN <= days * DAY <= INT_MAX else None
+    return days * DAY_SECONDS if days is not None and INT_MIN <= days * DAY_SECONDS <= INT_MAX else None

@@ -1,4 +1,4 @@
-"""Cutting a stream by key: the key that all events of a match share, and which share of its values an event is in.
+"""Partitioning a stream by key: the key that all events of a match agree on, and the hash partition of an event.
 
 Hashes are the same in every process, so that tasks on different machines agree.
 """
@@ -21,13 +21,13 @@ from augury.runtime.positions import one_array
 MIX = np.uint64(0x9E3779B97F4A7C15)
 """Multiplier of the hash: odd and without a pattern in its bits, so that close numbers end up far apart."""
 
-HALF = np.uint64(32)
+HALF_WORD_BITS = np.uint64(32)
 
 
 def shared_key(program: CompiledProgram) -> tuple[str, ...]:
     """The columns on which all events of a match agree, for every query of the program.
 
-    What a query derives from a match must carry the key on, or a later query would look for it in another partition.
+    Derived events must keep the key, or a later query would look for them in another partition.
     """
     return tuple(
         name
@@ -37,7 +37,7 @@ def shared_key(program: CompiledProgram) -> tuple[str, ...]:
 
 
 def _carries(query: BoundQuery, name: str) -> bool:
-    """Whether derived events have the value that this column has in the events they are made of."""
+    """Whether derived events have the same value in this column as the events they are made of."""
     return any(
         item.name == name and isinstance(item.expr, Ref) and item.expr.default is None and item.expr.column == name
         for item in query.returns
@@ -45,21 +45,21 @@ def _carries(query: BoundQuery, name: str) -> bool:
 
 
 def key_shares(events: pa.Table, key: Sequence[str], shares: int, *, nested: bool = False) -> npt.NDArray[np.int32]:
-    """The share of the keys that each event belongs to, from 0 up to `shares`; equal keys are in the same one.
+    """The share of the keys (hash partition) of each event, a number below `shares`; equal keys have the same.
 
-    `nested` shares split one share further: they take other bits of the same hash, so that all of them are used.
+    `nested` shares split one share further: they use other bits of the same hash, so that none stays empty.
 
     >>> key_shares(pa.table({"k": ["a", "b", "a"]}), ["k"], 8).tolist()
     [5, 3, 5]
     """
     if len(key) == 1 and pa.types.is_dictionary(events.schema.field(key[0]).type):
-        # The keys of the dictionary are fewer than the events.
+        # Hash each key of the dictionary once: there are fewer than events.
         column = one_array(events[key[0]])
         each = key_shares(pa.table({key[0]: column.dictionary}), key, shares, nested=nested)
         return np.append(each, np.int32(0)).take(codes_of(column), mode="wrap")
     hashes = key_hashes(events, key)
     if nested:
-        hashes = (hashes * MIX) >> HALF
+        hashes = (hashes * MIX) >> HALF_WORD_BITS
     return (hashes % np.uint64(shares)).astype(np.int32)
 
 
@@ -72,13 +72,13 @@ def key_hashes(events: pa.Table, key: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 
 def mixed(hashes: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Hashes of keys that have a number more."""
+    """Hashes of keys extended by one more number each."""
     return _mixed(hashes.view(np.uint64), numbers.view(np.uint64)).view(np.int64)
 
 
 def _mixed(hashes: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     together = (hashes ^ words) * MIX
-    return together ^ (together >> HALF)
+    return together ^ (together >> HALF_WORD_BITS)
 
 
 def _words(column: pa.Array) -> npt.NDArray[np.uint64]:

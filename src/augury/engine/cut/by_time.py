@@ -25,7 +25,7 @@ from augury.runtime.state import FOREVER, LONG_AGO
 
 @dataclass(frozen=True, slots=True)
 class TimeChunk:
-    """The times from `low` up to, not including, `high` (ticks; None is open), and a halo of so many ticks around them.
+    """The times from `low` up to, not including, `high` (ticks; None is open), and a halo of ticks on either side.
 
     >>> chunk = TimeChunk(10, 20, halo=3)
     >>> chunk.owns(np.array([9, 10, 19, 20])).tolist(), chunk.sees(np.array([6, 7, 22, 23])).tolist()
@@ -126,7 +126,7 @@ class CutEvery:
 
 
 def copies(cut: TimeCut, time: Integers) -> tuple[Integers, Integers]:
-    """Every event once for each chunk that sees it: the positions of the events, and the numbers of the chunks.
+    """Repeat each event for every chunk that sees it: the positions of the events, and the numbers of the chunks.
 
     >>> rows, chunks = copies(CutAt((10, 20), halo=3), np.array([5, 8, 12]))
     >>> rows.tolist(), chunks.tolist()
@@ -151,7 +151,7 @@ def owned(found: StageResult, chunk: TimeChunk, *, by_end: bool) -> StageResult:
 def why_not_by_time(program: CompiledProgram) -> str | None:
     """Why the stream of a program cannot be cut by time, or None when it can.
 
-    A match must depend on nothing but the events within a window of it.
+    It can if a match depends only on the events within a window of it.
     """
     if len(program.queries) > 1:
         return "a later query of a program sees events that an earlier one derives"
@@ -178,12 +178,12 @@ def halo_of(program: CompiledProgram) -> int:
 
 
 def owned_by_end(program: CompiledProgram) -> bool:
-    """Whether a match belongs to the chunk that it ends in: which of several is reported is decided at the end."""
+    """Whether a match belongs to the chunk it ends in: LATEST and COUNT decide at the last event of a match."""
     return program.last.bound.output in (OutputMode.LATEST, OutputMode.COUNT)
 
 
 def cut_at_quantiles(quantiles: Sequence[int], halo: int) -> CutAt:
-    """Chunks with about the same number of events; none is shorter than its halo, else it would see more of that.
+    """Cut at quantiles into chunks of about equally many events; none is shorter than its halo.
 
     >>> cut_at_quantiles([5, 6, 20, 90], halo=10).bounds
     (5, 20, 90)

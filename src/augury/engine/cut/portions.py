@@ -1,4 +1,4 @@
-"""A finite stream cut into portions that threads match side by side: the same matches as at once, in the same order."""
+"""A finite stream cut into portions that threads match in parallel; matches and their order stay the same."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from augury.runtime.matches import MatchSet
 from augury.runtime.shared import MatchParts
 from augury.runtime.state import LONG_AGO
 
-PORTION_EVENTS = 1 << 16
-"""Events of a portion at most: what a kernel remembers of them stays in the caches of a processor."""
+MAX_PORTION_EVENTS = 1 << 16
+"""Largest portion, in events: the state of a kernel for them fits into the processor caches."""
 
 FIRST_PORTION_EVENTS = 1 << 15
-"""Events of a portion before it is known how many matches they have."""
+"""Events of the first portions, before it is known how many matches they have."""
 
-MIN_PORTION_EVENTS = 1 << 12  # fewer cost more to begin with than to match
+MIN_PORTION_EVENTS = 1 << 12  # smaller portions cost more to start than to match
 
-PORTION_MATCHES = 1 << 17
-"""Matches that a portion should have at most: what sorts and writes them stays in the caches as well."""
+MAX_PORTION_MATCHES = 1 << 17
+"""Matches that a portion should have at most, so that sorting and writing them stays within the caches too."""
 
 STEP_EVENTS = 1 << 16
-"""Events that one kernel takes at a time of a stream that is not cut: what it remembers of them stays in the caches."""
+"""Events in one step of a kernel over a stream that is not cut: its state for them fits into the caches."""
 
-WINDOWS_PER_PORTION = 4
-"""A portion of time is no shorter than so many windows, since it sees one more on either side."""
+MIN_WINDOWS_PER_PORTION = 4
+"""Shortest portion of time, in windows: it has to read one more window on either side."""
 
 
 class NotInOrder(Exception):
-    """Events that come before events that were read earlier: such a stream has to be sorted first."""
+    """An event is earlier than one that was read before it: the stream has to be sorted first."""
 
 
 @dataclass(slots=True)
 class PortionSize:
-    """How many events the next portion of a stream is to have, as told by the matches in those before.
+    """The number of events of the next portion, adapted to the number of matches in earlier portions.
 
     >>> size = PortionSize()
     >>> size.note(events=16_384, matches=100)
@@ -55,26 +55,26 @@ class PortionSize:
     """
 
     events: int = FIRST_PORTION_EVENTS
-    most: int = PORTION_EVENTS
+    max_events: int = MAX_PORTION_EVENTS
 
-    def share(self, events: int, threads: int) -> None:
-        """There are so many events in all, which are to give every thread a portion that is not too small.
+    def fit_threads(self, events: int, threads: int) -> None:
+        """Lower the size so that `events` in all give every thread a portion, but none that is too small.
 
         >>> size = PortionSize()
-        >>> size.share(40_000, threads=2)
+        >>> size.fit_threads(40_000, threads=2)
         >>> size.events
         20000
         """
         self.events = min(self.events, max(2 * MIN_PORTION_EVENTS, -(-events // threads)))
 
     def note(self, events: int, matches: int) -> None:
-        """So many events had so many matches."""
-        least = min(MIN_PORTION_EVENTS, self.most)
-        self.events = max(least, min(self.most, events * PORTION_MATCHES // max(1, matches)))
+        """Adapt the size to the events and the matches of a finished portion."""
+        least = min(MIN_PORTION_EVENTS, self.max_events)
+        self.events = max(least, min(self.max_events, events * MAX_PORTION_MATCHES // max(1, matches)))
 
 
 def _ascending(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:
-    """The pieces that hold events, as long as these are in the order of time; else `NotInOrder`."""
+    """The pieces that are not empty; raises `NotInOrder` if their events are not in the order of time."""
     last = LONG_AGO
     for piece in pieces:
         if len(piece):
@@ -85,13 +85,13 @@ def _ascending(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:
 
 
 def whole_times(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:
-    """The events of pieces that are in the order of time, cut so that concurrent ones are together."""
+    """Cut pieces, which are in the order of time, anew so that concurrent events are in the same piece."""
     held: Arrivals | None = None
     for piece in _ascending(pieces):
         if held is None:
             held = piece
         elif held.time[-1] < piece.time[0]:
-            # As a rule no event is concurrent with one of the next piece, and the piece is handed on as it is.
+            # Mostly no event is concurrent with one of the next piece, and the piece needs no cut.
             yield held
             held = piece
         else:
@@ -104,7 +104,7 @@ def whole_times(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:
 
 
 def in_steps(events: Arrivals, size: int) -> Iterator[Arrivals]:
-    """Events in the order of time, so many at a time, or a few more so that concurrent ones are together."""
+    """Cut events, which are in the order of time, into steps of `size`, longer if concurrent events follow."""
     first = 0
     while first < len(events):
         last = len(events)
@@ -116,7 +116,7 @@ def in_steps(events: Arrivals, size: int) -> Iterator[Arrivals]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Portion:
-    """Events that are matched apart; with a `chunk` those of their matches count that end in it."""
+    """Events that are matched on their own; with a `chunk`, only the matches that end in it are reported."""
 
     events: Callable[[], Arrivals]
     chunk: TimeChunk | None = None
@@ -127,7 +127,7 @@ class Portion:
         return events if self.chunk is None else events.where(self.chunk.owns(events.time))
 
     def owned(self, found: MatchSet) -> MatchSet:
-        """The matches that are this portion's to report; they are ordered by their ends."""
+        """The matches that this portion reports; `found` is ordered by the ends of matches."""
         if self.chunk is None:
             return found
         low, high = self.chunk.low, self.chunk.high
@@ -138,18 +138,18 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class CutByTime:
-    """The way to cut a stream whose matches depend on nothing but the events `halo` ticks around them."""
+    """Cuts a stream by time, if matches depend only on the events within `halo` ticks of them."""
 
     halo: int
 
     def portions(self, events: Arrivals, size: PortionSize) -> Iterator[Portion]:
-        """The stream in stretches of time of about `size` events."""
+        """The stream in portions of time with about `size` events each."""
         return self.while_read([events], size)
 
     def while_read(self, pieces: Iterable[Arrivals], size: PortionSize) -> Iterator[Portion]:
-        """The same of a stream that comes in pieces; no more of it is kept than the next stretch needs.
+        """The portions of a stream that comes in pieces, of which only what the next portion needs is kept.
 
-        Pieces that are not in the order of time raise `NotInOrder`.
+        Raises `NotInOrder` if the pieces are not in the order of time.
         """
         held: Arrivals | None = None
         low: int | None = None
@@ -164,11 +164,11 @@ class CutByTime:
             yield self._portion(held, TimeChunk(low, None, self.halo))
 
     def _next_bound(self, time: Integers, low: int | None, size: int) -> int | None:
-        """Where a stretch that begins at `low` ends; None if all that is known of the stream belongs to it."""
+        """The end of the portion that begins at `low`; None if all events read so far belong to it."""
         first = 0 if low is None else int(np.searchsorted(time, low))
         if first + size + size // 2 >= len(time):
             return None
-        high = max(int(time[first + size]), int(time[first]) + WINDOWS_PER_PORTION * self.halo + 1)
+        high = max(int(time[first + size]), int(time[first]) + MIN_WINDOWS_PER_PORTION * self.halo + 1)
         return high if high + self.halo <= time[-1] else None
 
     def _portion(self, events: Arrivals, chunk: TimeChunk) -> Portion:
@@ -182,16 +182,16 @@ class CutByTime:
 
 @dataclass(frozen=True, slots=True)
 class CutByKey:
-    """The way to cut a stream whose matches agree on the columns `key`."""
+    """Cuts a stream by key, if the events of a match agree on the columns `key`."""
 
     key: tuple[str, ...]
 
     def portions(self, events: Arrivals, size: PortionSize) -> Iterator[Portion]:
-        """The stream in shares of its keys, which have about as many events as `size` allows if no key has many."""
-        shares = max(1, min(len(events) // size.most, np.iinfo(np.int16).max))
+        """The stream in hash partitions of its keys, with about as many events as `size` allows if no key is heavy."""
+        shares = max(1, min(len(events) // size.max_events, np.iinfo(np.int16).max))
         share = key_shares(events.table, self.key, shares, nested=True).astype(np.int16)
         order = np.argsort(share, kind="stable")
-        # To take rows of a table in many pieces takes several times as long.
+        # Taking rows is several times slower if a table has many chunks.
         whole = replace(events, table=events.table.combine_chunks())
         last = 0
         for count in np.bincount(share, minlength=shares).tolist():
@@ -216,7 +216,7 @@ class CutByKey:
 
 
 def _words(found: MatchSet, events: Arrivals) -> list[tuple[list[int], ...]]:
-    """What matches of the same times compare by: the places of their events in the stream, variable by variable."""
+    """The sort keys of matches with equal times: the positions of their events in the stream, variable by variable."""
     if (found.completed_by >= 0).any():
         return [([place],) for place in events.positions(found.completed_by).tolist()]
     lists = []
@@ -231,7 +231,7 @@ Cut: TypeAlias = CutByTime | CutByKey
 
 
 def ways_to_cut(query: CompiledQuery) -> tuple[Cut, ...]:
-    """How the stream of a query may be cut, the best way first; none for a query that has to see it as a whole."""
+    """The ways to cut the stream of a query, the best first; empty for a query that needs the stream as a whole."""
     alone = CompiledProgram((query,))
     ways: list[Cut] = []
     if why_not_by_time(alone) is None:
@@ -244,15 +244,15 @@ def ways_to_cut(query: CompiledQuery) -> tuple[Cut, ...]:
 
 
 def one_pass_is_cheap(query: CompiledQuery) -> bool:
-    """Whether a kernel takes less time for the events than sharing them out by key would.
+    """Whether one kernel takes less time for all events than partitioning them by key would.
 
-    Where events are contiguous a partition has a run or two: an event takes some 10 ns, to share it out some 100.
+    Under contiguity a partition has one or two runs: an event takes some 10 ns to match, and some 100 to partition.
     """
     return query.bound.strategies <= {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}
 
 
 def why_not_cut(query: CompiledQuery) -> str | None:
-    """Why the stream of a query is not cut, None if it is."""
+    """Why the stream of a query is not cut; None if it is."""
     if ways_to_cut(query):
         return None
     alone = CompiledProgram((query,))

@@ -1,1 +1,1 @@
-"""What travels between tasks: events as blobs, strings as codes, compiled kernels."""
+"""Data that is sent between tasks: events as blobs, strings as codes, compiled kernels."""

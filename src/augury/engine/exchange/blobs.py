@@ -1,4 +1,4 @@
-"""Arrow tables as blobs of bytes, so that a host moves one row for many events."""
+"""Arrow tables as blobs of bytes, so that a host shuffles one row for many events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from augury.engine.state.compression import damaged
 from augury.runtime.frames import NotAFrame, read_frame, write_frame
 
 BLOB = "blob"
-"""The column of a shuffled frame that holds blobs."""
+"""The column of blobs in a shuffled frame."""
 
 ARRIVAL = "__augury_arrival"
 """The column that numbers events in the order they arrived."""

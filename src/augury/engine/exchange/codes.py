@@ -1,4 +1,4 @@
-"""Strings as dictionary codes from the source up to the kernel, which compares codes: no string is compared twice."""
+"""Strings stay dictionary-encoded from the source to the kernel, which compares codes instead of strings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from augury.runtime.arrow_numbers import to_numpy
 
 CODED = pa.dictionary(pa.int32(), pa.string())
 
-MAX_NAMES = 1_000  # that Python compares one by one: Arrow would import pandas with the first array that it makes
+MAX_NAMES = 1_000  # strings compared in Python: Arrow's `is_in` would import pandas to make its first array
 
 MAX_COMPARED_TYPES = 8
-"""Types up to which it takes less time to compare all codes with each of them than to look every code up."""
+"""Types up to which comparing all codes with each of them is faster than looking every code up."""
 
 
 def coded_schema(arrow: pa.Schema, coded: Collection[str]) -> pa.Schema:
@@ -26,7 +26,7 @@ def coded_schema(arrow: pa.Schema, coded: Collection[str]) -> pa.Schema:
 
 
 def with_codes(table: pa.Table, coded: Sequence[str]) -> pa.Table:
-    """The events with codes for the strings of these columns; some may have them already.
+    """Dictionary-encode these string columns, as far as they are not encoded yet.
 
     >>> with_codes(pa.table({"k": ["a", "b", "a"]}), ["k"])["k"].chunk(0).indices.to_pylist()
     [0, 1, 0]
@@ -40,7 +40,7 @@ def with_codes(table: pa.Table, coded: Sequence[str]) -> pa.Table:
 
 
 def where_small(table: pa.Table, encoded: pa.Table, coded: Sequence[str], most: int) -> pa.Table:
-    """The events with those columns of `encoded` whose dictionaries have at most `most` strings, else plain ones."""
+    """Replace columns by those of `encoded` where the dictionaries have at most `most` strings."""
     for name in coded:
         if max(len(chunk.dictionary) for chunk in encoded[name].chunks) <= most:
             table = table.set_column(table.column_names.index(name), name, encoded[name])
@@ -48,7 +48,7 @@ def where_small(table: pa.Table, encoded: pa.Table, coded: Sequence[str], most: 
 
 
 def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_]:
-    """Which events have one of these types, from their codes.
+    """Which events have one of these types, looked up by their dictionary codes.
 
     >>> are_of_types(pa.chunked_array([pa.array(["A", "B", None, "A"]).dictionary_encode()]), ["A"]).tolist()
     [True, False, False, True]
@@ -66,7 +66,7 @@ def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray
 
 
 def _are_among(names: pa.Array, types: Collection[str]) -> npt.NDArray[np.bool_]:
-    """Which of the names are those of types."""
+    """Which of the names are among `types`."""
     if len(names) <= MAX_NAMES:
         return np.array([name in types for name in names.to_pylist()], dtype=bool)
     found: npt.NDArray[np.bool_] = pc.is_in(names, pa.array(sorted(types), names.type)).to_numpy(zero_copy_only=False)
@@ -74,7 +74,7 @@ def _are_among(names: pa.Array, types: Collection[str]) -> npt.NDArray[np.bool_]
 
 
 def _among(by_code: npt.NDArray[np.bool_], codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-    """Whether `by_code` says so of each code."""
+    """The value of `by_code` for each code."""
     wanted = np.flatnonzero(by_code)
     if not 0 < len(wanted) <= MAX_COMPARED_TYPES:
         return by_code.take(codes)

@@ -1,7 +1,7 @@
-"""Compiled kernels that travel with a job, so that executors need not compile what the driver has compiled.
+"""Compiled kernels that are shipped with a job, so that executors need not compile what the driver has compiled.
 
-They travel inside the job, which Spark authenticates and unpickles: code like the rest of it. Executors load them from
-memory. No folder is involved, which there may not be, or which others might write to.
+They are part of the job, which Spark authenticates and unpickles, and are trusted like the rest of it. Executors load
+them from memory: no folder is involved, which might not exist, or which others might write to.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from augury.jit.store import default_cache_dir, stored
 from augury.native.support import support_source
 
 MAX_STATEFUL_TASK_BYTES = 700 << 10
-"""Bytes of kernels in one task with state: Spark broadcasts tasks of a MiB, which such workers cannot read."""
+"""Bytes of kernels in one stateful task: from 1 MiB on Spark broadcasts a task, which such workers cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledFile:
-    """One file of the kernel cache, compressed; `folder` and `file` name all that it was compiled for."""
+    """One file of the kernel cache, compressed; `folder` and `file` identify the platform and the kernel."""
 
     folder: str
     file: str
@@ -44,12 +44,12 @@ def compiled_kernels(program: CompiledProgram, cache_dir: Path | None) -> tuple[
 
 
 def provide_kernels(files: tuple[CompiledFile, ...]) -> None:
-    """Let this process load the kernels of a job; those of another CPU or version lie there unused."""
+    """Make the kernels of a job available to this process; those for another CPU or version stay unused."""
     provide({(file.folder, file.file): zlib.decompress(file.content) for file in files})
 
 
-def light_enough(files: tuple[CompiledFile, ...]) -> tuple[CompiledFile, ...]:
-    """As many of the kernels as fit into a task of a worker with state, the smallest first; it compiles the others."""
+def fitting_stateful_task(files: tuple[CompiledFile, ...]) -> tuple[CompiledFile, ...]:
+    """As many kernels as fit into a stateful task, the smallest first; the worker compiles the others."""
     kept, size = [], 0
     for file in sorted(dict.fromkeys(files), key=lambda file: len(file.content)):
         size += len(file.content)

@@ -32,25 +32,24 @@ PARTITION = "__augury_partition"
 PACKED = pa.schema([(PARTITION, pa.int32()), (BLOB, pa.binary())])
 """The columns of a shuffled frame."""
 
-PACKED_EVENTS = 1 << 17  # packed at a time, where they go to few partitions
-EVENTS_PER_BLOB = 1 << 12  # wanted on average: more events are packed at a time where they go to many partitions
-MAX_PACKED_EVENTS = 1 << 20  # packed at a time, however many partitions there are
-MAX_PACKED_BYTES = 1 << 26  # packed at a time
+PACKED_EVENTS = 1 << 17  # events packed at a time for few partitions
+EVENTS_PER_BLOB = 1 << 12  # events per blob on average: for many partitions more events are packed at a time
+MAX_PACKED_EVENTS = 1 << 20  # events packed at a time, however many partitions there are
+MAX_PACKED_BYTES = 1 << 26  # bytes packed at a time
 
-EVENTS_PER_CODE = 8
-"""Events that a blob must have for each of its distinct strings: with fewer, codes and strings take more room than the
-strings alone."""
+MIN_EVENTS_PER_CODE = 8
+"""Events that a blob must have per distinct string: with fewer, codes and a dictionary take more room than strings."""
 
 MAX_BLOB_BYTES = 1 << 28
-"""Bytes of blobs that a task keeps in memory; the others go to a temporary file."""
+"""Bytes of blobs that a task keeps in memory; further ones go to a temporary file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackTask:
-    """Events -> blobs, each sorted by time, and for one partition.
+    """Events -> blobs, each of one partition and sorted by time.
 
-    A partition is a share of the keys, or with a `cut` one chunk of time of a share. Strings of the columns `coded` may
-    travel as codes.
+    A partition is a share of the keys, or with a `cut` one chunk of time of a share. String columns that are `coded`
+    may be dictionary-encoded.
     """
 
     schema: EventSchema
@@ -72,7 +71,7 @@ class PackTask:
     def _packed(self, events: pa.Table) -> pa.RecordBatch:
         encoded = with_codes(events, self.coded)
         share = key_shares(encoded, self.key, self.shares)
-        events = where_small(events, encoded, self.coded, len(events) // (self.partitions * EVENTS_PER_CODE))
+        events = where_small(events, encoded, self.coded, len(events) // (self.partitions * MIN_EVENTS_PER_CODE))
         time = ticks_of(events, self.schema)
         row, partition = np.arange(len(time)), share
         if self.cut is not None:
@@ -81,7 +80,7 @@ class PackTask:
         if not (time[1:] >= time[:-1]).all():
             order = np.argsort(time[row], kind="stable")
             row, partition = row[order], partition[order]
-        # Numbers of 16 bits are sorted in linear time.
+        # NumPy sorts 16-bit numbers by radix, in linear time.
         narrow = partition.astype(np.int16) if self.partitions < 1 << 15 else partition
         order = np.argsort(narrow, kind="stable")
         present, blobs = blobs_by(partition[order], events.take(pa.array(row[order])).combine_chunks())
@@ -90,7 +89,7 @@ class PackTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchTask:
-    """The blobs of one partition -> the matches in it."""
+    """The blobs of one partition -> its matches."""
 
     group: Group
     cut: CutAt | None
@@ -107,7 +106,7 @@ class MatchTask:
 def _pieces(
     batches: Iterable[pa.RecordBatch], schema: EventSchema, file: BinaryIO
 ) -> tuple[int, list[tuple[pa.Table, Integers]]]:
-    """The partition, and its blobs as tables with their times; those that exceed the memory are mapped from `file`."""
+    """The partition, and its blobs as tables with their times; blobs beyond the limit are memory-mapped from `file`."""
     partition, in_memory = 0, 0
     blobs: list[pa.Buffer] = []
     lengths: list[int] = []

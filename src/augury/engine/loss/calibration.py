@@ -27,7 +27,7 @@ from augury.runtime.state import FOREVER
 
 DECILES = 10
 WIDTH, HEIGHT = 4, 10
-"""Columns for each decile, and lines, of a reliability plot in text."""
+"""Characters per decile, and lines, of a reliability plot in text."""
 
 SVG = "http://www.w3.org/2000/svg"
 
@@ -156,7 +156,7 @@ def event_rates(
 def _lossy(
     compiled: CompiledQuery, events: Arrivals, kept: npt.NDArray[np.bool_], options: Options
 ) -> tuple[Integers, npt.NDArray[np.float64]]:
-    """Match the events that were kept: positions in the complete stream, -1 for a missing one, and probabilities."""
+    """Match the kept events: the positions of bound events in the complete stream, -1 for missing ones, and scores."""
     kernel = load(compiled, options)
     left = replace(events, rows=np.arange(len(events))).where(kept)
     _, found = kernel.step(kernel.start(), left.batch(compiled.bound.schema), FOREVER)
@@ -200,7 +200,7 @@ def _compare(
 
 
 def _deciles(scores: npt.NDArray[np.float64], right: npt.NDArray[np.bool_]) -> tuple[tuple[Decile, ...], float]:
-    """Group matches by probability, and average the distance between the probability and the share that was real."""
+    """Matches in ten bins of probability, and the mean distance between probability and the share that was real."""
     deciles = []
     distance = 0.0
     for k in range(DECILES):

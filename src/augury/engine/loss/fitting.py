@@ -54,7 +54,7 @@ def fit_loss(
     return _model(_from_events(compiled, events, options), rate, last, bins, scoring)
 
 
-class _Observed:
+class _History:
     """Counts from a history: the delays in seconds, and how often each component was observed."""
 
     def __init__(self, query: BoundQuery) -> None:
@@ -67,7 +67,7 @@ class _Observed:
         self.window = query.window.ticks * self.tick
         self.delays: dict[str, Floats] = {}
         self.there: dict[str, tuple[float, float]] = {}
-        """For each component, in how many cases it was observed and in how many it was not."""
+        """By variable, the number of cases in which the component was observed, and in which it was not."""
 
     @property
     def positive(self) -> list[str]:
@@ -81,9 +81,9 @@ class _Observed:
         return (earlier[-1], False) if earlier else (later[0], True) if later else (None, False)
 
 
-def _from_events(compiled: CompiledQuery, events: Arrivals, options: Options) -> _Observed:
+def _from_events(compiled: CompiledQuery, events: Arrivals, options: Options) -> _History:
     query = compiled.bound
-    seen = _Observed(query)
+    seen = _History(query)
     complete = exact_rows(part_of(query, seen.positive), compiled, events, options)
     for step in seen.steps:
         base, later = seen.reference_of(step)
@@ -106,7 +106,7 @@ def _from_events(compiled: CompiledQuery, events: Arrivals, options: Options) ->
 
 
 def _first_after(
-    seen: _Observed,
+    seen: _History,
     step: Step,
     base: str,
     later: bool,
@@ -114,7 +114,7 @@ def _first_after(
     events: Arrivals,
     options: Options,
 ) -> None:
-    """The nearest event of a negated component to each event of the positive one beside it, if there is any."""
+    """Note the delay from each event of the positive component to the nearest event of the negated one beside it."""
     pairs = exact_rows(part_of(seen.query, (base, step.variable)), compiled, events, options)
     bases: Integers = exact_rows(part_of(seen.query, (base,)), compiled, events, options)[base]
     nearest: dict[int, int] = {}
@@ -126,11 +126,11 @@ def _first_after(
     seen.there[step.variable] = (float(len(nearest)), float(len(bases) - len(nearest)))
 
 
-def _from_matches(history: Matches) -> _Observed:
-    """Collect delays between neighbours that were both observed, leaving out matches that are part of another one."""
+def _from_matches(history: Matches) -> _History:
+    """Collect delays between neighbours that were both observed; matches that are part of another are left out."""
     if history.query is None:
         raise _nothing_of("its components")
-    seen = _Observed(history.query)
+    seen = _History(history.query)
     matches = enumerated(history.found)
     rows = np.stack(
         [np.array([r[0] if r else -1 for r in column.to_pylist()], dtype=np.int64) for column in matches.rows], axis=1
@@ -163,7 +163,7 @@ def _maximal(rows: Integers) -> list[int]:
     return [k for k, row in enumerate(listed) if row not in found]
 
 
-def _model(seen: _Observed, rate: float | None, last: bool, bins: int, scoring: str) -> LossModel:
+def _model(seen: _History, rate: float | None, last: bool, bins: int, scoring: str) -> LossModel:
     rates: dict[str, float] = {}
     delays: dict[str, Delay] = {}
     final = last_positive(seen.steps)
@@ -184,7 +184,7 @@ def _model(seen: _Observed, rate: float | None, last: bool, bins: int, scoring: 
 
 
 def histogram(variable: str, values: Floats, never: float, window: float, tick: float, bins: int) -> Empirical:
-    """Delays in bins that hold about as many each; the share that `never` happens lies beyond the window.
+    """A histogram of delays with equally many in each bin; the share that `never` happens lies beyond the window.
 
     >>> histogram("x", np.array([1.0, 2.0, 3.0, 4.0]), 0.2, 10.0, 1.0, 2)
     Empirical(edges=(0.0, 2.0, 4.0, 20.0, 40.0), counts=(2.0, 2.0, 0.0, 1.0))

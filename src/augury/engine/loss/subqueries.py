@@ -1,4 +1,4 @@
-"""Subqueries of a lossy query: some of its components, matched exactly and without regard to the others."""
+"""Subqueries of a lossy query: some of its components, matched exactly as if the others did not exist."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from augury.runtime.state import FOREVER
 
 
 def part_of(query: BoundQuery, kept: Collection[str], *, negations: bool = False) -> BoundQuery:
-    """The query for the components `kept` alone, in their order, all of them observed; with its NOTs if asked for.
+    """The query reduced to the components `kept`, each of which must be observed.
 
-    A negated component that is kept becomes one that has to be there, unless `negations` are kept as what they are.
+    A negated component among them becomes a positive one, unless `negations` stay: then all NOTs are kept.
     """
     parts = query.pattern.parts if isinstance(query.pattern, Seq) else (query.pattern,)
     chosen: list[Pattern] = []

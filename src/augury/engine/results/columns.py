@@ -97,7 +97,7 @@ def variable_columns(found: MatchSet, log: EventLog, query: BoundQuery) -> dict[
     """
     shown = shown_variables(query)
     bound = {v: _rows(found, v) for v in shown if v not in query.group_names}
-    # One fetch for all of them: events that are still in files are read for each.
+    # One fetch for all variables: each fetch reads the files again if events are still there.
     rows = np.concatenate([np.empty(0, np.int64), *(flat for flat, _ in bound.values())])
     events = log.fetch(rows)
     fields, attributes = list(events.schema), [_one(c) for c in events.columns]
@@ -115,12 +115,12 @@ def variable_columns(found: MatchSet, log: EventLog, query: BoundQuery) -> dict[
 
 
 def shown_variables(query: BoundQuery) -> tuple[str, ...]:
-    """The variables that have a column, or an entry, of their own: what stands inside a group is part of it."""
+    """The variables with a column, or an entry, of their own: variables inside a group are part of the group's."""
     return tuple(v.name for v in query.variables if not v.negated and v.group is None)
 
 
 def group_column(found: MatchSet, log: EventLog, query: BoundQuery, group: str) -> pa.Array:
-    """The rounds of a group: lists of structs with what each round binds."""
+    """The rounds of a group: lists of structs with the variables that each round binds."""
     _, offsets = _rows(found, group)
     inside = [v for v in query.variables if v.group == group and not v.negated]
     fields = []
@@ -133,7 +133,7 @@ def group_column(found: MatchSet, log: EventLog, query: BoundQuery, group: str) 
 
 
 def bound_rows(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> list[Any]:
-    """For each match the row of the variable's event, a list of them, or for a group one dictionary a round."""
+    """For each match the row of the variable's event, a list of rows, or for a group one dict per round."""
     flat, offsets = _rows(found, variable)
     if variable not in query.group_names:
         return _cut(flat.tolist(), offsets, query[variable].iterated)
@@ -152,10 +152,10 @@ def _cut(values: list[Any], offsets: Integers, iterated: bool) -> list[Any]:
 
 
 def offsets_in_rounds(found: MatchSet, log: EventLog, query: BoundQuery, variable: str) -> Integers:
-    """Where the events of a variable inside a group begin in each round of each match, and where the last ones end.
+    """The offsets at which the events of a variable inside a group begin in each round of each match, and their end.
 
-    A match holds the event that each round begins with, and rounds follow one another: an event is of the last round
-    that does not begin after it.
+    A match holds the first event of each round, and rounds follow one another: an event belongs to the last round that
+    does not begin after it.
     """
     firsts, of_group = _rows(found, query[variable].group or "")
     flat, of_variable = _rows(found, variable)
@@ -168,7 +168,7 @@ def offsets_in_rounds(found: MatchSet, log: EventLog, query: BoundQuery, variabl
 
 
 def _order(log: EventLog, query: BoundQuery, rows: Integers) -> Integers:
-    """For each row of an event its rank among these rows; concurrent events have the same."""
+    """The rank of each row among these rows by the order key; concurrent events share one."""
     distinct, places = np.unique(rows, return_inverse=True)
     if not len(distinct):
         return places
@@ -317,7 +317,7 @@ def _attribute_column(found: MatchSet, log: EventLog, query: BoundQuery, expr: E
 
 
 def _shaped(values: pa.Array, offsets: Integers, iterated: bool) -> pa.Array:
-    """Cut `values` at `offsets` into one value a match, or a list if it is iterated; null where a match has none."""
+    """Cut `values` at `offsets` into one value per match, or a list if it is iterated; null where a match has none."""
     unbound = np.diff(offsets) == 0
     if not iterated:
         return values.take(pa.array(offsets[:-1], mask=unbound) if unbound.any() else to_arrow(offsets[:-1]))

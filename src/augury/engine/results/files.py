@@ -1,4 +1,4 @@
-"""Results as files."""
+"""Writes results to files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from augury.arguments import path as path_argument
 from augury.errors import HostError
 
-ROW_GROUP_BYTES = 1 << 26  # of a file, before they are compressed: what the writer keeps in memory
+ROW_GROUP_BYTES = 1 << 26  # bytes of a row group before compression, which the writer keeps in memory
 
 
 def write_parquet(rows: pa.RecordBatchReader, path: str | os.PathLike[str]) -> None:
@@ -32,7 +32,7 @@ def write_parquet(rows: pa.RecordBatchReader, path: str | os.PathLike[str]) -> N
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write to; it takes that name when it is finished, and is gone if it is not."""
+    """A temporary file beside `path` to write to, which is renamed to `path` on success and deleted on failure."""
     try:
         handle, name = mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
@@ -48,12 +48,12 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def unwritable(path: Path, e: OSError) -> HostError:
-    """A file of results that the system does not let us write."""
+    """The error for a result file that cannot be written."""
     return HostError("A562", f"`{path}` cannot be written: {e.strerror or e}")
 
 
 def _umask() -> int:
-    """The permissions that new files of this process do not get."""
+    """The umask of this process: the permissions that its new files do not get."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Columns of a result as JSON texts, one a row, made column by column."""
+"""Rows of a result as JSON texts, converted column by column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def json_rows(table: pa.Table) -> list[str]:
 
 
 def json_texts(array: pa.Array) -> list[str]:
-    """Every value as JSON; what JSON has no form for is the text that Python has for it."""
+    """Every value as JSON; values that JSON has no form for become their Python text."""
     if pa.types.is_struct(array.type):
         names = [field.name for field in array.type]
         found = _objects(names, [json_texts(array.field(k)) for k in range(len(names))], len(array))

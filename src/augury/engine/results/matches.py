@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
     from augury.view.page import Page
 
-MAX_CHOSEN_MATCHES = 2**31 - 1  # at once: as many as a list array of Arrow can hold
+MAX_CHOSEN_MATCHES = 2**31 - 1  # matches in one slice: as many as a list array of Arrow can hold
 
-ITERATED_MATCHES = 1024  # that iteration turns into Python objects at a time
+ITERATED_MATCHES = 1024  # matches that iteration converts to Python objects at a time
 
-SHOWN_MATCHES = 10  # in a `repr`
+SHOWN_MATCHES = 10  # matches in a `repr`
 
-DEFAULT_WIDTH = 120  # columns of a `repr` that is not shown on a terminal
+DEFAULT_WIDTH = 120  # characters per line of a `repr` without a terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class Matches:
     __hash__ = None  # type: ignore[assignment]
 
     def to_arrow(self) -> pa.Table:
-        """One row a match: `start`, `end`, a struct column for each single variable, a list of structs for each
+        """One row per match: `start`, `end`, a struct column for each single variable, a list of structs for each
         iterated one, null for what is not bound; with THRESHOLD also `probability` and the names of what is `missing`.
 
         RETURN puts its items in the place of the variables; OUTPUT COUNT gives `end`, `count` and the items of RETURN.
@@ -261,7 +261,7 @@ class Matches:
             return pa.table(match_columns(found, self.log, self.query, self.functions))
 
     def _writing(self, matches: int) -> AbstractContextManager[None]:
-        """So many matches are written out while this lasts."""
+        """Context manager that counts its time, and this number of matches, as writing results."""
         return (self.times or UNTIMED).stage(CallStage.WRITING, matches)
 
     def sink_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -304,7 +304,7 @@ class Matches:
             return polars.DataFrame(self.to_arrow())
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """`to_arrow` as one dict a match."""
+        """`to_arrow` as one dict per match."""
         return self._rows(to_python)
 
     def _rows(self, convert: Callable[[pa.Array], list[Any]]) -> list[dict[str, Any]]:
@@ -354,7 +354,7 @@ def _positions(chosen: range) -> Integers:
 
 
 def _objects(matches: Matches, found: MatchSet) -> list[Match]:
-    """Some of the matches as Python objects."""
+    """Convert some of the matches to Python objects."""
     log, query = matches.log, matches.query
     if query is None:
         return []

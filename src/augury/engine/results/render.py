@@ -12,7 +12,7 @@ from rich.cells import cell_len
 MAX_CELL_CHARACTERS = 48
 """Characters of a cell that are shown."""
 
-NARROWEST = 8  # terminal columns that a cell keeps when a table is too wide
+MIN_CELL_WIDTH = 8  # terminal columns that a cell keeps when a table is too wide
 
 
 def cell(value: Any, longest: int | None = MAX_CELL_CHARACTERS) -> str:
@@ -62,9 +62,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int 
 
 
 def _fitted(lines: list[list[str]], widths: list[int], width: int) -> tuple[list[list[str]], list[int]]:
-    """Cells cut down to NARROWEST, the widest columns first; then columns are left out from the right."""
+    """Cut cells down to `MIN_CELL_WIDTH`, the widest columns first; then leave out columns from the right."""
     widths = list(widths)
-    while _total(widths) > width and max(widths) > NARROWEST:
+    while _total(widths) > width and max(widths) > MIN_CELL_WIDTH:
         widths[widths.index(max(widths))] -= 1
     shown = len(widths)
     while shown > 1 and _total([*widths[:shown], 1][: len(widths)]) > width:
@@ -88,7 +88,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def html_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as HTML; every text is escaped."""
+    """A table as HTML under a title; every text is escaped."""
     head = "".join(f"<th>{html.escape(h)}</th>" for h in header)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
     return f"<div><p>{html.escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

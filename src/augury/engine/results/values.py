@@ -21,7 +21,7 @@ USE_ARROW = "use to_arrow, which holds every value, or leave out events with suc
 
 
 def map_leaves(f: Callable[[pa.Array], pa.Array], array: pa.Array) -> pa.Array:
-    """Rebuild a column with `f` applied to what is neither struct nor list."""
+    """Rebuild a column with `f` applied to the arrays inside its structs and lists."""
     if pa.types.is_dictionary(array.type):
         return map_leaves(f, array.dictionary_decode())
     if pa.types.is_struct(array.type):

@@ -1,6 +1,6 @@
-"""One bucket of a stream under a row pattern: what is known of some of its keys, and searching it as far as it goes.
+"""One bucket of a stream under a row pattern: the rows kept of its keys, and searching them as far as is decided.
 
-A key is remembered from its earliest undecided candidate on, with the rows before it that PREV reads.
+The rows of a key are kept from its earliest undecided candidate on, with the rows before it that PREV reads.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from augury.runtime.state import LONG_AGO
 Flags = npt.NDArray[np.bool_]
 
 FORGOTTEN = -1
-"""The first row of a partition, once it is not kept any more."""
+"""Stands for the first row of a partition that is not kept any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyStates:
-    """What is remembered of some keys: `values` are their columns of PARTITION BY, one row a key.
+    """The state of some keys, one row per key: `values` are their columns of PARTITION BY.
 
-    `rows` is how many rows are kept of a key. The other numbers are those of `Progress`, counted from the first of
-    these; `forgotten` is whether there were rows before it.
+    `rows` is the number of rows kept of a key. The other numbers are those of `Progress`, counted from the first kept
+    row; `forgotten` is whether there were rows before it.
     """
 
     values: pa.Table
@@ -51,7 +51,7 @@ class KeyStates:
         return len(self.rows)
 
     def where(self, mask: Flags) -> KeyStates:
-        """Some of the keys."""
+        """The keys for which `mask` holds."""
         return KeyStates(
             self.values.filter(pa.array(mask)),
             self.rows[mask],
@@ -73,14 +73,14 @@ class KeyStates:
 
     @staticmethod
     def new(values: pa.Table) -> KeyStates:
-        """Keys of which there has been no row yet."""
+        """The state of keys without any rows yet."""
         none = np.zeros(values.num_rows, np.int64)
         return KeyStates(values, none, none, np.ones_like(none), none, np.zeros(len(none), np.bool_))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowBucket:
-    """Rows that the watermark has not passed, as they came, and the kept rows of each key, one key after the other."""
+    """Rows `held` until the watermark passes them, in arrival order, and the rows `kept` of each key, key by key."""
 
     held: pa.Table
     kept: pa.Table
@@ -89,7 +89,7 @@ class RowBucket:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to remember."""
+        """Whether the bucket holds no rows and no keys."""
         return not self.held.num_rows and not len(self.keys)
 
 
@@ -100,14 +100,14 @@ def new_bucket(bound: BoundRowPattern) -> RowBucket:
 
 
 def take_in(bucket: RowBucket, rows: pa.Table) -> RowBucket:
-    """The bucket with rows that have come, none of them late."""
+    """Add new rows, none of them late, to the bucket."""
     return replace(bucket, held=pa.concat_tables([bucket.held, rows]))
 
 
 def advance(
     bucket: RowBucket, planned: PlannedRowPattern, watermark: int, max_steps: int, options: Options
 ) -> tuple[RowBucket, pa.Table]:
-    """Search the rows that the watermark has passed; what is written, and what is left to remember."""
+    """Search the rows that the watermark has passed: the bucket afterwards, and the rows of the result."""
     bound = planned.bound
     watermark = max(watermark, bucket.watermark)
     due = row_times(bound, bucket.held) < watermark
@@ -124,15 +124,15 @@ def advance(
     compact = np.cumsum(active) - 1
     table = pa.concat_tables([bucket.kept.filter(pa.array(again)), passed])
     keys = compact[np.concatenate([owner[again], numbers])]
-    searched = _Searched(planned, states.where(active), watermark, max_steps, options)
-    written, kept, after = searched.run(table, keys)
+    search = _KeySearch(planned, states.where(active), watermark, max_steps, options)
+    written, kept, after = search.run(table, keys)
     rest = states.where(~active)
     left = pa.concat_tables([bucket.kept.filter(pa.array(~again)), kept])
     return replace(moved, kept=left, keys=rest + after), written
 
 
 def next_decision(bound: BoundRowPattern, bucket: RowBucket) -> int | None:
-    """The time that the watermark must pass to decide about a candidate by WITHIN, if one is undecided."""
+    """The earliest time at which the watermark decides about a candidate by WITHIN; None if none is undecided."""
     if bound.within is None:
         return None
     times = _candidate_times(bound, bucket.kept, bucket.keys)
@@ -147,24 +147,24 @@ def row_times(bound: BoundRowPattern, rows: pa.Table) -> Integers:
 
 
 def _key_columns(bound: BoundRowPattern, rows: pa.Table) -> pa.Table:
-    """The columns of PARTITION BY; without one all rows have the same key."""
+    """The columns of PARTITION BY; without PARTITION BY, all rows have the same key."""
     columns = [rows.column(c) for c in bound.partition_by] or [pa.array(np.zeros(rows.num_rows, np.int64))]
     return pa.table(columns, names=[str(k) for k in range(len(columns))])
 
 
 def _with_new_keys(bound: BoundRowPattern, known: KeyStates, rows: pa.Table) -> tuple[KeyStates, Integers]:
-    """The keys with those of new rows, and the number of the key of each of these."""
+    """Add the keys of new rows to the known ones; also the number of each new row's key."""
     values = pa.concat_tables([known.values, _key_columns(bound, rows)])
     found = key_numbers(values.columns, values.num_rows)
     assert found is not None
-    # Known keys differ from one another, so that they are the first ones; a new one is where its number is first seen.
+    # Known keys are distinct and so get the first numbers; the values of a new key are where its number first occurs.
     _, first = np.unique(found, return_index=True)
     fresh = values.take(pa.array(first[len(known) :]))
     return known + KeyStates.new(fresh), found[len(known) :]
 
 
 def _candidates(states: KeyStates) -> tuple[Flags, Integers]:
-    """Which keys wait with a candidate, and where it is among the kept rows."""
+    """Which keys have an undecided candidate, and the positions of these candidates among the kept rows."""
     waiting = states.candidate < states.rows
     return waiting, (np.cumsum(states.rows) - states.rows + states.candidate)[waiting]
 
@@ -174,7 +174,7 @@ def _candidate_times(bound: BoundRowPattern, kept: pa.Table, states: KeyStates) 
 
 
 def _overdue(bound: BoundRowPattern, kept: pa.Table, states: KeyStates, watermark: int) -> Flags:
-    """Keys whose candidate is decided because every row to come is too far from it."""
+    """Keys whose candidate is decided by WITHIN, because every later row is too far from it."""
     overdue = np.zeros(len(states), np.bool_)
     if bound.within is not None:
         waiting, _ = _candidates(states)
@@ -183,8 +183,8 @@ def _overdue(bound: BoundRowPattern, kept: pa.Table, states: KeyStates, watermar
 
 
 @dataclass(frozen=True, slots=True)
-class _Searched:
-    """One search over the rows of some keys, which go on from where `states` are."""
+class _KeySearch:
+    """One search over the rows of some keys, which continue from `states`."""
 
     planned: PlannedRowPattern
     states: KeyStates
@@ -193,7 +193,7 @@ class _Searched:
     options: Options
 
     def run(self, rows: pa.Table, keys: Integers) -> tuple[pa.Table, pa.Table, KeyStates]:
-        """What is written, the rows that are still needed, and how far each key has come."""
+        """Run the search: the rows of the result, the rows that are still needed, and the new states of the keys."""
         bound = self.planned.bound
         options = compiling(self.planned, rows.num_rows, self.options)
         table = sort_by_key(bound, rows, keys, len(self.states), Tier(row_pattern_support(), options))
@@ -252,7 +252,7 @@ class _Searched:
         return pa.concat_tables([out, more]), Progress(*arrays)
 
     def _decided(self, found: FoundMatches, written: WrittenRows, starts: Integers, before: Progress) -> _Decided:
-        """Leave out the first match of each key whose measures are not all known, and what comes after it."""
+        """Drop the first match of each key whose measures are not all known yet, and all matches after it."""
         bound = self.planned.bound
         matches = len(found.start)
         partition = np.searchsorted(starts, found.start, side="right") - 1
@@ -275,7 +275,7 @@ class _Searched:
         return _Decided(kept[written.matches], progress, failed)
 
     def _kept(self, table: SortedTable, after: Progress) -> tuple[pa.Table, KeyStates]:
-        """The rows from which a later match may still read, and the keys that are not forgotten."""
+        """The rows that a later match may still read, and the states of the keys that are remembered."""
         bound, low, high = self.planned.bound, table.starts[:-1], table.starts[1:]
         begin = np.maximum(low, after.candidate - bound.reads_back)
         states = KeyStates(
@@ -296,7 +296,7 @@ class _Searched:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """Which output rows are written, how far each key has come, and the keys that are left to the reference."""
+    """Which output rows are certain, the progress of each key, and the keys that the reference has to evaluate."""
 
     shown: Flags
     progress: Progress
@@ -304,5 +304,5 @@ class _Decided:
 
 
 def remembers_keys(bound: BoundRowPattern) -> bool:
-    """Whether a key without rows is remembered: the next row would be its first, or the next match its number 1."""
+    """Whether keys without rows are kept: else the next row would be the first again, or the next match number 1."""
     return bound.counts_matches or any(not anchor.end for anchor in bound.anchors)

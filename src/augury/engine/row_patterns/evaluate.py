@@ -1,7 +1,7 @@
-"""What a row pattern writes for a whole table.
+"""Evaluates a row pattern over a whole table.
 
 The compiled search finds the matches of all partitions in one pass. Where it meets an error, such as a division by
-zero, or a pattern that takes too many steps, the reference evaluator runs that partition and says what is wrong.
+zero, or a search that takes too many steps, the reference evaluator runs that partition and reports what is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from augury.engine.row_patterns.planned import PlannedRowPattern, plan_row_pattern
 from augury.engine.row_patterns.sorting import SortedTable, sort_table
-from augury.engine.threads import side_by_side, threads_of
+from augury.engine.threads import map_in_threads, threads_of
 from augury.errors import UnsupportedPlan
 from augury.ir.row_pattern import BoundRowPattern
 from augury.jit.compile import compiled_before
@@ -30,19 +30,19 @@ from augury.reference.row_pattern.output import match_rows
 from augury.reference.row_pattern.search import Budget
 
 MAX_STEPS = 5_000_000
-"""Steps of the search at one row, beside those that its partition's rows need: some 20 seconds."""
+"""Steps of the search at one row, besides those that its partition's rows need: some 20 seconds."""
 
 MIN_ROWS_TO_COMPILE = 20_000
-"""From so many rows on a search is compiled at once: as plain Python it would take about as long."""
+"""Rows from which on a search is compiled first: as plain Python it would take about as long."""
 
-PORTION_ROWS = 1 << 17
-"""Rows that a thread searches at a time: so many that what is computed for them stays in the caches of a processor."""
+MIN_PORTION_ROWS = 1 << 17
+"""Rows that a thread searches at a time, such that the values computed for them fit into the processor caches."""
 
-WORD_ROWS = 4
-"""Rows of a portion for each distinct string of a column, for which some functions are called in each portion."""
+MIN_PORTION_ROWS_PER_WORD = 4
+"""Rows of a portion per distinct string of a column, since every portion calls some functions for each string."""
 
 MIN_ROWS_TO_LOAD = 1_000
-"""From so many rows on a search is used that has been compiled before."""
+"""Rows from which on a search that was compiled before is loaded."""
 
 
 def evaluate(
@@ -53,7 +53,7 @@ def evaluate(
     *,
     plan: str | None = None,
 ) -> pa.Table:
-    """What a row pattern writes for a table, partition by partition in the order of their first rows.
+    """The rows that a row pattern writes for a table, partition by partition in the order of their first rows.
 
     `plan` forces an evaluator: "row-pattern" or "reference".
     """
@@ -82,7 +82,7 @@ def run(planned: PlannedRowPattern, table: pa.Table, max_steps: int, options: Op
 
 
 def _in_one_chunk(table: pa.Table, columns: Sequence[int]) -> pa.Table:
-    """The table with some columns in one chunk each: taking rows of more puts them together every time."""
+    """Combine the chunks of some columns: each `take` from several chunks would combine them anew."""
     for number in columns:
         column = table.column(number)
         if column.num_chunks > 1:
@@ -92,7 +92,7 @@ def _in_one_chunk(table: pa.Table, columns: Sequence[int]) -> pa.Table:
 
 
 def compiling(planned: PlannedRowPattern, rows: int, options: Options) -> Options:
-    """Whether the search is compiled beforehand."""
+    """The options with `jit` on, if a search over this many rows is worth compiling or loading first."""
     if options.jit is not None or planned.source is None or rows < MIN_ROWS_TO_LOAD:
         return options
     at_once = rows >= MIN_ROWS_TO_COMPILE or compiled_before(planned.source.source, options.cache_dir)
@@ -106,7 +106,7 @@ def _by_reference(bound: BoundRowPattern, rows: SortedTable, partitions: range |
 
 
 def _compiled(planned: PlannedRowPattern, table: SortedTable, max_steps: int, options: Options) -> pa.Table:
-    """What the compiled search writes: partitions are searched in portions, on all cores if they are many."""
+    """Run the compiled search over portions of the partitions, on several threads if there are several."""
     assert planned.plan is not None
     plan, bound = planned.plan, planned.bound
     support = Tier(row_pattern_support(), options)
@@ -115,15 +115,15 @@ def _compiled(planned: PlannedRowPattern, table: SortedTable, max_steps: int, op
         vector = column_vector(table.table.column(column))
         return sorted_vector(table, vector, support) if column in plan.searched_columns else vector
 
-    # Those that only measures read are not sorted: of them, a few values are wanted.
+    # Columns that only measures read are not sorted: only a few of their values are read.
     used = sorted(bound.used_columns)
-    vectors = dict(zip(used, side_by_side(read, used, threads_of(options) if options.jit else 1), strict=True))
+    vectors = dict(zip(used, map_in_threads(read, used, threads_of(options) if options.jit else 1), strict=True))
     if not options.jit:
         return _portion(RowPatternKernel(plan, options, planned.source), table, vectors, max_steps)
     words = max((len(v.words) for v in vectors.values()), default=0)
-    portions = table.portions(max(PORTION_ROWS, WORD_ROWS * words))
+    portions = table.portions(max(MIN_PORTION_ROWS, MIN_PORTION_ROWS_PER_WORD * words))
     threads = min(threads_of(options), len(portions))
-    # A kernel is for one thread at a time.
+    # A kernel serves one thread at a time.
     kernels: SimpleQueue[RowPatternKernel] = SimpleQueue()
     for _ in range(threads):
         kernels.put(RowPatternKernel(plan, options, planned.source))
@@ -135,13 +135,13 @@ def _compiled(planned: PlannedRowPattern, table: SortedTable, max_steps: int, op
         finally:
             kernels.put(kernel)
 
-    return pa.concat_tables(side_by_side(one, portions, threads))
+    return pa.concat_tables(map_in_threads(one, portions, threads))
 
 
 def _portion(kernel: RowPatternKernel, table: SortedTable, vectors: Mapping[int, Vector], max_steps: int) -> pa.Table:
-    """What the compiled search writes for some partitions.
+    """Run the compiled search over some partitions.
 
-    `vectors` are columns of the whole table, those that the search reads in its order.
+    `vectors` are columns of the whole table; those that the search reads are sorted in its order.
     """
     bound = kernel.plan.bound
     searched = {c: vectors[c].slice(table.first, len(table)) for c in kernel.plan.searched_columns}
@@ -153,7 +153,7 @@ def _portion(kernel: RowPatternKernel, table: SortedTable, vectors: Mapping[int,
     failed = {*found.undecided, *written.partitions[written.failed].tolist()}
     if not failed:
         return pa.table([*leading, *written.measures, *trailing], schema=bound.output_schema)
-    # In the order of partitions, so that the first error is the one that is told.
+    # In the order of partitions, so that the first error is the one that is reported.
     undecided = sorted(failed)
     by_reference = [_by_reference(bound, table, [p], max_steps) for p in undecided]
     out = pa.table([*leading, *written.measures, *trailing], schema=bound.output_schema)
@@ -168,7 +168,7 @@ def _portion(kernel: RowPatternKernel, table: SortedTable, vectors: Mapping[int,
 def _written_columns(
     table: SortedTable, bound: BoundRowPattern, columns: Sequence[int], written: WrittenRows
 ) -> list[pa.ChunkedArray]:
-    """Columns of the input beside the measures; those of PARTITION BY are the same for a whole partition."""
+    """Columns of the input that are written beside the measures; those of PARTITION BY are read once per partition."""
     firsts, places = pa.array(table.rows(table.starts[:-1])), None
     out = []
     for number in columns:

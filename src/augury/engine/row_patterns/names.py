@@ -1,4 +1,4 @@
-"""What the columns of a row pattern are called by the SQL that surrounds it."""
+"""Names of the columns of a row pattern in the SQL that surrounds it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from augury.source import Source, Span
 
 
 def output_names(names: Sequence[str], alias: Sequence[str], place: Span, source: Source) -> list[str]:
-    """Names for the columns of a result, no two of which are the same; `alias` are those that the statement gives.
+    """Distinct names for the columns of a result; `alias` are the names that the statement gives.
 
     >>> output_names(["x", "y", "X"], [], Span(0, 1), Source(""))
     ['x', 'y', 'X_1']
@@ -30,7 +30,7 @@ def output_names(names: Sequence[str], alias: Sequence[str], place: Span, source
 
 
 def refuse_ambiguous(names: Sequence[str], mentioned: Iterable[str], place: Span, source: Source) -> None:
-    """A column that is both a measure and of the input must not be mentioned outside."""
+    """Raise if the surrounding SQL mentions a name that is both a measure and a column of the input."""
     known = set(mentioned)
     for name in names:
         if names.count(name) > 1 and name.lower() in known:

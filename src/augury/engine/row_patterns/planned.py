@@ -1,4 +1,4 @@
-"""Which evaluator runs a clause."""
+"""Plans a MATCH_RECOGNIZE clause: compiled, or left to the reference evaluator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PlannedRowPattern:
 
 
 def plan_row_pattern(bound: BoundRowPattern) -> PlannedRowPattern:
-    """The compiled plan of a clause where there is one."""
+    """The compiled plan of a clause, or the reason why there is none."""
     plan = build_row_pattern(bound)
     if isinstance(plan, Unsupported):
         return PlannedRowPattern(bound, None, None, plan)

@@ -28,19 +28,19 @@ PROGRESS = (
 
 
 def header_bytes(meaning: Mapping[str, str]) -> bytes:
-    """Which query writes the checkpoint, without any rows."""
+    """A head without rows, which says which query writes the checkpoint."""
     return packed_header(FAMILY, VERSION, meaning)
 
 
 def check_meaning(data: bytes, meaning: Mapping[str, str]) -> RunState:
-    """What was saved, if it was by the same query; another one is refused."""
+    """Read a saved state; one that another query wrote is refused."""
     help = "give the query a checkpoint of its own"
     other = HostError("A570", "the checkpoint was written by a query of the pattern language", help)
     return unpacked(data, FAMILY, VERSION, meaning, other)
 
 
 def bucket_bytes(bucket: RowBucket, meaning: Mapping[str, str]) -> bytes:
-    """All that a bucket remembers."""
+    """The whole state of a bucket as bytes."""
     keys = bucket.keys
     arrays = (keys.rows, keys.candidate, keys.number, keys.mapped, keys.forgotten.astype(np.uint8))
     progress = pa.table({spec.name: pa.array(values) for spec, values in zip(PROGRESS, arrays, strict=True)})

@@ -1,7 +1,7 @@
-"""The rows of a table by key, each key sorted by ORDER BY; null is a key like any other.
+"""Sorts the rows of a table by key, and within a key by ORDER BY; null is a key like any other.
 
-Keys come in the order of their first rows. Rows are grouped by counting, which keeps their order, and sorted only if
-that is not the order that is wanted.
+Keys come in the order of their first rows. Rows are grouped by a counting sort, which is stable, and sorted by ORDER BY
+only if they are not in that order already.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.engine.threads import side_by_side
+from augury.engine.threads import map_in_threads
 from augury.ir.row_pattern import BoundRowPattern, Order
 from augury.jit.tier import Tier
 
 Integers = npt.NDArray[np.int64]
 
 MIN_ROWS_TO_SHARE = 500_000
-"""Rows whose keys are numbered on several threads; fewer take less time than it takes to start them."""
+"""Rows from which on keys are numbered on several threads; fewer take less time than starting threads."""
 
-MOST_SHORT_KEYS = 1 << 15
-"""Distinct strings of a key that are numbered by their bytes; the table for them stays in the caches."""
+MAX_SHORT_KEYS = 1 << 15
+"""Distinct strings of a key that are numbered by their bytes; the hash table for them fits into the caches."""
 
-RANGE_A_ROW = 4
-"""Integers of a key that may lie between the least and the greatest for each row: so many are looked up directly."""
+MAX_RANGE_PER_ROW = 4
+"""Largest range of an integer key per row, from the least to the greatest, for which a lookup array is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortedTable:
-    """Which rows of a table come in which order: `order` is None if they come as they are, from row `first` on.
+    """The sort order of a table's rows: row numbers, or None if they are in order as they are, from row `first` on.
 
-    Partition p is the sorted rows from `starts[p]` up to `starts[p + 1]`. `place` may say where each row of the table
-    comes in the order: values are brought there faster than they are fetched.
+    Partition p is the sorted rows from `starts[p]` up to `starts[p + 1]`. `place` may hold the inverse of `order`: the
+    place of each row in it, since scattering values is faster than gathering them.
     """
 
     table: pa.Table
@@ -49,23 +49,23 @@ class SortedTable:
         return int(self.starts[-1])
 
     def rows(self, sorted_rows: Integers) -> Integers:
-        """Row numbers of the table, by their place in the order."""
+        """The row numbers in the table of rows given by their place in the order."""
         return sorted_rows + self.first if self.order is None else self.order[sorted_rows]
 
     def sorted(self, values: npt.NDArray[Any], support: Tier) -> npt.NDArray[Any]:
-        """Values of the rows of the table, in the order."""
+        """Values of the table's rows, brought into the order."""
         if self.order is None:
             return values[self.first : self.first + len(self)]
         if self.place is None or values.dtype.hasobject:
             return values.take(self.order)
-        # Whatever they are, values are bytes or words of eight.
+        # Values of any type are single bytes or 8-byte words.
         whole = np.ascontiguousarray(values).view(np.int64 if values.itemsize == 8 else np.uint8)
         out = np.empty_like(whole)
         support("scatter", whole, self.place, out)
         return out.view(values.dtype)
 
     def portions(self, rows: int) -> list[SortedTable]:
-        """Runs of partitions with at least so many rows each, or what is left at the end."""
+        """Cut into runs of whole partitions with at least this many rows each, except for the last one."""
         out, begin, starts = [], 0, self.starts
         while begin < len(starts) - 1:
             end = min(int(np.searchsorted(starts, starts[begin] + rows)), len(starts) - 1)
@@ -76,7 +76,7 @@ class SortedTable:
         return out
 
     def partition(self, number: int) -> pa.Table:
-        """The rows of one partition, in the order."""
+        """The rows of one partition, in order."""
         low, high = int(self.starts[number]), int(self.starts[number + 1])
         if self.order is None:
             return self.table.slice(self.first + low, high - low)
@@ -97,7 +97,7 @@ def sort_by_key(
 ) -> SortedTable:
     """The order in which rows are searched; `keys` are the numbers of their keys, of which there are `count`."""
     shares = _shares(len(keys), threads if count * threads <= len(keys) else 1)
-    counts = list(side_by_side(lambda share: np.bincount(keys[share], minlength=count), shares, threads))
+    counts = list(map_in_threads(lambda share: np.bincount(keys[share], minlength=count), shares, threads))
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(sum(counts, np.zeros(count, np.int64)), out=starts[1:])
 
@@ -117,7 +117,7 @@ def sort_by_key(
 
 
 def _shares(rows: int, threads: int) -> list[slice]:
-    """Runs of rows, one for each thread if there are many."""
+    """Consecutive ranges of rows: one per thread if there are many rows, else a single one."""
     size = rows if rows < MIN_ROWS_TO_SHARE else -(-rows // threads)
     return [slice(first, min(first + size, rows)) for first in range(0, rows, max(size, 1))]
 
@@ -125,9 +125,9 @@ def _shares(rows: int, threads: int) -> list[slice]:
 def _grouped(
     keys: Integers, starts: Integers, shares: Sequence[slice], counts: Sequence[Integers], support: Tier
 ) -> tuple[Integers, Integers | None]:
-    """Row numbers by key, those of one key as they come; and the place of each row, if that is cheap to tell.
+    """Row numbers in a stable order by key, and the place of each row in it if that costs nothing more.
 
-    Each share of the rows is placed on a thread of its own; `counts` are how many rows of each key it has.
+    Each share of the rows is placed by a thread of its own; `counts` are its rows per key.
     """
     if support.plain:
         return np.argsort(keys, kind="stable"), None
@@ -141,18 +141,18 @@ def _grouped(
         share = shares[number]
         support("place_by_key", keys[share], share.start, ends[number], order, place[share])
 
-    for _ in side_by_side(one, range(len(shares)), max(len(shares), 1)):
+    for _ in map_in_threads(one, range(len(shares)), max(len(shares), 1)):
         pass
     return order, place
 
 
-ASCENT_ROWS = 1 << 16
-"""Rows that are compared at a time: most columns that do not ascend tell so early."""
+COMPARED_ROWS = 1 << 16
+"""Rows that `_ascends` compares at a time: most columns that do not ascend are found out early."""
 
 
 def _ascends(values: npt.NDArray[Any]) -> bool:
-    for first in range(0, len(values) - 1, ASCENT_ROWS):
-        part = values[first : first + ASCENT_ROWS + 1]
+    for first in range(0, len(values) - 1, COMPARED_ROWS):
+        part = values[first : first + COMPARED_ROWS + 1]
         if not (part[1:] >= part[:-1]).all():
             return False
     return True
@@ -161,7 +161,7 @@ def _ascends(values: npt.NDArray[Any]) -> bool:
 def key_numbers(
     columns: Sequence[pa.ChunkedArray], rows: int, threads: int = 1, support: Tier | None = None
 ) -> Integers | None:
-    """For each row the number of its key, in the order of first rows."""
+    """The number of each row's key; keys are numbered in the order of their first rows."""
     if not columns:
         return None
     keys = _numbers(columns[0], threads, support)
@@ -173,7 +173,7 @@ def key_numbers(
 
 
 def _numbers(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Integers:
-    """Numbers that are equal where values are, null included, from 0 on as they first come."""
+    """A number for each value, equal for equal values and for nulls, from 0 on in the order of first appearance."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if support is not None and not support.plain and len(column) and not column.null_count:
@@ -183,7 +183,7 @@ def _numbers(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Int
     if threads > 1 and len(column) >= MIN_ROWS_TO_SHARE and not column.null_count:
         size = -(-len(column) // threads)
         parts = [column.slice(first, size) for first in range(0, len(column), size)]
-        shares = side_by_side(lambda part: part.combine_chunks().dictionary_encode(), parts, threads)
+        shares = map_in_threads(lambda part: part.combine_chunks().dictionary_encode(), parts, threads)
         encoded = pa.chunked_array([c for s in shares for c in (s.chunks if isinstance(s, pa.ChunkedArray) else [s])])
     else:
         encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
@@ -197,11 +197,11 @@ def _numbers(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Int
 
 
 def _looked_up(column: pa.ChunkedArray, support: Tier, threads: int) -> Integers | None:
-    """The numbers of integers that lie close together, or of short strings; None for others."""
+    """The numbers of integers of a small range, or of short strings, by fast lookup; None for other values."""
     if pa.types.is_integer(column.type) and column.type != pa.uint64():
         bounds = pc.min_max(column)
         least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
-        if greatest - least >= RANGE_A_ROW * len(column):
+        if greatest - least >= MAX_RANGE_PER_ROW * len(column):
             return None
         values = column.cast(pa.int64()).to_numpy()
         numbers = np.empty(len(column), np.int64)
@@ -211,11 +211,11 @@ def _looked_up(column: pa.ChunkedArray, support: Tier, threads: int) -> Integers
 
 
 def _of_strings(column: pa.ChunkedArray, support: Tier, threads: int) -> Integers | None:
-    """The numbers of short strings: each share of the rows is numbered for itself, then as the first share has it."""
+    """The numbers of short strings: threads number their shares of the rows, then the numbers are made to agree."""
     numbers = np.empty(len(column), np.int64)
     shares = _shares(len(column), threads)
     spelled = list(
-        side_by_side(lambda s: _spelled(column[s.start : s.stop], support, numbers[s]), shares, max(len(shares), 1))
+        map_in_threads(lambda s: _spelled(column[s.start : s.stop], support, numbers[s]), shares, max(len(shares), 1))
     )
     known: dict[tuple[int, ...], int] = {}
     renumbered: list[Integers] = []
@@ -228,20 +228,20 @@ def _of_strings(column: pa.ChunkedArray, support: Tier, threads: int) -> Integer
         if (renumbered[k] != np.arange(len(renumbered[k]))).any():
             numbers[shares[k]] = renumbered[k].take(numbers[shares[k]])
 
-    for _ in side_by_side(renumber, range(len(shares)), max(len(shares), 1)):
+    for _ in map_in_threads(renumber, range(len(shares)), max(len(shares), 1)):
         pass
     return numbers
 
 
 def _spelled(column: pa.ChunkedArray, support: Tier, numbers: Integers) -> Integers | None:
-    """Number strings as they first come; what each number stands for, None if strings are long or many."""
-    table, spelled = np.full(2 * MOST_SHORT_KEYS, -1, np.int64), np.empty((MOST_SHORT_KEYS, 3), np.int64)
+    """Number short strings by first appearance; the bytes each number stands for, or None if too long or too many."""
+    table, spelled = np.full(2 * MAX_SHORT_KEYS, -1, np.int64), np.empty((MAX_SHORT_KEYS, 3), np.int64)
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         return None
     _, offsets, data = array.buffers()
     begins = np.frombuffer(offsets, np.int32, len(array) + 1, 4 * array.offset)
-    # A string is read as two words that lie side by side, so that one more comes after the last.
+    # A string is read as two adjacent words, so there is one word of padding after the last one.
     low, high = int(begins[0]), int(begins[-1])
     words = np.zeros((high - low) // 8 + 2, np.int64)
     if data is not None:
@@ -251,7 +251,7 @@ def _spelled(column: pa.ChunkedArray, support: Tier, numbers: Integers) -> Integ
 
 
 def _plain_values(column: pa.ChunkedArray) -> npt.NDArray[Any] | None:
-    """Numbers that are ordered as the column is, if it has no nulls nor NaN and that is cheap."""
+    """Numbers with the order of the column's values; None if it has nulls or NaN, or no cheap conversion."""
     type = column.type
     if column.null_count:
         return None
@@ -266,11 +266,11 @@ def _plain_values(column: pa.ChunkedArray) -> npt.NDArray[Any] | None:
 
 
 def _is_sorted(table: pa.Table, by: tuple[Order, ...], order: Integers | None, starts: Integers) -> bool:
-    """Whether each partition is in the order of some columns already."""
+    """Whether each partition is already sorted by these columns."""
     if not by or not table.num_rows:
         return True
     tied = np.ones(table.num_rows - 1, np.bool_)
-    # The first row of a partition follows whatever the last of the one before is.
+    # Nothing is required between the last row of a partition and the first row of the next.
     between = starts[1:-1]
     tied[between[(between > 0) & (between < table.num_rows)] - 1] = False
     for item in by:
@@ -289,7 +289,7 @@ def _is_sorted(table: pa.Table, by: tuple[Order, ...], order: Integers | None, s
 
 
 def _sorted(table: pa.Table, by: tuple[Order, ...]) -> Integers | None:
-    """Row numbers in the order of some columns, None if they come as they are; ties stay as they came.
+    """Row numbers in a stable order by these columns; None if the rows are sorted already.
 
     NaN is greater than every number.
     """

@@ -1,8 +1,8 @@
 """One micro-batch of a stream under a row pattern, in buckets of keys.
 
-Rows are held back until the watermark has passed them. A match is written when nothing that is still to come can make
-another one preferred, every earlier candidate is decided, and the rows that its measures read are known. The state is
-written to the host's store before the matches are handed out.
+Rows are held back until the watermark has passed them. A match is written once no later row can make another one
+preferred, every earlier candidate is decided, and the rows that its measures read are known. The state is written to
+the host's store before the matches are handed out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from augury.source import Span
 
 
 def stream_column(number: int) -> str:
-    """What a column of the input is called on its way through a stream."""
+    """The name of an input column within a stream."""
     return f"c{number}"
 
 
@@ -41,7 +41,7 @@ def needed_columns(bound: BoundRowPattern) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPatternStream:
-    """A row pattern over so many `buckets` of keys; `clause` is where it stands in its text.
+    """A row pattern over a number of `buckets` of keys; `clause` is its place in the query text.
 
     `result` are the types in which the host takes what is written.
     """
@@ -61,7 +61,7 @@ class RowPatternStream:
 
     @property
     def arrow(self) -> pa.Schema:
-        """The columns of the rows that come in."""
+        """The columns of incoming rows."""
         return pa.schema([(stream_column(c), self.bound.schema.field(c).type) for c in needed_columns(self.bound)])
 
     @property
@@ -71,7 +71,7 @@ class RowPatternStream:
 
     @property
     def meaning(self) -> dict[str, str]:
-        """What must be the same to continue a state, by what it is called in messages."""
+        """What must be the same to continue a saved state, by its name in messages."""
         text = self.bound.source.text[self.clause.start : self.clause.end]
         fields = [self.bound.schema.field(c) for c in needed_columns(self.bound)]
         columns = ", ".join(f"{field.name} {field.type}" for field in fields)
@@ -89,9 +89,10 @@ class RowPatternStream:
     def advance(
         self, number: int, events: pa.Table | None, stores: Sequence[BucketStore], passed: int, watermark: int
     ) -> Iterator[StreamOutput]:
-        """Take the rows of bucket `number` in, and search those that the watermark passes on its way.
+        """Add rows to bucket `number`, and search those that the watermark passes.
 
-        It is at `passed` (ticks) when the rows come, which decides what is late, and then goes on to `watermark`.
+        The watermark is at `passed` (ticks) when the rows come, which decides what is late, and then moves on to
+        `watermark`.
         """
         (store,) = stores
         bound, saved = self.bound, store.head()
@@ -117,7 +118,7 @@ class RowPatternStream:
             yield MatchedRows(pa.table(columns, schema=self.result))
 
     def _rows(self, events: pa.Table) -> pa.Table:
-        """Rows with all columns of the input; those that nobody reads are null."""
+        """The rows with all columns of the input; columns that are never read are null."""
         there = {c: events.column(stream_column(c)) for c in needed_columns(self.bound)}
         columns = [there.get(c, pa.nulls(events.num_rows, f.type)) for c, f in enumerate(self.bound.schema)]
         return pa.table(columns, schema=self.bound.schema)

@@ -1,8 +1,8 @@
 """One micro-batch of a stream whose rules may change: every bucket sees all events, and has a share of the rules.
 
-So rules need no key in common, and each version of the table reaches every bucket. Where they have one, which is named
-for the stream, a bucket sees the events of its keys, and has all rules. The state of a bucket is written to the host's
-store before its matches are handed out.
+So rules need no common key, and every version of the table reaches every bucket. If the stream is given a key, a bucket
+sees the events of its share of the keys, and has all rules. The state of a bucket is written to the host's store before
+its matches are handed out.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from augury.options import Options
 from augury.schema import EventSchema
 
 COST = "cost"
-"""The column of what a rule has cost in a micro-batch, in rows of its own."""
+"""The column with the cost of a rule in a micro-batch; such a row holds nothing else."""
 
 COSTLIEST = "__augury_costliest"
-"""The column of what a bucket tells of its costliest rules, as JSON, in one row of a micro-batch; no user sees it."""
+"""The column with the costliest rules of a bucket, as JSON, in one row of a micro-batch; users do not see it."""
 
-MAX_COSTLIEST = 50  # rules of a bucket that are told in a micro-batch: progress is kept in the memory of a driver
+MAX_COSTLIEST = 50  # rules a bucket reports per micro-batch: the driver keeps this progress in memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleBuckets:
-    """Rules over a stream in so many `buckets`, of which `slots` share the memory of a machine.
+    """Rules over a stream in a number of `buckets`, of which `slots` share the memory of a machine.
 
     Events are kept for `keep` ticks for rules with `backfill`. With a `key`, events go to the bucket of their values.
-    `result` are the columns of what is found: those of matches, of diagnostics and of costs, of which one is not null.
+    `result` are the columns of all rows that come out: a row is a match, a diagnostic or a cost.
     """
 
     arrow: pa.Schema
@@ -58,7 +58,7 @@ class RuleBuckets:
 
     @property
     def meaning(self) -> dict[str, str]:
-        """What must be the same to continue a state, by what it is called in messages."""
+        """What must be the same to continue a saved state, by its name in messages."""
         schema = self.schema
         keyed = {"key": ", ".join(self.key)} if self.key else {}
         return keyed | {
@@ -70,7 +70,7 @@ class RuleBuckets:
         }
 
     def check(self, stores: Sequence[BucketStore]) -> None:
-        """Refuse to continue a checkpoint that something else wrote; in a new one, note what writes it."""
+        """Refuse to continue a checkpoint of another stream; in a new one, note which stream writes it."""
         (store,) = stores
         saved = store.head()
         if saved is None:
@@ -87,9 +87,10 @@ class RuleBuckets:
         watermark: int,
         newest: RuleVersion | None = None,
     ) -> Iterator[StreamOutput]:
-        """Go on with the `newest` version of the rules, then take events in and match those the watermark passes.
+        """Switch to the `newest` version of the rules, then add events and match those that the watermark passes.
 
-        It is at `passed` (ticks) when the events come, which decides what is late, and then goes on to `watermark`.
+        The watermark is at `passed` (ticks) when the events come, which decides what is late, and then moves on to
+        `watermark`.
         """
         (store,) = stores
         bucket = self._load(store, number)
@@ -98,13 +99,13 @@ class RuleBuckets:
             late = pa.array(ticks_of(events, self.schema) < max(passed, live.events.watermark))
             if late.true_count:
                 if self.key or number == 0:
-                    # Without a key every bucket sees it, and one tells.
+                    # Without a key every bucket sees a late event, and bucket 0 reports it.
                     yield LateEvents(events.filter(late))
                 events = events.filter(pc.invert(late))
         if newest is not None and newest.number > bucket.version:
             bucket.version = newest.number
             if self.key:
-                # A bucket without events has not been told how far the others have come under the rules before.
+                # A bucket without events may be behind the watermark, which the old rules have to reach first.
                 found.append(live.advance(None, passed))
                 costs.append(live.take_costs())
             live.change(rule for rule in newest.rules if self.key or rule.share(self.buckets) == number)
@@ -136,14 +137,14 @@ class RuleBuckets:
     def _live(self, number: int) -> LiveRules:
         memory = default_memory() if self.options.max_memory is None else self.options.max_memory
         options = replace(self.options, max_memory=max(1, memory // self.slots))
-        # The host holds events back until its watermark has passed them.
+        # No lateness here: the watermark of the host decides when events are due.
         share = KeyShare(self.key, number, self.buckets) if self.key else None
         return LiveRules(KnownColumns(self.arrow, self.schema), options, 0, self.keep, share)
 
     def _rows(self, number: int, found: Sequence[RuleMatches], costs: pa.Table) -> pa.Table:
-        """Matches, what went wrong, and what rules have cost, as rows of the result.
+        """Matches, diagnostics and costs of rules, as rows of the result.
 
-        Hints that have no code would come with every batch.
+        Warnings without a code are left out, since they would come with every batch.
         """
         matches, told = (pa.concat_tables(t) for t in ([f.table for f in found], [f.diagnostics for f in found]))
         wrong = told.filter(pc.not_equal(told["code"], ""))
@@ -159,7 +160,7 @@ class RuleBuckets:
 
 
 def rule_rows(time: pa.DataType) -> pa.Schema:
-    """The columns of what rules find in a stream, over events whose time is of this type."""
+    """The columns of all rows that rules give in a stream; `time` is the type of the time column."""
     costs = pa.schema([(COST, pa.struct(cost_fields(time))), (COSTLIEST, _TOLD)])
     return pa.unify_schemas([match_schema(time), DIAGNOSTICS, costs])
 
@@ -168,7 +169,7 @@ _TOLD = pa.struct([("bucket", pa.int32()), ("rules", pa.string())])
 
 
 def _costliest(bucket: int, costs: pa.Table) -> pa.Array:
-    """What a bucket tells of the rules that took the longest, in the first of the rows of its costs."""
+    """The costliest rules of a bucket as JSON, in the first of the rows of its costs."""
     if not costs.num_rows:
         return pa.nulls(0, _TOLD)
     most = costs.sort_by([("seconds", "descending")]).slice(0, MAX_COSTLIEST).to_pylist()

@@ -1,8 +1,8 @@
-"""Which rules of one shape an event can concern: an index over the values of the rules.
+"""An index over the values of the rules of one shape, which finds the rules that an event can concern.
 
 A component of the shape is looked up by the types of the rules and by conditions `attribute = value`, which are hashed,
-and by one condition `attribute < value`, by which the rules are sorted. What is found may be more than what a kernel
-finds true, and never less: numbers are compared as floats, and bounds are included.
+and by one condition `attribute < value`, by which the rules are sorted. The candidates are a superset of the rules
+whose conditions hold: numbers are compared as floats, and bounds are inclusive.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from augury.schema import MAX_TICKS
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-SAMPLED_EVENTS = 1_000  # of which it is counted how many rules each bound lets through
+SAMPLED_EVENTS = 1_000  # events sampled to estimate the selectivity of each bound
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`column operator value`: one attribute of an event beside the k-th value of a rule."""
+    """`column operator value`: compares an attribute of an event with the k-th value of a rule; `value` is k."""
 
     column: str
     operator: str
@@ -45,7 +45,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ComponentTest:
-    """What can be told of an event by itself: whether it has one of these roles, none for any, and is within bounds."""
+    """What one component asks of an event by itself: a type of one of these roles (none: any), and conditions."""
 
     roles: tuple[int, ...]
     conditions: tuple[Condition, ...]
@@ -53,21 +53,21 @@ class ComponentTest:
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """What an event of a shape has to satisfy one of.
+    """The tests of all components of a shape; an event must pass one of them to matter.
 
-    With `opened_by_first` every match begins with an event of the first of them, and no event that comes earlier than
-    that, or more than `reach` ticks later, makes a difference to it.
+    With `opened_by_first` every match begins with an event of the first component, and no event that comes before it,
+    or more than `reach` ticks after it, makes a difference to the match.
     """
 
     components: tuple[ComponentTest, ...]
     opened_by_first: bool
     reach: int
     key: tuple[str, ...]
-    """The columns beside the rule on which all events of a match agree."""
+    """The columns besides the rule's number on which all events of a match agree."""
 
 
 def tests_of(shape: Shape, rewritten: BoundQuery) -> Tests:
-    """What is asked of the events of a shape, whose query has been rewritten."""
+    """The tests of a shape, from its rewritten query."""
     roles = {role(k): k for k in range(_role_count(rewritten))} if shape.typed else {}
     own: list[ComponentTest] = []
     for component in components(rewritten.pattern):
@@ -107,7 +107,7 @@ def _condition(e: Expr, shape: Shape) -> Condition | None:
 
 @dataclass(slots=True, eq=False)
 class EventColumns:
-    """Columns of some events in the form in which they are looked up, made when they are wanted."""
+    """Columns of events in the form in which an index looks them up, converted on demand."""
 
     table: pa.Table
     time: Integers
@@ -120,20 +120,20 @@ class EventColumns:
         return len(self.time)
 
     def numbers(self, name: str) -> Floats:
-        """A column of numbers; what is null is NaN."""
+        """A column as floats, with NaN for null."""
         if name not in self._numbers:
             column = self.table[name].cast(pa.float64(), safe=False)
             self._numbers[name] = column.to_numpy()
         return self._numbers[name]
 
     def codes(self, name: str, texts: tuple[str, ...]) -> Integers:
-        """The places of the strings of a column in a list, -1 where they are not in it."""
+        """The position of each string of a column in `texts`, -1 where it is not among them."""
         if (name, texts) not in self._codes:
             column = self.table[name].combine_chunks()
             wanted = pa.array(texts, pa.string())
             if pa.types.is_dictionary(column.type):
                 of_each = pc.index_in(column.dictionary.cast(pa.string()), value_set=wanted).fill_null(-1).to_numpy()
-                # Null is coded -1: the place behind all.
+                # Null has the code -1, which takes the last place.
                 found = np.append(of_each, -1).take(codes_of(column), mode="wrap")
             else:
                 found = pc.index_in(column.cast(pa.string()), value_set=wanted).fill_null(-1).to_numpy()
@@ -141,23 +141,23 @@ class EventColumns:
         return self._codes[name, texts]
 
     def keys(self, names: tuple[str, ...]) -> Integers:
-        """A number for each event that is the same for the same values of these columns."""
+        """A hash of these columns for each event; zeros without columns."""
         if names not in self._keys:
             self._keys[names] = key_hashes(self.table, names).view(np.int64) if names else np.zeros(len(self), np.int64)
         return self._keys[names]
 
 
-class Coded(NamedTuple):
-    """Distinct strings, and the places of some lists of strings among them."""
+class CodedTexts(NamedTuple):
+    """Distinct strings, and lists of strings as positions among them."""
 
     texts: tuple[str, ...]
     places: tuple[Integers, ...]
 
 
-def _coded(lists: Sequence[Sequence[str]]) -> Coded:
+def _coded(lists: Sequence[Sequence[str]]) -> CodedTexts:
     texts = tuple(sorted({text for one in lists for text in one}))
     place = {text: k for k, text in enumerate(texts)}
-    return Coded(texts, tuple(np.array([place[text] for text in one], dtype=np.int64) for one in lists))
+    return CodedTexts(texts, tuple(np.array([place[text] for text in one], dtype=np.int64) for one in lists))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,23 +167,23 @@ class RuleValues:
     values: tuple[npt.NDArray[np.generic], ...]
     types: tuple[tuple[str, ...], ...]
     count: int
-    _coded: dict[int | tuple[int, ...], Coded] = field(default_factory=dict)
+    _coded: dict[int | tuple[int, ...], CodedTexts] = field(default_factory=dict)
 
-    def texts(self, k: int) -> Coded:
-        """The k-th values of the rules, which are strings, and where they are among the distinct ones."""
+    def texts(self, k: int) -> CodedTexts:
+        """The k-th values of the rules, which are strings, as codes."""
         if k not in self._coded:
             self._coded[k] = _coded([self.values[k].tolist()])
         return self._coded[k]
 
-    def types_of(self, roles: tuple[int, ...]) -> Coded:
-        """The type names that rules have in these roles, and for each role where that of each rule is among them."""
+    def types_of(self, roles: tuple[int, ...]) -> CodedTexts:
+        """The type names of the rules in these roles, as codes: one list for each role."""
         if roles not in self._coded:
             self._coded[roles] = _coded([self.types[k] for k in roles])
         return self._coded[roles]
 
     @classmethod
     def of(cls, shape: Shape, rules: Sequence[tuple[tuple[float | str, ...], tuple[str, ...]]]) -> RuleValues:
-        """The values and types of some rules."""
+        """The columns of values and types from one pair of values and types per rule."""
         columns = tuple(
             np.array([values[k] for values, _ in rules], dtype=np.float64 if type.numeric else object)
             for k, type in enumerate(shape.value_types)
@@ -193,22 +193,22 @@ class RuleValues:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """Rules that a component index has found for events: `counts` of them for each, from the places `starts` on."""
+class FoundRules:
+    """The candidate rules of each event: `counts` entries of an index, from the positions `starts` on."""
 
     starts: Integers
     counts: Integers
 
 
 class ComponentIndex:
-    """The rules of a shape by what they ask of the events of one component."""
+    """An index of the rules of a shape by the types and values that they ask for in one component."""
 
     def __init__(self, test: ComponentTest, rules: RuleValues, events: EventColumns) -> None:
         self.test, self.rules = test, rules
         bounds = [c for c in test.conditions if c.operator != "="]
         self.bound = min(bounds, key=lambda c: self._passing(c, events), default=None)
         self.others = tuple(c for c in bounds if c is not self.bound)
-        # A component of several types has a rule in the index for each of them.
+        # A component of several types has one entry per rule for each of them.
         each = np.arange(rules.count)
         entries = np.tile(each, max(1, len(test.roles)))
         self.hashed: list[tuple[str, tuple[str, ...] | Floats]] = []
@@ -243,13 +243,13 @@ class ComponentIndex:
         return codes * len(texts) + own
 
     def _signed(self, values: npt.NDArray[np.generic]) -> Floats:
-        """Numbers turned so that a value lets an event pass that is not less."""
+        """Negate numbers for an upper bound, so that an event always passes the rules with a value up to its own."""
         assert self.bound is not None
         numbers = values.astype(np.float64)
         return numbers if self.bound.operator in (">", ">=") else -numbers
 
     def _passing(self, condition: Condition, events: EventColumns) -> float:
-        """The share of pairs of an event and a rule that a bound lets through."""
+        """The share of pairs of an event and a rule that pass a bound, estimated on a sample."""
         numbers = events.numbers(condition.column)[:: max(1, len(events) // SAMPLED_EVENTS)]
         numbers = numbers[~np.isnan(numbers)]
         if not len(numbers) or not self.rules.count:
@@ -258,8 +258,8 @@ class ComponentIndex:
         below = float(np.searchsorted(values, numbers, side="right").sum()) / (len(numbers) * len(values))
         return below if condition.operator in (">", ">=") else 1 - below
 
-    def find(self, events: EventColumns) -> Found:
-        """The rules whose conditions each event meets, the bounds beside the first one aside."""
+    def find(self, events: EventColumns) -> FoundRules:
+        """The rules whose conditions each event meets, except for bounds other than the indexed one."""
         known = np.ones(len(events), dtype=bool)
         codes = np.zeros(len(events), dtype=np.int64)
         for column, distinct in self.hashed:
@@ -281,24 +281,24 @@ class ComponentIndex:
             reached = np.searchsorted(self.ranked, self._signed(numbers), side="right")
         starts = np.searchsorted(self.keys, bucket * self.span)
         counts = np.searchsorted(self.keys, bucket * self.span + reached) - starts
-        return Found(starts, np.where(known, counts, 0))
+        return FoundRules(starts, np.where(known, counts, 0))
 
-    def pairs(self, found: Found, events: EventColumns) -> tuple[Integers, Integers]:
-        """Events and rules that can concern each other, by event."""
+    def pairs(self, found: FoundRules, events: EventColumns) -> tuple[Integers, Integers]:
+        """The pairs of an event and a candidate rule, ordered by event."""
         event, offset = _enumerated(found.counts)
         rule = self.entries[found.starts[event] + offset]
         return _where(within_bounds(self.others, self.rules, events, event, rule), event, rule)
 
 
 def _enumerated(counts: Integers) -> tuple[Integers, Integers]:
-    """For each place as many times as its count says: the place, and the numbers from 0 on."""
+    """Repeat each index as often as its count says; also number its repetitions from 0 on."""
     places = np.repeat(np.arange(len(counts)), counts)
     firsts = np.cumsum(counts) - counts
     return places, np.arange(len(places)) - firsts[places]
 
 
 def _first_of_each(ascending: Integers) -> Mask:
-    """Which numbers are not the same as the one before them."""
+    """Which numbers differ from the one before them."""
     first = np.ones(len(ascending), dtype=bool)
     first[1:] = ascending[1:] != ascending[:-1]
     return first
@@ -332,7 +332,7 @@ def within_bounds(
 
 
 def meets(test: ComponentTest, rules: RuleValues, events: EventColumns, event: Integers, rule: Integers) -> Mask | None:
-    """Which pairs a component could bind; None for all of them."""
+    """Which pairs pass the test of a component; None if all of them do."""
     passed = within_bounds(test.conditions, rules, events, event, rule)
     if test.roles:
         coded = rules.types_of(test.roles)
@@ -346,20 +346,20 @@ def meets(test: ComponentTest, rules: RuleValues, events: EventColumns, event: I
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Opened:
-    """Keys of rules in which a match may have begun: until when its other events may come."""
+class OpenKeys:
+    """Pairs of a rule and a key with a match that may have begun, and the time `until` its other events may come."""
 
     rule: Integers
     key: Integers
     until: Integers
 
     @classmethod
-    def none(cls) -> Opened:
+    def none(cls) -> OpenKeys:
         nothing = np.empty(0, dtype=np.int64)
         return cls(nothing, nothing, nothing)
 
-    def joined(self, other: Opened, watermark: int) -> Opened:
-        """These and others, the latest time of each; those that are over by the watermark are let go."""
+    def joined(self, other: OpenKeys, watermark: int) -> OpenKeys:
+        """Merge with other pairs, with the latest time of each; pairs that end before the watermark are dropped."""
         rule, key = np.concatenate([self.rule, other.rule]), np.concatenate([self.key, other.key])
         until = np.concatenate([self.until, other.until])
         live = until >= watermark
@@ -368,27 +368,27 @@ class Opened:
         rule, key, until = rule[order], key[order], until[order]
         last = np.ones(len(rule), dtype=bool)
         last[:-1] = (rule[1:] != rule[:-1]) | (key[1:] != key[:-1])
-        return Opened(rule[last], key[last], until[last])
+        return OpenKeys(rule[last], key[last], until[last])
 
-    def of_rules(self, wanted: Mask) -> Opened:
-        """Those of some rules."""
+    def of_rules(self, wanted: Mask) -> OpenKeys:
+        """The pairs of the rules for which `wanted` holds."""
         kept = wanted[self.rule]
-        return Opened(self.rule[kept], self.key[kept], self.until[kept])
+        return OpenKeys(self.rule[kept], self.key[kept], self.until[kept])
 
 
 class RuleIndex:
-    """The rules of one shape by what they ask of events."""
+    """The index of the rules of one shape, over all its components."""
 
     def __init__(self, tests: Tests, rules: RuleValues, sample: EventColumns) -> None:
         self.tests, self.rules = tests, rules
         self.components = [ComponentIndex(test, rules, sample) for test in tests.components]
 
     def candidates(
-        self, events: EventColumns, opened: Opened, limit: int | None = None
-    ) -> tuple[Integers, Integers, Opened] | None:
-        """The pairs of an event and a rule that it can concern, by event, and what is open after them.
+        self, events: EventColumns, opened: OpenKeys, limit: int | None = None
+    ) -> tuple[Integers, Integers, OpenKeys] | None:
+        """The pairs of an event and a candidate rule, ordered by event, and the keys that are open after them.
 
-        None if there are more than `limit` of them, counted before they are written out. The events are in order.
+        None if there are more than `limit` pairs, counted before they are written out. The events are in order.
         """
         found = [index.find(events) for index in self.components]
         counts = [int(one.counts.sum()) for one in found]
@@ -400,7 +400,7 @@ class RuleIndex:
         if self.tests.opened_by_first:
             keys = events.keys(self.tests.key)
             watermark = int(events.time[-1]) if len(events) else LONG_AGO
-            begun = Opened(first[1], keys[first[0]], events.time[first[0]] + self.tests.reach)
+            begun = OpenKeys(first[1], keys[first[0]], events.time[first[0]] + self.tests.reach)
             after = opened.joined(begun, watermark)
             stretches = self._stretches(events, keys, first[0], begun, opened)
             behind = sum(one.total for one in stretches)
@@ -415,7 +415,7 @@ class RuleIndex:
         return (*self._by_event(parts), after)
 
     def _by_event(self, parts: Sequence[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
-        """Each pair once, and by event."""
+        """The distinct pairs, ordered by event."""
         if len(parts) == 1 and len(self.tests.components[0].roles) < 2:
             return parts[0]
         both = np.concatenate([event * self.rules.count + rule for event, rule in parts])
@@ -425,9 +425,9 @@ class RuleIndex:
         return event, both - event * self.rules.count
 
     def _stretches(
-        self, events: EventColumns, keys: Integers, first: Integers, begun: Opened, opened: Opened
+        self, events: EventColumns, keys: Integers, first: Integers, begun: OpenKeys, opened: OpenKeys
     ) -> list[Stretches]:
-        """The events behind the `first` one of a rule: of each type that its later components have, or of any."""
+        """The events after an event that opens a rule: for each type of its later components, or of any type."""
         later = self.tests.components[1:]
         ends = np.concatenate([begun.until, opened.until])
         until = np.searchsorted(events.time, ends, side="right")
@@ -441,7 +441,7 @@ class RuleIndex:
         return [_stretches(typed, mixed(key, own[rule]), rule, after, until) for own in coded.places]
 
     def _passing_later(self, events: EventColumns, stretches: Stretches) -> tuple[Integers, Integers]:
-        """The pairs in stretches that a component behind the first could bind."""
+        """The pairs in stretches that pass the test of a component after the first."""
         event, rule = stretches.pairs()
         passed = np.zeros(len(event), dtype=bool)
         for test in self.tests.components[1:]:
@@ -454,7 +454,7 @@ class RuleIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stretches:
-    """Runs of events of one key, each for a rule: places in `by_key` from `start` to `end`."""
+    """Ranges of events of one key, each for one rule: positions in `by_key` from `start` to `end`."""
 
     by_key: Integers
     rule: Integers
@@ -466,13 +466,13 @@ class Stretches:
         return int((self.end - self.start).sum())
 
     def pairs(self) -> tuple[Integers, Integers]:
-        """The events of each with its rule."""
+        """All pairs of an event and the rule of its range."""
         which, offset = _enumerated(self.end - self.start)
         return self.by_key[self.start[which] + offset], self.rule[which]
 
 
 def _stretches(keys: Integers, wanted: Integers, rule: Integers, after: Integers, until: Integers) -> Stretches:
-    """The events of a wanted key from the place `after` up to `until`, each once for a rule."""
+    """For each wanted key and rule the range of its events from position `after` up to `until`, without overlaps."""
     by_key = np.argsort(keys, kind="stable")
     new = _first_of_each(keys[by_key])
     distinct = keys[by_key][new]
@@ -486,7 +486,7 @@ def _stretches(keys: Integers, wanted: Integers, rule: Integers, after: Integers
     order = np.lexsort([end, start, rule])
     rule, start, end = rule[order], start[order], end[order]
     if len(rule) > 1:
-        # What an earlier stretch of the rule covers is not told again.
+        # Events that an earlier range of the rule covers are not repeated.
         base = rule * span
         covered = np.maximum.accumulate(base + end)[:-1] - base[1:]
         start[1:] = np.maximum(start[1:], covered)

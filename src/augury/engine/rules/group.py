@@ -1,7 +1,7 @@
-"""Rules of one shape over the same events: every event is given to the rules that it can concern, in one stream.
+"""Rules of one shape as one stream: every event is repeated for each rule that it can concern.
 
-An event takes part once for each of these rules, with the number of the rule as its key and the values of the rule as
-columns, so that one kernel matches all of them.
+Each copy has the number of the rule as its key and the values of the rule as columns, so that one kernel matches all
+rules.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from augury.runtime.matches import MatchSet
 from augury.schema import STRING, EventSchema
 from augury.source import Source
 
-RULE_BITS = 21  # of the row of an event in the stream of a group: the number of the rule
+RULE_BITS = 21  # low bits of a row number in the stream of a group, which hold the number of the rule
 
-MAX_RULES = 1 << RULE_BITS  # of one shape
+MAX_RULES = 1 << RULE_BITS  # rules of one shape in one kernel
 
-NO_ROLE = ""  # the type of an event that is of none of the types of a rule
+NO_ROLE = ""  # type of an event whose own type the rule does not name
 
-MEASURED_EVENTS = 50_000  # of the stream of a group, for the planner
+MEASURED_EVENTS = 50_000  # events of a group's stream that the planner measures
 
 
 @dataclass(slots=True, eq=False)
 class SharedEvents:
-    """Events in order with the columns that are read of them, for all groups.
+    """Events in order, converted once for all groups.
 
-    Strings are encoded, so that copying an event copies numbers.
+    Strings are dictionary-encoded, so that copying an event copies numbers.
     """
 
     events: Arrivals
@@ -58,7 +58,7 @@ class SharedEvents:
         self.columns = EventColumns(self.events.table, self.events.time, self.schema.type)
 
     def by_time(self) -> Iterator[tuple[SharedEvents, int]]:
-        """The events time by time, with the time that comes next."""
+        """The events of each time, with the time that follows it."""
         for part, next_time in by_time(self.events):
             yield SharedEvents(part, self.schema), next_time
 
@@ -70,7 +70,7 @@ class SharedEvents:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Rules of one shape, and what their index looks at."""
+    """Rules of one shape, and the tests of their index."""
 
     shape: Shape
     rules: tuple[ShapedRule, ...]
@@ -92,18 +92,18 @@ class Group:
         return cls(shape, tuple(rules), tests_of(shape, rewritten), read, rewritten.key)
 
     def part(self, first: int, end: int) -> Group:
-        """Some of the rules."""
+        """The rules from `first` up to `end`."""
         return replace(self, rules=self.rules[first:end])
 
     def values(self) -> RuleValues:
-        """What the rules differ in."""
+        """The values and types in which the rules differ."""
         return RuleValues.of(self.shape, [(rule.values, rule.types) for rule in self.rules])
 
 
 def stream_of(
     group: Group, values: RuleValues, numbers: Integers, shared: SharedEvents, event: Integers, rule: Integers
 ) -> EventBatch:
-    """The events of some pairs, each with the columns of its rule, which has one of the `numbers`."""
+    """The stream of a group: the event of each pair with the columns of its rule; `numbers` are those of the rules."""
     shape, schema = group.shape, group.shape.query.schema
     taken = shared.events.table.select(list(group.read)).take(pa.array(event))
     columns = dict(zip(taken.column_names, taken.columns, strict=True))
@@ -121,7 +121,7 @@ def rule_columns(
     rule: Integers,
     type_column: str,
 ) -> dict[str, pa.Array]:
-    """The columns that rules add to events: number, values, and in `type_column` what their type is called."""
+    """The columns that rules add to events: number, values, and in `type_column` the role of the event's type."""
     columns: dict[str, pa.Array] = {shape.columns.rule: pa.array(numbers[rule])}
     if shape.typed:
         columns[type_column] = _roles(values, shared, event, rule)
@@ -138,7 +138,7 @@ def rule_columns(
 
 
 def _roles(values: RuleValues, shared: SharedEvents, event: Integers, rule: Integers) -> pa.Array:
-    """What the types of events are called in the queries of their rules."""
+    """The roles of the events' types in the queries of their rules."""
     coded = values.types_of(tuple(range(len(values.types))))
     code = shared.columns.codes(str(shared.schema.type), coded.texts)[event]
     found = np.zeros(len(event), dtype=np.int32)
@@ -172,7 +172,7 @@ def compile_group(
 
 
 def rules_of(found: MatchSet) -> Integers:
-    """The number of the rule of each match of a group."""
+    """The rule number of each match of a group."""
     rule = np.zeros(len(found), dtype=np.int64)
     for column in found.rows:
         offsets = column.offsets.to_numpy()
@@ -191,7 +191,7 @@ def original_rows(found: MatchSet) -> MatchSet:
 
 
 def by_rule(found: MatchSet) -> tuple[MatchSet, Integers]:
-    """The matches of a group rule by rule, each in their order, and the number of the rule of each."""
+    """The matches of a group in a stable order by rule, and the rule number of each."""
     rule = rules_of(found)
     order = np.argsort(rule, kind="stable")
     return original_rows(found.take(order)), rule[order]

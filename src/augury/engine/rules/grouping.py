@@ -1,4 +1,4 @@
-"""Puts rules of one shape together; those that are not matched together with others stand alone."""
+"""Groups rules by shape; rules that cannot be matched together with others stand alone."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from augury.options import Options
 from augury.schema import EventSchema
 from augury.source import Source
 
-MAX_TEXTS = 10_000  # that are remembered, so that edits of years do not add up
+MAX_TEXTS = 10_000  # texts that are cached, so that years of edits do not fill the memory
 
-MAX_ALIKE = 64  # texts that are kept of those that differ in parameters alone; each is compared with a new one
+MAX_TEMPLATES = 64  # templates kept per text with other parameters; a new rule is compared with each
 
 
 class RuleShapes:
@@ -31,14 +31,14 @@ class RuleShapes:
     def __init__(self, schema: EventSchema, options: Options) -> None:
         self.schema, self.options = schema, options
         self.bound = 0
-        """How many rules were bound, since no text of their shape was known."""
+        """How many rules were bound because no template of their shape was known."""
         self._parsed: dict[str, tuple[syntax.Query, ...]] = {}
         self._open: dict[str, list[frozenset[int]]] = {}
-        """By the kinds of the tokens of a text, the places of tokens that may differ."""
+        """By the token kinds of a text, the places of tokens that may differ."""
         self._known: dict[Hashable, list[TextShape]] = {}
 
     def shape(self, rule: Rule) -> GroupedRule | None:
-        """The rule with its shape; None for one that stands alone, for what is wrong with it too."""
+        """The rule with its shape; None for one that stands alone, which includes rules with errors."""
         parameters = options_of(self.options, rule).parameters
         tokens = tokens_of(rule.query)
         kinds = "".join(token.kind for token in tokens)
@@ -53,7 +53,7 @@ class RuleShapes:
             if text.places not in self._open.setdefault(kinds, []):
                 self._open[kinds].append(text.places)
             alike = self._known.setdefault(_key(kinds, tokens, text.places), [])
-            if len(alike) < MAX_ALIKE:
+            if len(alike) < MAX_TEMPLATES:
                 alike.append(text)
         return found
 
@@ -72,7 +72,7 @@ class RuleShapes:
                 return None
             bound = bind(queries[0], self.schema, source, parameters=parameters, functions=self.options.functions)
         except QueryError:
-            # Whoever compiles it alone tells what is wrong, in full.
+            # Compiling it alone reports the errors in full.
             return None
         found = shaped(bound)
         return None if found is None else GroupedRule(rule, queries[0], found)
@@ -83,7 +83,7 @@ def _key(kinds: str, tokens: Sequence[Token], places: frozenset[int]) -> Hashabl
 
 
 def grouped(rules: Iterable[Rule], schema: EventSchema, options: Options) -> tuple[list[list[GroupedRule]], list[Rule]]:
-    """Rules by their shape, and those that stand alone."""
+    """The groups of rules of one shape, and the rules that stand alone."""
     shapes, groups, alone = RuleShapes(schema, options), dict[Shape, list[GroupedRule]](), list[Rule]()
     for rule in rules:
         found = shapes.shape(rule)
@@ -91,7 +91,7 @@ def grouped(rules: Iterable[Rule], schema: EventSchema, options: Options) -> tup
             alone.append(rule)
         else:
             groups.setdefault(found.shaped.shape, []).append(found)
-    # One rule by itself has a better plan: its values are known to the planner.
+    # A single rule gets a better plan alone: the planner knows its values.
     alone += [group[0].rule for group in groups.values() if len(group) == 1]
     return [group for group in groups.values() if len(group) > 1], alone
 
@@ -102,5 +102,5 @@ def source_of(rule: Rule) -> Source:
 
 
 def options_of(options: Options, rule: Rule) -> Options:
-    """The options of one rule: what it gives as parameters goes before what all have."""
+    """The options of one rule, whose own parameters override those of all rules."""
     return replace(options, parameters={**options.parameters, **rule.parameters})

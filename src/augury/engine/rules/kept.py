@@ -1,4 +1,4 @@
-"""The events of a stream on their way to its rules: what waits, what is consumed, and what is kept of it."""
+"""The events of a stream for its rules: those held back, those consumed, and those kept for later."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from augury.runtime.state import FOREVER, LONG_AGO
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
-    """The events that a rule sees: those from a row of the stream on, and not before a time."""
+class StartPosition:
+    """Where a rule starts in the stream: it sees events from this row on that are not before this time."""
 
     row: int
     time: int = LONG_AGO
 
     def seen(self, events: Arrivals) -> Arrivals:
-        """The events among these that the rule sees."""
+        """The events that the rule sees."""
         if not len(events) or (self.row <= int(events.rows.min()) and self.time <= events.earliest):
             return events
         return events.where((events.rows >= self.row) & (events.time >= self.time))
@@ -33,8 +33,8 @@ class Since:
 class Portion:
     """Events that rules consume in one step, up to a watermark.
 
-    `before` are those consumed before that a rule may still look back at, up to `last_watermark`; `last` is the very
-    last of them. `log` has all that matches may bind.
+    `before` are earlier events that a rule may still look back at, up to `last_watermark`; `last` is the last of them.
+    `log` holds all events that matches may bind.
     """
 
     ready: Arrivals
@@ -43,12 +43,12 @@ class Portion:
     last_watermark: int
     last: Arrivals
     log: EventLog
-    before: Past
+    before: PastEvents
 
 
 @dataclass(slots=True, eq=False)
-class Past:
-    """Events that were consumed and are kept, from the time `since` on; put together when they are asked for."""
+class PastEvents:
+    """Consumed events that are kept, from the time `since` on; concatenated when they are asked for."""
 
     log: KeptEvents
     since: int
@@ -63,7 +63,7 @@ class Past:
 
     @property
     def shared(self) -> SharedEvents:
-        """The events, as groups of rules read them."""
+        """The events in the form that groups of rules read."""
         if self._shared is None:
             self._shared = SharedEvents(self.events, self.columns.schema)
         return self._shared
@@ -73,8 +73,8 @@ class RuleEvents:
     """The events of a stream that rules read together.
 
     Without a lateness (in ticks) every event is consumed at once, and one that precedes what was consumed is late. With
-    one events wait until one has come that is later by more than that. Late events take no part. Where somebody else
-    knows the watermark, `advance` is told, and finds no event late. Events are kept for `keep` ticks at least.
+    a lateness, events wait until an event comes that is later by more than that. Late events are dropped. Where the
+    host knows the watermark, it calls `advance`, which finds no event late. Events are kept for at least `keep` ticks.
     """
 
     def __init__(self, columns: KnownColumns, lateness: int | None, keep: int) -> None:
@@ -83,7 +83,7 @@ class RuleEvents:
         self.next_row = 0
         self.watermark = LONG_AGO
         self.kept_from = LONG_AGO
-        """No rule looks back farther than to this time, so that earlier events are gone."""
+        """The earliest time that a rule looks back to: earlier events have been dropped."""
         self.held = Arrivals.none(columns.arrow)
         self.log = KeptEvents(columns.arrow)
         self._lateness, self._keep = lateness, keep
@@ -94,26 +94,26 @@ class RuleEvents:
         """The latest time and the first row of the batches that are kept."""
 
     @property
-    def past(self) -> Past:
-        """What was consumed and is kept."""
-        return Past(self.log, self.kept_from, self.columns)
+    def past(self) -> PastEvents:
+        """The consumed events that are kept."""
+        return PastEvents(self.log, self.kept_from, self.columns)
 
     @property
-    def now(self) -> Since:
-        """The events that are still to come."""
-        return Since(self.next_row)
+    def now(self) -> StartPosition:
+        """The start of a rule that sees only events still to come."""
+        return StartPosition(self.next_row)
 
     @property
-    def backfill(self) -> Since:
-        """The events that are still to come, those that wait, and those that are kept for rules to come."""
-        return Since(0, max(LONG_AGO, self.watermark - self._keep))
+    def backfill(self) -> StartPosition:
+        """The start of a rule that also sees held events, and past ones kept for backfill."""
+        return StartPosition(0, max(LONG_AGO, self.watermark - self._keep))
 
     def arrive(self, table: pa.Table) -> Arrivals:
-        """New events, checked and numbered."""
+        """Check and number new events."""
         return arrive(table, self.schema, self.next_row, self._read)
 
     def feed(self, arrived: Arrivals) -> Portion:
-        """Take in new events; those that are consumed now."""
+        """Add new events, and return those to consume now."""
         in_time, _ = split_late(arrived, self._last, self.watermark, self.schema, by_key=self._lateness is None)
         if len(in_time):
             self._highest = max(self._highest, in_time.latest)
@@ -121,17 +121,17 @@ class RuleEvents:
         return self._consume(max(self.watermark, self._highest - (self._lateness or 0)), self._lateness is None)
 
     def advance(self, arrived: Arrivals | None, watermark: int) -> Portion:
-        """Take in new events, none of them late, and consume what the watermark has passed."""
+        """Add new events, none of them late, and return those that the watermark has passed."""
         if arrived is not None:
             self._take_in(arrived, len(arrived))
         return self._consume(max(self.watermark, watermark), everything=False)
 
     def finish(self) -> Portion:
-        """Consume what still waits."""
+        """Return all held events, to consume them at the end of the stream."""
         return self._consume(FOREVER, everything=True)
 
     def let_go(self, reach: int) -> None:
-        """Forget what lies more than so many ticks before the watermark, and is not kept for rules to come."""
+        """Drop events more than `reach` ticks before the watermark, unless they are kept for backfill."""
         if self.watermark not in (LONG_AGO, FOREVER):
             self.kept_from = max(self.kept_from, self.watermark - max(reach, self._keep))
         while self._batches and self._batches[0][0] < self.kept_from:
@@ -140,7 +140,7 @@ class RuleEvents:
         self.log = self.log.since(min((row for _, row in self._batches), default=self.next_row))
 
     def restore(self, log: Arrivals, held: Arrivals) -> None:
-        """Go on with events that were kept, and with events that waited."""
+        """Continue with saved events: those kept and those held."""
         self.log, self.held = KeptEvents(self.columns.arrow) + log, held
         if len(log):
             self._batches.append((log.latest, int(log.rows.min())))

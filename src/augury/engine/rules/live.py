@@ -1,4 +1,4 @@
-"""The rules of a stream: they come, change and go while events are matched, and none of them stops the others."""
+"""The rules of a stream: added, changed and removed while events are matched, without stopping one another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.cut.by_key import shared_key
 from augury.engine.results.matches import Matches
-from augury.engine.rules.alone import AloneRule, CompiledRule
 from augury.engine.rules.grouping import RuleShapes
-from augury.engine.rules.kept import Portion, RuleEvents, Since
+from augury.engine.rules.kept import Portion, RuleEvents, StartPosition
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults, cost_table
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.shapes import Shape
-from augury.engine.rules.stream import Failed, LiveRule, Step, StreamGroup, goes_together
+from augury.engine.rules.standalone import CompiledRule, StandaloneRule
+from augury.engine.rules.stream import FailedRules, LiveRule, Step, StreamGroup, goes_together
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.warnings import types_seen
@@ -28,23 +28,23 @@ from augury.errors import AuguryError, HostError
 from augury.options import Options
 from augury.runtime.state import FOREVER
 
-SHAPE_DIGITS = 12  # of the fingerprint of a kernel, which names the shape of a rule
+SHAPE_DIGITS = 12  # digits of a kernel's fingerprint in the name of a shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Running:
-    """A rule that takes part: `by` matches it, over the events that it sees; together with others it has a shape."""
+class RunningRule:
+    """A rule that is matched by `by`, from the event `since` on; `grouped` is set if it is matched with others."""
 
     rule: Rule
-    by: StreamGroup | AloneRule
-    since: Since
+    by: StreamGroup | StandaloneRule
+    since: StartPosition
     grouped: GroupedRule | None = None
 
     @property
     def meaning(self) -> Hashable:
-        """What it finds, whatever RETURN shows of it."""
+        """A key that is equal for rules with the same matches: the rule without its RETURN."""
         if self.grouped is None:
-            assert isinstance(self.by, AloneRule)
+            assert isinstance(self.by, StandaloneRule)
             return self.by.compiled.meaning
         return _meaning(self.grouped)
 
@@ -56,14 +56,14 @@ def _meaning(rule: GroupedRule) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class KeyShare:
-    """One of so many shares of the values of a key, whose events alone are seen here, by all rules."""
+    """Share `number` of `of` shares of the values of a key: rules here see only the events of this share."""
 
     key: tuple[str, ...]
     number: int
     of: int
 
     def require(self, shared: Sequence[str]) -> None:
-        """Refuse a rule whose matches agree on these columns only."""
+        """Raise unless the columns `shared`, on which events of a match agree, include the key."""
         missing = [name for name in self.key if name not in shared]
         if missing:
             raise HostError(
@@ -78,19 +78,19 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-Resume = Callable[[AloneRule], bool]
-"""Gives a rule what it remembered; False if that does not fit it any more."""
+Resume = Callable[[StandaloneRule], bool]
+"""Restores the state of a rule; False if the state does not fit the rule any more."""
 
 
 class LiveRules:
     """Rules over the events of a stream, which are given to all of them.
 
     Rules of one shape that have a WITHIN are matched together, the others each by itself. A rule with an error is
-    switched off, and told once in `diagnostics` of what the next step finds. A rule sees the events that come after it;
-    one that wants `backfill` also those of the last `keep` ticks, and what it finds there is told with the next step.
+    switched off, and reported once in the `diagnostics` of the next step. A rule sees the events that come after it;
+    with `backfill` also those of the last `keep` ticks, and the matches there are reported with the next step.
 
-    With a `share` of the events, one for each value of a key, rules that are not of this key are refused. What is wrong
-    with a rule wherever it runs is told by one of the shares.
+    With a `share`, only events of that share of a key come in, and rules without this key are refused. An error that a
+    rule has on any events is reported by one of the shares.
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class LiveRules:
         self.events = RuleEvents(columns, lateness, keep)
         self.groups: list[StreamGroup] = []
         self.edition = 0
-        """Another number whenever a rule has come, changed or gone."""
+        """Counts the changes: goes up whenever a rule is added, changed or removed."""
         self._columns, self._options = columns, options
         self._shapes = RuleShapes(columns.schema, options)
-        self._running: dict[str, Running] = {}
-        self._alone: dict[str, AloneRule] = {}
+        self._running: dict[str, RunningRule] = {}
+        self._alone: dict[str, StandaloneRule] = {}
         self._broken: dict[str, Rule] = {}
         self._newest: dict[Shape, StreamGroup] = {}
         self._places: dict[str, int] = {}
@@ -119,8 +119,8 @@ class LiveRules:
         self._results = self._no_results()
 
     @property
-    def running(self) -> tuple[Running, ...]:
-        """The rules that take part now."""
+    def running(self) -> tuple[RunningRule, ...]:
+        """The rules that are matched now."""
         return tuple(self._running.values())
 
     @property
@@ -130,14 +130,14 @@ class LiveRules:
 
     @property
     def reports_late(self) -> bool:
-        """Whether a match may become certain although no event comes."""
+        """Whether a match may become certain by the watermark alone."""
         together = any(group.reports_late for group in self.groups) and len(self.events.log) > 0
         return together or any(rule.reports_late for rule in self._alone.values())
 
     # -- rules that change ---------------------------------------------------------------------------------------------
 
     def change(self, rules: Iterable[Rule]) -> None:
-        """Go on with these rules."""
+        """Replace the rules by these; unchanged ones continue."""
         self.edition += 1
         wanted = {rule.id: rule for rule in rules if rule.enabled}
         before, self._running, new = self._running, {}, list[Rule]()
@@ -181,11 +181,11 @@ class LiveRules:
         self._forget_empty_groups()
 
     def resume(
-        self, running: Sequence[tuple[Rule, Since]], broken: Iterable[Rule], remembered: Mapping[str, Resume]
+        self, running: Sequence[tuple[Rule, StartPosition]], broken: Iterable[Rule], remembered: Mapping[str, Resume]
     ) -> None:
-        """Go on where rules were, each with the events that it sees, after the events have been restored.
+        """Continue saved rules, each from the first event that it sees, once the events have been restored.
 
-        `remembered` are those that have more to remember than the events that are kept.
+        `remembered` restores the rules whose state does not follow from the events that are kept.
         """
         self._place({rule.id: k for k, (rule, _) in enumerate(running)})
         self._broken = {rule.id: rule for rule in broken}
@@ -194,17 +194,17 @@ class LiveRules:
             try:
                 self._resume(rule, since, remembered.get(rule.id), groups)
             except AuguryError as error:
-                # One that runs already has failed at the events that are kept here.
+                # A rule that is running already failed on the events kept here; else it fails in every share.
                 self._switch_off(rule, error, everywhere=rule.id not in self._running)
         self._catch_up(groups)
 
     def _place(self, places: dict[str, int]) -> None:
-        """Note the places of rules in their table, in which their matches come."""
+        """Set the order of rules, which is also that of their matches."""
         self._places = self._results.order = places
         self._next_place = len(places)
 
     def _resume(
-        self, rule: Rule, since: Since, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
+        self, rule: Rule, since: StartPosition, remembered: Resume | None, groups: dict[StreamGroup, list[LiveRule]]
     ) -> None:
         begun = self._begun(rule, since)
         self._running[rule.id] = begun
@@ -218,20 +218,20 @@ class LiveRules:
             self._running[rule.id] = self._moved(begun, self.events.now)
             self._results.began_anew(rule)
 
-    def _begin_all(self, new: Iterable[Rule], before: Mapping[str, Running]) -> None:
-        """Begin with rules that are new, or that have changed from what they were before."""
+    def _begin_all(self, new: Iterable[Rule], before: Mapping[str, RunningRule]) -> None:
+        """Start rules that are new or have changed; `before` are their earlier versions."""
         groups = dict[StreamGroup, list[LiveRule]]()
         for rule in new:
             self._broken.pop(rule.id, None)
             try:
                 self._begin(rule, before.get(rule.id), groups)
             except AuguryError as error:
-                # One that runs already has failed at the events that are kept here.
+                # A rule that is running already failed on the events kept here; else it fails in every share.
                 self._switch_off(rule, error, everywhere=rule.id not in self._running)
         self._catch_up(groups)
 
-    def _begin(self, rule: Rule, before: Running | None, groups: dict[StreamGroup, list[LiveRule]]) -> None:
-        """Begin with a rule; `groups` are those that have to catch up, with the rules that tell what they find."""
+    def _begin(self, rule: Rule, before: RunningRule | None, groups: dict[StreamGroup, list[LiveRule]]) -> None:
+        """Start a rule; adds its group to `groups`, which have to catch up, with the rules that report past matches."""
         begun = self._begun(rule, self.events.backfill if rule.backfill else self.events.now)
         same = before is not None and before.meaning == begun.meaning
         if same:
@@ -246,14 +246,14 @@ class LiveRules:
                 groups.setdefault(group, [])
             case StreamGroup() as group if rule.backfill:
                 groups.setdefault(group, []).append(group.rule(rule.id))
-            case AloneRule() as alone if same:
+            case StandaloneRule() as alone if same:
                 assert before is not None
                 self._take_over(rule, alone, before)
-            case AloneRule() as alone if rule.backfill:
+            case StandaloneRule() as alone if rule.backfill:
                 self._alone_step(rule, lambda: alone.backfill(self.events.past.events, self.events.watermark))
 
-    def _begun(self, rule: Rule, since: Since) -> Running:
-        """A rule that has not seen any event."""
+    def _begun(self, rule: Rule, since: StartPosition) -> RunningRule:
+        """A running rule before its first event."""
         shaped = self._shapes.shape(rule)
         if shaped is not None and goes_together(shaped):
             group = self._newest.get(shaped.shaped.shape)
@@ -264,49 +264,49 @@ class LiveRules:
                 self._newest[shaped.shaped.shape] = group
                 self.groups.append(group)
             group.add(shaped, since)
-            return Running(rule, group, since, shaped)
+            return RunningRule(rule, group, since, shaped)
         compiled = CompiledRule.of(rule, self._columns, self._options)
         if self.share is not None:
             self.share.require(shared_key(compiled.program))
-        alone = self._alone[rule.id] = AloneRule(compiled, since)
-        return Running(rule, alone, since)
+        alone = self._alone[rule.id] = StandaloneRule(compiled, since)
+        return RunningRule(rule, alone, since)
 
-    def _moved(self, begun: Running, since: Since) -> Running:
-        """A rule that sees other events."""
+    def _moved(self, begun: RunningRule, since: StartPosition) -> RunningRule:
+        """The same rule with another first event."""
         match begun.by:
             case StreamGroup() as group:
                 group.remove(begun.rule.id)
                 assert begun.grouped is not None
                 group.add(begun.grouped, since)
-            case AloneRule() as alone:
+            case StandaloneRule() as alone:
                 alone.since = since
         return replace(begun, since=since)
 
-    def _take_over(self, rule: Rule, alone: AloneRule, before: Running) -> None:
-        """Go on with what the rule remembered before RETURN changed."""
+    def _take_over(self, rule: Rule, alone: StandaloneRule, before: RunningRule) -> None:
+        """Continue with the state the rule had before its RETURN changed."""
         if alone.compiled.replayable:
             alone.replay(self.events.past.events, self.events.watermark)
-        elif not (isinstance(before.by, AloneRule) and alone.continues(before.by)):
+        elif not (isinstance(before.by, StandaloneRule) and alone.continues(before.by)):
             self._running[rule.id] = self._moved(self._running[rule.id], self.events.now)
 
     def _catch_up(self, groups: Mapping[StreamGroup, Sequence[LiveRule]]) -> None:
-        """Give groups the events that are kept; the rules named tell what they find in them."""
+        """Feed groups the events that are kept; the rules listed report their matches in them."""
         past, watermark = self.events.past, self.events.watermark
-        for group, telling in groups.items():
+        for group, reporting in groups.items():
             with within(group.options.watching):
-                if telling:
+                if reporting:
                     began = perf_counter()
-                    step = group.backfill(telling, past.shared, watermark)
+                    step = group.backfill(reporting, past.shared, watermark)
                     self._note_group(group, step, self.events.log, perf_counter() - began)
                 failed = group.rebuild(past.shared, watermark)
             self._switch_off_all(failed)
 
-    def _let_go(self, gone: Running) -> None:
-        """Let a rule go, with what it remembers."""
+    def _let_go(self, gone: RunningRule) -> None:
+        """Remove a rule and its state from its group, or from the standalone rules."""
         match gone.by:
             case StreamGroup() as group:
                 group.remove(gone.rule.id)
-            case AloneRule():
+            case StandaloneRule():
                 self._alone.pop(gone.rule.id, None)
 
     def _forget_empty_groups(self) -> None:
@@ -328,22 +328,22 @@ class LiveRules:
         self._alone.pop(rule.id, None)
         self._running.pop(rule.id, None)
 
-    def _switch_off_all(self, failed: Failed) -> None:
+    def _switch_off_all(self, failed: FailedRules) -> None:
         for live, error in failed:
             self._switch_off(self._running[live.rule.rule.id].rule, error)
 
     # -- events that come ----------------------------------------------------------------------------------------------
 
     def feed(self, arrived: Arrivals) -> RuleMatches:
-        """Take in events; what the rules find."""
+        """Add events, and return what the rules find."""
         return self._step(self.events.feed(arrived))
 
     def advance(self, arrived: Arrivals | None, watermark: int) -> RuleMatches:
-        """Take in events, none of them late, and go on to a watermark; what the rules find."""
+        """Add events, none of them late, move on to a watermark, and return what the rules find."""
         return self._step(self.events.advance(arrived, watermark))
 
     def finish(self) -> RuleMatches:
-        """Consume what still waits; what the rules find at the end of the stream."""
+        """Consume all held events, and return what the rules find at the end of the stream."""
         return self._step(self.events.finish())
 
     def _step(self, portion: Portion) -> RuleMatches:
@@ -381,19 +381,19 @@ class LiveRules:
         return self._columns.arrow.field(self._columns.schema.time).type
 
     def _partial_matches(self) -> dict[str, int]:
-        """How many partial matches of each rule are open."""
+        """The number of open partial matches by rule."""
         found = {id: rule.partial_matches for id, rule in self._alone.items()}
         for group in self.groups:
             found |= group.partial_matches
         return found
 
     def take_costs(self) -> pa.Table:
-        """What rules have cost since this was asked before: those that were given events, or found matches."""
+        """The costs since the last call, of rules that were given events or found matches."""
         busy = {id: cost.taken() for id, cost in self._costs.items() if cost.events or cost.matches}
         return cost_table(busy, self._partial_matches() if busy else {}, self._time)
 
     def _alone_step(self, rule: Rule, step: Callable[[], Matches], events: int = 0) -> None:
-        """Note what a rule finds by itself in a step, or switch it off."""
+        """Run a step of a standalone rule and note its matches, or switch the rule off if it fails."""
         began = perf_counter()
         try:
             matches = step()
@@ -406,7 +406,7 @@ class LiveRules:
         self._results.warn(rule, matches.warnings)
 
     def _note_group(self, group: StreamGroup, step: Step, log: EventLog, seconds: float) -> None:
-        """Note what rules that are matched together have found in a step."""
+        """Note the matches of a step of a group."""
         rules = [self._running[live.rule.rule.id].rule for live in step.rules]
         if rules:
             try:
@@ -418,7 +418,7 @@ class LiveRules:
         self._switch_off_all(step.failed)
 
     def _note_each(self, group: StreamGroup, step: Step, log: EventLog, seconds: float) -> None:
-        """Note what each rule has found, and switch off those whose matches cannot be shown."""
+        """Note the matches of each rule by itself, and switch off rules whose matches cannot be converted."""
         for k, live in enumerate(step.rules):
             rule, own = self._running[live.rule.rule.id].rule, np.flatnonzero(step.rule == k)
             one = replace(step, rules=(live,), found=step.found.take(own), rule=np.zeros(len(own), dtype=np.int64))
@@ -434,12 +434,12 @@ class LiveRules:
         return Matches(step.found, log, query.bound, self._options.callables, compiled=query).to_arrow()
 
 
-def _shape(running: Running) -> str:
+def _shape(running: RunningRule) -> str:
     """The name of the compiled kernel of a rule."""
     match running.by:
         case StreamGroup() as group:
             return shape_name(group.query)
-        case AloneRule() as alone:
+        case StandaloneRule() as alone:
             return shape_name(alone.compiled.program.last)
 
 

@@ -1,4 +1,4 @@
-"""The matches of rules of one shape in events that are all there."""
+"""Matches rules of one shape over a finite stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from augury.compiler import CompiledQuery, load
 from augury.engine.arrivals import order_ranks
-from augury.engine.rules.candidates import Opened, RuleIndex
+from augury.engine.rules.candidates import OpenKeys, RuleIndex
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
 from augury.engine.rules.rule_text import GroupedRule
@@ -22,12 +22,12 @@ from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER
 
-MAX_PAIRS = 1 << 20  # of an event and a rule that it can concern, in one step of a kernel
+MAX_PAIRS = 1 << 20  # pairs of an event and a candidate rule in one step of a kernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMatches:
-    """What some rules of one shape have found: matches by rule, and for each its place among `rules`.
+    """The matches of some rules of one shape, ordered by rule; `rule` is the place of each match's rule among `rules`.
 
     `touched` counts the events that each rule was given, `tied` those of them that are concurrent with an earlier one.
     """
@@ -40,7 +40,7 @@ class GroupMatches:
     tied: Integers
 
     def warnings(self, rule: GroupedRule, tied: int, seen: frozenset[str]) -> tuple[str, ...]:
-        """What there is to say of the events of a rule, of which so many are `tied`; these types were `seen`."""
+        """The warnings for a rule with `tied` concurrent events; `seen` are the types of all events."""
         query = self.query.bound
         consuming = query.strategies - {Strategy.SKIP_TILL_ANY_MATCH}
         told = (tie_warning(tied, consuming, query.schema),) if tied else ()
@@ -48,11 +48,11 @@ class GroupMatches:
 
 
 Prepare = Callable[[CompiledQuery, int], Options]
-"""The options for a kernel that is to match so many events."""
+"""Gives the options for a kernel of this query over this number of events."""
 
 
 class FiniteGroup:
-    """Rules of one shape over finite events; all that is left of those that fail is their name."""
+    """Matches rules of one shape over finite events; rules that fail are listed in `failed`."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class FiniteGroup:
         self.max_pairs = max_pairs
         self.group = Group.of([rule.shaped for rule in rules])
         self.failed: list[GroupedRule] = []
-        """Rules to run alone, since they do not go together with any other: the error is theirs."""
+        """Rules that failed even by themselves: running them alone reports the error."""
         self._query: CompiledQuery | None = None
 
     def matches(self) -> Iterator[GroupMatches]:
-        """What the rules find, some of the rules at a time."""
+        """The matches of all rules, a range of the rules at a time."""
         for first in range(0, len(self.rules), MAX_RULES):
             yield from self._of(first, min(first + MAX_RULES, len(self.rules)))
 
@@ -78,7 +78,9 @@ class FiniteGroup:
         part = self.group.part(first, end)
         values = part.values()
         limit = self.max_pairs if end - first > 1 else None
-        pairs = RuleIndex(part.tests, values, self.shared.columns).candidates(self.shared.columns, Opened.none(), limit)
+        pairs = RuleIndex(part.tests, values, self.shared.columns).candidates(
+            self.shared.columns, OpenKeys.none(), limit
+        )
         if pairs is not None:
             event, rule, _ = pairs
             batch = stream_of(part, values, np.arange(end - first), self.shared, event, rule)

@@ -1,4 +1,4 @@
-"""What rules have found, what they cost, and what is wrong with some of them, as tables."""
+"""Matches, costs and diagnostics of rules, as tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from augury.errors import AuguryError, HostError, QueryError
 from augury.runtime.batch import Integers
 
 DIAGNOSTICS = pa.schema([(name, pa.string()) for name in ("rule", "level", "code", "message")])
-"""The columns of what is wrong with rules."""
+"""The columns of diagnostics about rules."""
 
 
 COUNTERS = {
@@ -23,12 +23,12 @@ COUNTERS = {
     "events": "Events that a rule was given.",
     "matches": "Matches that a rule has found.",
 }
-"""The columns of costs that count, with what Prometheus is told of them."""
+"""Columns of costs that are counters, with their help texts for Prometheus."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """What rules have found: one row a match in `table`, what each rule cost, and what was wrong with some.
+    """The matches of rules, one row each in `table`, the costs of the rules, and diagnostics about some of them.
 
     `table` has the columns `rule`, `labels`, `start`, `end` and `match`, the bound events or the items of RETURN as
     JSON. `costs` has `rule`, `shape` (rules of one shape share one compiled kernel), `seconds`, the `share` of all
@@ -43,16 +43,16 @@ class RuleMatches:
 
     @property
     def costs(self) -> pa.Table:
-        """What each rule has cost up to now: of a stream, when somebody asks."""
+        """The cost of each rule so far; for a stream, at the time of the call."""
         return self._costs()
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def prometheus(self) -> str:
-        """What each rule has cost up to now, in the text format that Prometheus and OpenTelemetry collectors read.
+        """The cost of each rule so far, in the text format that Prometheus and OpenTelemetry collectors read.
 
-        Of a stream these are counters: of the seconds, the events and the matches of each rule.
+        For a stream these are counters of the seconds, the events and the matches of each rule.
         """
         costs, lines = self.costs.to_pylist(), list[str]()
         for name, help in COUNTERS.items():
@@ -65,7 +65,7 @@ class RuleMatches:
 
 @dataclass(slots=True)
 class RuleCost:
-    """What one rule has cost so far."""
+    """The cost of one rule so far."""
 
     shape: str = ""
     seconds: float = 0.0
@@ -74,7 +74,7 @@ class RuleCost:
     last_match: Any = None
 
     def taken(self) -> RuleCost:
-        """What it has cost since this was asked before, and count anew."""
+        """The cost since the last call; resets the counters."""
         since = replace(self)
         self.seconds, self.events, self.matches, self.last_match = 0.0, 0, 0, None
         return since
@@ -82,15 +82,15 @@ class RuleCost:
 
 @dataclass(slots=True)
 class RuleResults:
-    """Collects what rules find, cost, and have wrong with them."""
+    """Collects the matches, costs and diagnostics of rules."""
 
     time: pa.DataType
-    """The type of the time of events."""
+    """The type of the time column."""
     order: dict[str, int]
-    """The rules by their place in the table."""
+    """The place of each rule in the table of rules."""
     costs: dict[str, RuleCost] = field(default_factory=dict)
     partial_matches: Callable[[], Mapping[str, int]] = dict
-    """Counts the partial matches of each rule that are open now."""
+    """Gives the number of open partial matches by rule."""
     diagnostics: list[tuple[str, str, str, str]] = field(default_factory=list)
     _parts: list[pa.Table] = field(default_factory=list)
     _places: list[Integers] = field(default_factory=list)
@@ -104,7 +104,7 @@ class RuleResults:
         touched: Integers,
         shape: str | None = None,
     ) -> None:
-        """Note what some rules have found together in so many seconds.
+        """Add the matches that some rules found together within `seconds`.
 
         `rule` is for each match the place of its rule among `rules`, in ascending order.
         """
@@ -124,28 +124,28 @@ class RuleResults:
             self._places.append(np.array([self.order[one.id] for one in rules], dtype=np.int64)[rule])
 
     def warn(self, rule: Rule, texts: Sequence[str]) -> None:
-        """Note what the author of a rule should know."""
+        """Add warnings for the author of a rule."""
         self.diagnostics += [(rule.id, "warning", "", text) for text in texts]
 
     def began_anew(self, rule: Rule) -> None:
-        """Note that a rule has lost what it remembered, since it has another plan now."""
+        """Add a warning that a rule has lost its state, since it has another plan now."""
         error = HostError("A571", "another plan cannot continue this checkpoint: the rule begins anew")
         id, _, code, message = diagnostic_of(rule, error)
         self.diagnostics.append((id, "warning", code, message))
 
     def failed(self, rule: Rule, error: AuguryError, note: str = "") -> None:
-        """Note what is wrong with a rule."""
+        """Add the error of a rule."""
         id, level, code, message = diagnostic_of(rule, error)
         self.diagnostics.append((id, level, code, message + note))
 
     def result(self) -> RuleMatches:
-        """What has been collected; matches come by rule, those of a rule in their order."""
+        """All that was collected; matches are ordered by rule, those of one rule as they were found."""
         told = list(zip(*self.diagnostics, strict=True)) or [(), (), (), ()]
         diagnostics = pa.table([pa.array(values, pa.string()) for values in told], schema=DIAGNOSTICS)
         return RuleMatches(self._table(), diagnostics, self.costs_table)
 
     def costs_table(self) -> pa.Table:
-        """What each rule has cost, in the order of the rules."""
+        """The cost of each rule, in the order of the rules."""
         known = sorted(self.costs, key=lambda id: self.order.get(id, len(self.order)))
         costs = {id: self.costs[id] for id in known}
         total = sum(cost.seconds for cost in costs.values())
@@ -160,7 +160,7 @@ class RuleResults:
         return table.take(pa.array(np.argsort(np.concatenate(self._places), kind="stable")))
 
     def _rows(self, rules: Sequence[Rule], rule: Integers, matches: pa.Table) -> pa.Table:
-        """The matches of some rules in the columns of all."""
+        """The matches of some rules, in the result columns of all rules."""
         own = matches.drop_columns([name for name in ("start", "end") if name in matches.column_names])
         places = pa.array(rule)
         labels = pa.array([list(one.labels) for one in rules], pa.list_(pa.string()))
@@ -179,18 +179,18 @@ class RuleResults:
 
 
 def _escaped(text: str) -> str:
-    """The value of a label, as the text format of Prometheus has it."""
+    """The value of a label, escaped for the text format of Prometheus."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def diagnostic_of(rule: Rule, error: AuguryError) -> tuple[str, str, str, str]:
-    """An error as a row of `diagnostics`: its first code, and all that it says."""
+    """An error as a row of `diagnostics`: its first code and its whole message."""
     code = error.diagnostics[0].code if isinstance(error, QueryError) else getattr(error, "code", "")
     return rule.id, "error", code, str(error)
 
 
 def cost_table(costs: Mapping[str, RuleCost], partial_matches: Mapping[str, int], time: pa.DataType) -> pa.Table:
-    """What rules have cost, a row each, over events whose time is of this type."""
+    """The costs of rules, one row each; `time` is the type of the time column."""
     rows = [
         {
             "rule": id,
@@ -207,7 +207,7 @@ def cost_table(costs: Mapping[str, RuleCost], partial_matches: Mapping[str, int]
 
 
 def cost_fields(time: pa.DataType) -> list[pa.Field]:
-    """The columns of what a rule costs, over events whose time is of this type."""
+    """The columns of the cost of a rule; `time` is the type of the time column."""
     counted = [pa.field(name, pa.int64()) for name in ("events", "partial_matches", "matches")]
     return [
         pa.field("shape", pa.string()),
@@ -218,6 +218,6 @@ def cost_fields(time: pa.DataType) -> list[pa.Field]:
 
 
 def match_schema(time: pa.DataType) -> pa.Schema:
-    """The columns of the matches of rules, over events whose time is of this type."""
+    """The columns of the matches of rules; `time` is the type of the time column."""
     columns = {"rule": pa.string(), "labels": pa.list_(pa.string()), "start": time, "end": time}
     return pa.schema([*columns.items(), ("match", pa.string())])

@@ -1,6 +1,6 @@
-"""Texts of rules that differ in numbers, strings and types alone, so that one of them is bound for all.
+"""Recognizes rules whose texts differ only in numbers, strings and types, so that only the first of them is bound.
 
-A text is cut into tokens. Those that stand for lifted values or types may differ, all others have to be the same.
+A text is cut into tokens. Tokens of lifted values and types may differ, all others have to be the same.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ WORD, INTEGER, DECIMAL, STRING, OTHER = "w", "i", "f", "s", "."
 """Kinds of tokens: a type may stand for another type, a number for a number of the same kind."""
 
 PLAIN_VALUES = (str, bool, int, float, type(None))
-"""Types of parameters that are told apart by how they are written."""
+"""Types of parameters that can be compared by their `repr`."""
 
-MAX_DIGITS = 15  # of an integer that is surely exact as a float
+MAX_DIGITS = 15  # digits of an integer that is always exact as a float
 
 _TOKENS = re.compile(
     r"(?P<o>--[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`)"
@@ -39,7 +39,7 @@ _TOKENS = re.compile(
 
 
 class Token(NamedTuple):
-    """A piece of a text."""
+    """One token of a query text, with its place in the text."""
 
     kind: str
     text: str
@@ -58,11 +58,11 @@ class GroupedRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextShape:
-    """What a text has in common with others: which of its tokens are lifted, and what they are lifted to.
+    """The template of texts that differ in lifted tokens only, made from the `first` rule.
 
-    `values` are for each value of the shape the place of its token, or the name of its parameter, None for one that is
-    always the same. `types` are the places of type names, and `roles` which role each has. `fixed` are the parameters
-    that are used elsewhere too.
+    `values` hold for each value of the shape the place of its token, or the name of its parameter, None for one that
+    never differs. `types` are the places of type names, and `roles` the role of each. `fixed` are the parameters that
+    are used elsewhere too.
     """
 
     first: GroupedRule
@@ -75,7 +75,7 @@ class TextShape:
     """The types of all parameters."""
 
     def reused(self, rule: Rule, tokens: Sequence[Token], parameters: Mapping[str, Any]) -> GroupedRule | None:
-        """Another rule of this text, without binding it; None where that could make a difference."""
+        """Another rule of this template, made without binding it; None where binding could give something else."""
         parameters = _used(parameters, tokens)
         if {name: type(value) for name, value in parameters.items()} != self.kinds:
             return None
@@ -103,7 +103,7 @@ class TextShape:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The pieces of a text, which together are the text.
+    """The tokens of a text, white space included: joined they are the text.
 
     >>> [token.kind + token.text for token in tokens_of("a.x > 5")]
     ['wa', '..', 'wx', '. ', '.>', '. ', 'i5']
@@ -116,7 +116,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def text_shape(rule: GroupedRule, tokens: Sequence[Token], parameters: Mapping[str, Any]) -> TextShape | None:
-    """What others have to have in common with the text of a rule to be of its shape; None if that cannot be told."""
+    """The template for texts of the shape of a rule; None if that cannot be told from the tokens."""
     parameters = _used(parameters, tokens)
     if not all(type(value) in PLAIN_VALUES for value in parameters.values()):
         return None
@@ -132,7 +132,7 @@ def text_shape(rule: GroupedRule, tokens: Sequence[Token], parameters: Mapping[s
     types, roles = _types(rule, tokens, at)
     lifted = [value for value in values if isinstance(value, str)]
     used = [token.text for token in tokens]
-    # A name that is used once more than it is lifted decides about something else too.
+    # A name that occurs more often than it is lifted also decides about something else.
     fixed = {n: v for n, v in parameters.items() if n not in lifted or used.count(n) > lifted.count(n)}
     kinds = {name: type(value) for name, value in parameters.items()}
     places = frozenset((*types, *(value for value in values if isinstance(value, int))))
@@ -140,7 +140,7 @@ def text_shape(rule: GroupedRule, tokens: Sequence[Token], parameters: Mapping[s
 
 
 def _used(parameters: Mapping[str, Any], tokens: Sequence[Token]) -> Mapping[str, Any]:
-    """The parameters that a text may name: in backquotes any of them."""
+    """The parameters that a text may name; a text with backquotes may name any."""
     if not parameters or any("`" in token.text for token in tokens):
         return parameters
     named = {token.text for token in tokens}
@@ -150,7 +150,7 @@ def _used(parameters: Mapping[str, Any], tokens: Sequence[Token]) -> Mapping[str
 def _types(
     rule: GroupedRule, tokens: Sequence[Token], at: Mapping[tuple[int, int], int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The places of type names and their roles; none where they have to be the same."""
+    """The places of type names and their roles; empty where types must not differ."""
     if not rule.shaped.shape.typed:
         return (), ()
     names = list(_type_names(rule.written.pattern))
@@ -173,7 +173,7 @@ def _type_names(part: syntax.Part) -> Iterator[syntax.TypeName]:
 
 
 def _value(token: Token) -> float | str | None:
-    """What a token stands for; None if only the parser can tell."""
+    """The value of a number or string token; None if only the parser can tell."""
     if token.kind == INTEGER:
         return int(token.text) if len(token.text) <= MAX_DIGITS else None
     if token.kind == DECIMAL:
@@ -183,7 +183,7 @@ def _value(token: Token) -> float | str | None:
 
 
 def _is_word(name: str) -> bool:
-    """Whether a name is a word of the language where a type may stand, so that it would mean something else."""
+    """Whether a name is a keyword of the language, and so could not stand for a type."""
     return _words().fullmatch(name) is not None
 
 

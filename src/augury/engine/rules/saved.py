@@ -1,6 +1,6 @@
-"""The state of rules in one bucket of a stream as bytes, and back.
+"""Saves the state of rules in one bucket of a stream as bytes, and loads it.
 
-Of most rules only the events are saved that they may still look back at: what a kernel knows follows from these. The
+For most rules only the events they may still look back at are saved, from which the state of a kernel is rebuilt. The
 rules themselves are written when they have changed.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from augury.engine.arrivals import in_order, release
-from augury.engine.rules.alone import AloneRule
-from augury.engine.rules.kept import Since
+from augury.engine.rules.kept import StartPosition
 from augury.engine.rules.live import LiveRules, Resume
+from augury.engine.rules.standalone import StandaloneRule
 from augury.engine.rules.table import Rule
 from augury.engine.rules.versions import rule_facts, rule_of
 from augury.engine.stages import FIRST_DERIVED, LAST_DERIVED
@@ -33,7 +33,7 @@ from augury.runtime.state import FOREVER, LONG_AGO, RunState
 
 FAMILY, VERSION = "rule-bucket", 1
 
-RULES = -1  # the number of the segment that holds the rules; those of events are not negative
+RULES = -1  # number of the segment that holds the rules; segments of events have numbers from 0 on
 
 COUNTERS = {
     "version": (0, MAX_COUNT),
@@ -41,12 +41,12 @@ COUNTERS = {
     "watermark": (LONG_AGO, FOREVER),
     "kept_from": (LONG_AGO, FOREVER),
 }
-"""How far a bucket has come: the numbers of its head, and between which each lies."""
+"""The numbers in the head of a bucket, with the least and the greatest value of each."""
 
 
 @dataclass(slots=True, eq=False)
 class RuleBucket:
-    """The rules of one bucket on their way through the stream, as of a version of the table.
+    """The live rules of one bucket of a stream, as of a `version` of the table.
 
     Its events up to row number `saved` are written in `segments`, and its rules as of `saved_edition`. No other bucket
     has the same `name`.
@@ -66,7 +66,7 @@ class RuleBucket:
 
 
 def header_bytes(meaning: Mapping[str, str]) -> bytes:
-    """Which stream writes the checkpoint, without any events."""
+    """A head without events, which says which stream writes the checkpoint."""
     return packed_header(FAMILY, VERSION, meaning)
 
 
@@ -79,7 +79,7 @@ def read_head(data: bytes, meaning: Mapping[str, str]) -> Head:
 
 
 def save_bucket(bucket: RuleBucket, meaning: Mapping[str, str]) -> SavedBucket:
-    """What has to be written of a bucket, which notes its segments."""
+    """The head and the new segments to write of a bucket; updates the bucket's list of segments."""
     live, events = bucket.live, bucket.live.events
     old = {segment.first for segment in bucket.segments}
     kept = events.log.everything()
@@ -92,7 +92,7 @@ def save_bucket(bucket: RuleBucket, meaning: Mapping[str, str]) -> SavedBucket:
         bucket.saved_edition = live.edition
     tables, alone = dict[str, pa.Table](), list[dict[str, Any]]()
     for running in live.running:
-        if isinstance(running.by, AloneRule) and not running.by.compiled.replayable:
+        if isinstance(running.by, StandaloneRule) and not running.by.compiled.replayable:
             own = dict[str, pa.Table]()
             put_stages(own, running.by.at.stages)
             tables |= {f"{len(alone)} {name}": table for name, table in own.items()}
@@ -116,7 +116,7 @@ def save_bucket(bucket: RuleBucket, meaning: Mapping[str, str]) -> SavedBucket:
 
 
 def load_bucket(head: Head, segment: Callable[[int], bytes], live: LiveRules) -> RuleBucket:
-    """Read what `save_bucket` wrote into rules that have not begun."""
+    """Load what `save_bucket` wrote into rules that have seen no event yet."""
     events, columns = live.events, live.events.columns
     segments = head.segments
     kept = read_segments((segment(s.first) for s in segments), columns.arrow, columns.schema)
@@ -135,24 +135,24 @@ def _rules_text(live: LiveRules) -> str:
     return json.dumps({"running": running, "broken": [rule_facts(rule) for rule in live.broken]})
 
 
-def _rules(data: bytes) -> tuple[list[tuple[Rule, Since]], tuple[Rule, ...]]:
+def _rules(data: bytes) -> tuple[list[tuple[Rule, StartPosition]], tuple[Rule, ...]]:
     try:
         facts = Facts(json.loads(decompress(data)), "the rules")
     except ValueError as e:
         raise inconsistent(f"its rules are not JSON: {e}") from e
-    running = list[tuple[Rule, Since]]()
+    running = list[tuple[Rule, StartPosition]]()
     for stated in facts.one("running", list):
         one = Facts(stated, "a rule")
         match one.stated.get("since"):
             case [int(row), int(time)] if 0 <= row <= MAX_COUNT and LONG_AGO <= time <= FOREVER:
-                running.append((rule_of(one.stated.get("rule")), Since(row, time)))
+                running.append((rule_of(one.stated.get("rule")), StartPosition(row, time)))
             case _:
                 raise inconsistent("it does not say which events a rule sees")
     return running, tuple(map(rule_of, facts.one("broken", list)))
 
 
 def _remembered(head: Head, watermark: int) -> dict[str, Resume]:
-    """What gives each rule that has a state of its own what it remembered."""
+    """For each rule with a saved state of its own, a function that restores it."""
     found = dict[str, Resume]()
     for k, stated in enumerate(head.facts.one("alone", list)):
         facts = Facts(stated, "a rule")
@@ -161,7 +161,7 @@ def _remembered(head: Head, watermark: int) -> dict[str, Resume]:
         require(FIRST_DERIVED <= next_derived <= LAST_DERIVED, f"`next_derived` cannot be {next_derived}")
 
         def resume(
-            rule: AloneRule,
+            rule: StandaloneRule,
             tables: Mapping[str, pa.Table] = tables,
             evaluators: tuple[str, ...] = facts.texts("evaluators"),
             next_derived: int = next_derived,

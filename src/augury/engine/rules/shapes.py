@@ -27,10 +27,10 @@ from augury.ir.terms import OutputMode, Strategy
 from augury.schema import FLOAT, INT, STRING, Column, ColumnType, EventSchema, Kind
 from augury.source import Source, Span
 
-MAX_EXACT = 2**53  # beyond it a float does not tell integers apart
+MAX_EXACT = 2**53  # largest integer up to which floats are exact
 
 GROUPED_STRATEGIES = frozenset({Strategy.SKIP_TILL_ANY_MATCH, Strategy.SKIP_TILL_NEXT_MATCH})
-"""Under these an event that no component can bind makes no difference, so that it can be left out for a rule."""
+"""Strategies under which events that no component can bind make no difference, so that a rule need not see them."""
 
 UNDERSTOOD = {
     BoundQuery: frozenset(
@@ -61,14 +61,14 @@ UNDERSTOOD = {
     OptionalPart: frozenset(["body", "span"]),
     Absent: frozenset(["body", "since", "silence", "span"]),
 }
-"""What a query and its pattern may say to be matched together with others; any other clause makes it stand alone."""
+"""Fields that a grouped query and its pattern may use; a query that uses any other field stands alone."""
 
 NO_SOURCE = Source("", "rules")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleColumns:
-    """The names of the columns that are added to events: unlike those that they have."""
+    """Names of the columns that are added to events, which no column of the events has."""
 
     rule: str
     value: str
@@ -80,10 +80,10 @@ class RuleColumns:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A query in which values are columns of the events; rules of one shape are equal in it.
+    """A query whose constants are replaced by columns of the events; rules of one shape share it.
 
-    `query` reads the columns `value_types`, and is partitioned by the number of the rule. Where `typed`, types have the
-    names of `role`, and those of a rule are told by its own list.
+    `query` reads columns of the `value_types`, and is partitioned by the number of the rule. If `typed`, type names are
+    replaced by those of `role`, and each rule has a list of its own type names.
     """
 
     query: BoundQuery
@@ -96,7 +96,7 @@ class Shape:
 class ShapedRule:
     """A rule as its shape, the values of its columns, and the names of its types by role.
 
-    `spans` are the places in its text that the values are written at.
+    `spans` are the places of the values in its text.
     """
 
     shape: Shape
@@ -111,14 +111,14 @@ def role(k: int) -> str:
 
 
 def shaped(bound: BoundQuery) -> ShapedRule | None:
-    """The shape of a query and what is its own; None for a query that is not matched together with others.
+    """Split a query into its shape and its own values; None for a query that cannot be matched with others.
 
-    Together are matched those that find all matches, and in which events that no component can bind do not count.
+    It can if it finds all matches, and if events that no component can bind make no difference.
     """
     if why_alone(bound) is not None:
         return None
     columns = _columns(bound.schema)
-    lifting = _Lifting(columns)
+    lifting = _ConstantLifter(columns)
     order = bound.pattern_order
     conjuncts = tuple(conjunct(lifting.lifted(c.expr), order) for c in bound.conjuncts)
     typed = bound.schema.type is not None and not any(
@@ -196,7 +196,7 @@ def _has_sets(pattern: Pattern) -> bool:
 
 
 def _columns(schema: EventSchema) -> RuleColumns:
-    """Names that no column of the events begins with."""
+    """Names with a prefix that no column of the events begins with."""
     prefix = "rule"
     while any(name.startswith(prefix) for name in schema.names):
         prefix += "_"
@@ -214,8 +214,8 @@ def _renamed(pattern: Pattern, roles: dict[str, str]) -> Pattern:
             return map_children(lambda part: _renamed(part, roles), pattern)
 
 
-class _Lifting:
-    """Replaces constants of comparisons by columns, and collects them."""
+class _ConstantLifter:
+    """Replaces constants in comparisons by columns, and collects the constants."""
 
     def __init__(self, columns: RuleColumns) -> None:
         self.columns = columns
@@ -256,7 +256,7 @@ class _Lifting:
 
 
 def _own_type(value: object, type: ColumnType, *, as_float: bool) -> ColumnType | None:
-    """The type of the column of a value; None for one that stays in the query."""
+    """The column type of a constant; None for a constant that stays in the query."""
     match value:
         case bool():
             return None
@@ -271,7 +271,7 @@ def _own_type(value: object, type: ColumnType, *, as_float: bool) -> ColumnType 
 
 
 def _event_read(comparison: Compare) -> Ref | None:
-    """An event that a comparison reads by itself, or each element of a list: the value of its rule is read there."""
+    """A reference in a comparison to a single event, or to each element of a list: its event has the lifted value."""
     pending: list[Expr] = [comparison.left, comparison.right]
     while pending:
         e = pending.pop()

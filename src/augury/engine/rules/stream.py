@@ -1,4 +1,4 @@
-"""Rules of one shape over a stream: rules come and go while one kernel goes on."""
+"""Rules of one shape over a stream: one kernel runs on while rules are added and removed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from augury.compiler import CompiledQuery, load
-from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
+from augury.engine.rules.candidates import OpenKeys, RuleIndex, RuleValues
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
-from augury.engine.rules.kept import Portion, Since
+from augury.engine.rules.kept import Portion, StartPosition
 from augury.engine.rules.rule_text import GroupedRule
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
@@ -29,40 +29,43 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRule:
-    """A rule of a stream: its number in its group, and the events that it sees."""
+    """A rule of a stream, its number in its group, and the first event that it sees."""
 
     rule: GroupedRule
     number: int
-    since: Since
+    since: StartPosition
 
 
-Failed: TypeAlias = "tuple[tuple[LiveRule, AuguryError], ...]"
+FailedRules: TypeAlias = "tuple[tuple[LiveRule, AuguryError], ...]"
 """Rules that are switched off, each with its error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """What a step of a group has found: matches by rule, and for each its place among the rules that were `touched`."""
+    """The matches of one step of a group, ordered by rule; `rule` is the place of each match's rule among `rules`.
+
+    `touched` counts the events that each of these rules was given.
+    """
 
     rules: tuple[LiveRule, ...]
     found: MatchSet
     rule: Integers
     touched: Integers
-    failed: Failed = ()
+    failed: FailedRules = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Going:
-    """A kernel on its way through the stream; what is `opened` is by the numbers of rules."""
+class RunningKernel:
+    """A kernel, its state, and the keys that are open, by the numbers of rules."""
 
     kernel: Kernel
     state: RunState
-    opened: Opened
+    opened: OpenKeys
 
 
 @dataclass(slots=True, eq=False)
-class Active:
-    """The rules that take part now, in the order of their numbers, and their index once there were events."""
+class ActiveRules:
+    """The rules that are matched now, in the order of their numbers, and their index, built with the first events."""
 
     rules: tuple[LiveRule, ...]
     group: Group
@@ -79,17 +82,17 @@ class Active:
         self.first_time = np.array([rule.since.time for rule in self.rules], dtype=np.int64)
 
     def places(self, numbers: Integers) -> tuple[Integers, Integers]:
-        """Which of these numbers are those of a rule that takes part, and its place."""
+        """Which of these numbers are of active rules, and the places of these rules."""
         at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
         there = np.flatnonzero(self.numbers[at] == numbers)
         return there, at[there]
 
 
 class StreamGroup:
-    """The rules of one shape on their way through a stream.
+    """The rules of one shape over a stream.
 
-    All that a kernel knows follows from the events of the last window. Should a rule fail, which leaves the kernel
-    halfway through a step, the others go on with a kernel that is given these events anew.
+    The state of their kernel follows from the events of the last window. If a rule fails, which leaves the kernel
+    halfway through a step, the others go on with a new kernel that is fed these events again.
     """
 
     def __init__(self, first: GroupedRule, options: Options) -> None:
@@ -101,23 +104,23 @@ class StreamGroup:
         )
         self.reports_late = any(variable.negated for variable in self.query.bound.variables)
         self._rules: dict[str, LiveRule] = {}
-        self._active: Active | None = None
+        self._active: ActiveRules | None = None
         self._next = 0
         self._going = self._begun()
         if options.jit and isinstance(self._going.kernel, StreamKernel):
-            # Now, so that no batch waits for a function that is called for the first time.
+            # Compiled now, so that no batch has to wait for it.
             compile_ahead(self._going.kernel)
 
     @property
     def reach(self) -> int:
-        """How many ticks back from the watermark an event may still make a difference."""
+        """How many ticks before the watermark an event can still make a difference."""
         return self.template.tests.reach
 
     def __len__(self) -> int:
         return len(self._rules)
 
-    def add(self, rule: GroupedRule, since: Since) -> LiveRule:
-        """Take a rule in; what it sees of the past takes a `rebuild`."""
+    def add(self, rule: GroupedRule, since: StartPosition) -> LiveRule:
+        """Add a rule; if it sees past events, `rebuild` has to follow."""
         live = self._rules[rule.rule.id] = LiveRule(rule, self._next, since)
         self._next += 1
         self._active = None
@@ -128,13 +131,13 @@ class StreamGroup:
         return self._rules[id]
 
     def remove(self, id: str) -> None:
-        """Let a rule go; what the kernel knows of it is over with the window."""
+        """Remove a rule; the kernel forgets its partial matches as the window passes."""
         del self._rules[id]
         self._active = None
 
     @property
     def partial_matches(self) -> dict[str, int]:
-        """How many partial matches of each rule are open; only the rules that have some."""
+        """The number of open partial matches by rule, of rules that have any."""
         going, active = self._going, self._now()
         if not active.rules or not isinstance(going.kernel, StreamKernel):
             return {}
@@ -144,7 +147,7 @@ class StreamGroup:
 
     @property
     def full(self) -> bool:
-        """Whether all numbers of rules are used up, so that a new group has to go on."""
+        """Whether all rule numbers are used up, so that further rules need a new group."""
         return self._next >= MAX_RULES
 
     def step(self, portion: Portion) -> Step:
@@ -154,7 +157,7 @@ class StreamGroup:
         except AuguryError:
             past = portion.before.shared
 
-            def again(active: Active) -> tuple[Going, Step]:
+            def again(active: ActiveRules) -> tuple[RunningKernel, Step]:
                 going = self._again(active, past, portion.last_watermark)
                 return self._stepped(going, active, portion.shared, portion.watermark)
 
@@ -163,39 +166,41 @@ class StreamGroup:
         return step
 
     def backfill(self, rules: Sequence[LiveRule], past: SharedEvents, watermark: int) -> Step:
-        """What new rules find in events that the others have consumed before; `rebuild` makes them go on from there."""
+        """The matches of new rules in past events; `rebuild` has to follow, so that they continue from there."""
 
-        def find(active: Active) -> Step:
+        def find(active: ActiveRules) -> Step:
             return self._stepped(self._begun(), active, past, watermark)[1]
 
         step, failed = self._without_failing(rules, find)
         return replace(step, failed=failed)
 
-    def rebuild(self, past: SharedEvents, watermark: int) -> Failed:
-        """Go on with a kernel that has seen the events that each rule sees of the `past`; the rules that fail at it."""
+    def rebuild(self, past: SharedEvents, watermark: int) -> FailedRules:
+        """Continue with a new kernel that is fed the `past` events that each rule sees; the rules that fail on them."""
 
-        def replay(active: Active) -> Going:
+        def replay(active: ActiveRules) -> RunningKernel:
             return self._again(active, past, watermark)
 
         self._going, failed = self._without_failing(tuple(self._rules.values()), replay)
         return failed
 
-    def _without_failing(self, rules: Sequence[LiveRule], run: Callable[[Active], T]) -> tuple[T, Failed]:
-        """Run something for some of the rules, without those that fail, which are removed and told."""
-        failed: Failed = ()
+    def _without_failing(self, rules: Sequence[LiveRule], run: Callable[[ActiveRules], T]) -> tuple[T, FailedRules]:
+        """Call `run` until it succeeds, each time without the rules that failed, which are removed and returned."""
+        failed: FailedRules = ()
         while True:
             try:
                 return run(self._of(rules)), failed
             except AuguryError as error:
-                # Should none fail when it is tried again, as where time is short, those added last give way.
+                # If none fails when tried again, as with a timeout, the rules added last are removed.
                 found = self._failing(rules, run) or [(rule, error) for rule in rules[len(rules) // 2 :]]
             for live, _ in found:
                 self.remove(live.rule.rule.id)
             failed += tuple(found)
             rules = [live for live in rules if live.rule.rule.id in self._rules]
 
-    def _failing(self, rules: Sequence[LiveRule], run: Callable[[Active], T]) -> list[tuple[LiveRule, AuguryError]]:
-        """The rules that fail by themselves, or that are too many together with the last of them."""
+    def _failing(
+        self, rules: Sequence[LiveRule], run: Callable[[ActiveRules], T]
+    ) -> list[tuple[LiveRule, AuguryError]]:
+        """The rules that fail by themselves; if none does, those added last, which together exceed a budget."""
         try:
             run(self._of(rules))
         except AuguryError as error:
@@ -203,36 +208,38 @@ class StreamGroup:
                 return [(rules[0], error)]
             middle = len(rules) // 2
             first, second = self._failing(rules[:middle], run), self._failing(rules[middle:], run)
-            # Halves that go well, and fail together, are more than a budget allows: the rules added last give way.
+            # Halves that succeed apart and fail together exceed a budget: the rules added last are removed.
             return [*first, *second] or [(rule, error) for rule in rules[middle:]]
         return []
 
-    def _of(self, rules: Sequence[LiveRule]) -> Active:
-        return Active(tuple(rules), replace(self.template, rules=tuple(rule.rule.shaped for rule in rules)))
+    def _of(self, rules: Sequence[LiveRule]) -> ActiveRules:
+        return ActiveRules(tuple(rules), replace(self.template, rules=tuple(rule.rule.shaped for rule in rules)))
 
-    def _now(self) -> Active:
+    def _now(self) -> ActiveRules:
         if self._active is None:
             self._active = self._of(tuple(self._rules.values()))
         return self._active
 
-    def _begun(self) -> Going:
+    def _begun(self) -> RunningKernel:
         kernel = load(self.query, self.options)
-        return Going(kernel, kernel.start(), Opened.none())
+        return RunningKernel(kernel, kernel.start(), OpenKeys.none())
 
-    def _again(self, active: Active, before: SharedEvents, watermark: int) -> Going:
-        """A kernel that has seen the events of the last window, for these rules alone."""
+    def _again(self, active: ActiveRules, before: SharedEvents, watermark: int) -> RunningKernel:
+        """A new kernel for these rules, fed the events of the last window."""
         if not active.rules or not len(before.events):
             return self._begun()
         try:
             return self._stepped(self._begun(), active, before, watermark)[0]
         except AuguryError:
-            # One step finds all at once that was found in many: a budget that holds for a step may need them again.
+            # One step finds the matches of many, which may exceed a budget that holds for each step.
             going = self._begun()
             for part, next_time in before.by_time():
                 going = self._stepped(going, active, part, min(watermark, next_time))[0]
             return going
 
-    def _stepped(self, going: Going, active: Active, shared: SharedEvents, watermark: int) -> tuple[Going, Step]:
+    def _stepped(
+        self, going: RunningKernel, active: ActiveRules, shared: SharedEvents, watermark: int
+    ) -> tuple[RunningKernel, Step]:
         nothing = np.empty(0, dtype=np.int64)
         variables = tuple(v.name for v in self.query.bound.variables if not v.negated)
         if not active.rules:
@@ -240,7 +247,7 @@ class StreamGroup:
         if active.index is None:
             active.index = RuleIndex(active.group.tests, active.values, shared.columns)
         there, places = active.places(going.opened.rule)
-        opened = Opened(places, going.opened.key[there], going.opened.until[there])
+        opened = OpenKeys(places, going.opened.key[there], going.opened.until[there])
         pairs = active.index.candidates(shared.columns, opened)
         assert pairs is not None
         event, rule, after = pairs
@@ -257,16 +264,16 @@ class StreamGroup:
         found, number = by_rule(found)
         there, places = active.places(number)
         if len(there) < len(number):
-            # Some were found for rules that are gone.
+            # Some matches are of rules that have been removed.
             found = found.take(there)
         named = np.union1d(touched, places)
         share = np.zeros(len(named), dtype=np.int64)
         share[np.searchsorted(named, touched)] = counts
         rules = tuple(active.rules[k] for k in named.tolist())
         step = Step(rules, found, np.searchsorted(named, places), share)
-        return Going(going.kernel, state, after), step
+        return RunningKernel(going.kernel, state, after), step
 
 
 def goes_together(rule: GroupedRule) -> bool:
-    """Whether a rule of a stream is matched together with others: what it knows is forgotten with its window."""
+    """Whether a rule of a stream is matched together with others: it needs a WITHIN in time, to forget events."""
     return isinstance(rule.shaped.shape.query.window, TimeWindow)

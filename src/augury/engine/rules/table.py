@@ -1,4 +1,4 @@
-"""Tables of rules: reading them from frames, files and folders, and checking their rows."""
+"""Reads tables of rules from frames, files and folders, and checks their rows."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class Rule:
     enabled: bool = True
     labels: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
-    """The other columns, which mean nothing here."""
+    """The other columns, which are not used."""
     backfill: bool = False
-    """Whether it sees events of a stream from before it began, those that are kept for such rules."""
+    """Whether it also sees past events of a stream, as far as they are kept for such rules."""
 
     def finds_as(self, other: Rule) -> bool:
         """Whether it finds the same matches as another rule, whatever its labels are."""
         return self.query == other.query and self.parameters == other.parameters
 
     def share(self, of: int) -> int:
-        """Which of so many shares of a table it belongs to: always the same one."""
+        """The share of a table that the rule belongs to, a number below `of`: a hash of its id."""
         return crc32(self.id.encode()) % of
 
 
 def read_rules(source: RuleSource) -> tuple[Rule, ...]:
-    """The rules of a table; a row that is no rule, or an id that is there twice, is an error."""
+    """Read the rules of a table; a row that is not a rule, or an id that occurs twice, is an error."""
     rules: dict[str, Rule] = {}
     for number, row in enumerate(_rows(source), 1):
         rule = _rule(row, number)
@@ -107,7 +107,7 @@ def _file_rows(path: Path) -> list[Any]:
 
 
 def _toml_rows(path: Path) -> list[Mapping[str, Any]]:
-    """The rules `[[rule]]` of a file, or the one that the file is, named like the file unless it has an `id`."""
+    """The rules `[[rule]]` of a file; a file without any is a single rule, whose id is by default the file's name."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as e:
@@ -140,7 +140,7 @@ def _rule(row: Any, number: int) -> Rule:
 
 
 def _parameters(given: Any, number: int) -> dict[str, Any]:
-    """The values of parameters: a struct, a map or JSON. In columns of structs null stands for no such parameter."""
+    """The values of parameters, given as a struct, a map or JSON; a null in a struct means that it is not given."""
     if isinstance(given, str):
         try:
             given = json.loads(given)

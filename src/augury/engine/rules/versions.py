@@ -27,10 +27,10 @@ VERSION, RULES = "version", "rules"
 
 FILE = pa.schema([(VERSION, pa.int64()), (RULES, pa.string())])
 
-DIGITS = 10  # of the number of a version in the name of its file
+DIGITS = 10  # digits of a version's number in the name of its file
 
 CLAIM = ".claimed-"
-"""Begins the name of an empty file: whoever makes it may publish the version it names. Spark reads no such file."""
+"""Prefix of an empty file: whoever creates it may publish the version it names. Spark ignores files with a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class RuleVersion:
 
 
 def publish(folder: str | os.PathLike[str], rules: Sequence[Rule]) -> int:
-    """Write the next version of rules, unless they are those of the last one; the number of the one that has them."""
+    """Write rules as the next version, unless they equal the last one; the number of the version that holds them."""
     place, text = Path(folder), rules_text(rules)
     place.mkdir(parents=True, exist_ok=True)
     last = last_version(place)
@@ -63,7 +63,7 @@ def publish(folder: str | os.PathLike[str], rules: Sequence[Rule]) -> int:
 
 
 def last_version(folder: str | os.PathLike[str]) -> RuleVersion | None:
-    """The version that was published last; None if there is none."""
+    """The last published version; None if there is none."""
     numbers = published(folder)
     return read_version(folder, numbers[-1]) if numbers else None
 
@@ -82,12 +82,12 @@ def read_version(folder: str | os.PathLike[str], number: int) -> RuleVersion:
 
 
 def published(folder: str | os.PathLike[str]) -> list[int]:
-    """The numbers of the versions that are there, in order."""
+    """The numbers of the published versions, ascending."""
     return sorted(int(path.stem) for path in Path(folder).glob("[0-9]*.parquet") if path.stem.isdigit())
 
 
 def remove(folder: str | os.PathLike[str], numbers: Set[int]) -> list[int]:
-    """Remove versions, but never the last one, from which numbers go on; the numbers of those that are gone."""
+    """Delete versions, and return the numbers of those deleted; the last one stays, since numbering goes on from it."""
     place = Path(folder)
     gone = [number for number in published(folder)[:-1] if number in numbers]
     for number in gone:
@@ -101,7 +101,7 @@ def _path(folder: Path, number: int) -> Path:
 
 
 def _claimed(folder: Path, number: int) -> int:
-    """The first number from this one on that nobody else publishes."""
+    """Claim the first free version number from this one on."""
     while True:
         try:
             os.close(os.open(folder / f"{CLAIM}{number:0{DIGITS}}", os.O_CREAT | os.O_EXCL))
@@ -112,12 +112,12 @@ def _claimed(folder: Path, number: int) -> int:
 
 
 def rules_text(rules: Sequence[Rule]) -> str:
-    """Rules as JSON: all that decides what they find, and their labels."""
+    """Rules as JSON, without their other columns."""
     return json.dumps([rule_facts(rule) for rule in rules], separators=(",", ":"))
 
 
 def rules_of(text: str) -> tuple[Rule, ...]:
-    """What `rules_text` wrote; anything else is a `HostError`."""
+    """Read what `rules_text` wrote; anything else is a `HostError`."""
     try:
         stated = json.loads(text)
     except json.JSONDecodeError as e:
@@ -128,7 +128,7 @@ def rules_of(text: str) -> tuple[Rule, ...]:
 
 
 def rule_facts(rule: Rule) -> dict[str, Any]:
-    """A rule as facts of JSON."""
+    """A rule as a JSON object."""
     return {
         "id": rule.id,
         "query": rule.query,
@@ -140,7 +140,7 @@ def rule_facts(rule: Rule) -> dict[str, Any]:
 
 
 def rule_of(stated: Any) -> Rule:
-    """What `rule_facts` wrote; anything else is a `HostError`."""
+    """Read what `rule_facts` wrote; anything else is a `HostError`."""
     facts = Facts(stated, "a rule")
     return Rule(
         facts.one("id", str),

@@ -1,4 +1,4 @@
-"""Conditions of a query as Arrow expressions, so that rows which cannot matter are never read out of a file."""
+"""Translates conditions of a query to Arrow expressions, so that rows that cannot matter are filtered while reading."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.engine.scan.needed import Relevant
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.scan.translating import COMPARISONS, joined
 from augury.ir.predicate import (
     Aggregate,
@@ -33,10 +33,10 @@ from augury.schema import EventSchema, Kind
 _COMPARED = {Kind.INT: pa.int64(), Kind.FLOAT: pa.float64(), Kind.STRING: pa.string(), Kind.BOOL: pa.bool_()}
 
 
-def read_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> pc.Expression | None:
-    """True for every row that can make a difference; None when nothing can be told by Arrow.
+def read_filter(relevant: tuple[ComponentFilter, ...], schema: EventSchema) -> pc.Expression | None:
+    """An expression that is true for every row that can matter; None if it would be true for all rows.
 
-    What cannot be translated is left out: the engine tests all of it again.
+    Conditions that cannot be translated are left out: the engine tests all conditions again.
     """
     choices: list[pc.Expression] = []
     for one in relevant:
@@ -50,8 +50,8 @@ def read_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> pc.Expre
     return reduce(or_, choices) if choices else None
 
 
-def only_types(relevant: tuple[Relevant, ...], schema: EventSchema) -> frozenset[str] | None:
-    """The types of the events that can make a difference, where nothing else about them can be told by Arrow."""
+def only_types(relevant: tuple[ComponentFilter, ...], schema: EventSchema) -> frozenset[str] | None:
+    """The types of the events that can matter, if Arrow can test nothing else about them; else None."""
     if schema.type is None or schema[schema.type].kind is not Kind.STRING:
         return None
     if any(not one.types or any(expression(c.expr) is not None for c in one.conjuncts) for one in relevant):
@@ -60,9 +60,9 @@ def only_types(relevant: tuple[Relevant, ...], schema: EventSchema) -> frozenset
 
 
 def expression(e: Expr) -> pc.Expression | None:
-    """An expression that is true wherever `e` is, or None.
+    """An Arrow expression that is true wherever `e` is, or None.
 
-    Where a value is NaN, which is null to us, it may be true as well: that keeps a row for nothing.
+    It may also be true for NaN, which is null in queries: such a row is kept and dropped later.
     """
     match e:
         case Compare(operator, left, right) if left.type.kind is right.type.kind and left.type.kind in _COMPARED:

@@ -1,4 +1,4 @@
-"""Parquet files as a source of events: a query's columns are read at once, what matches show when it is asked for."""
+"""A scan of Parquet files: the columns of a query are read at once, those that matches show on demand."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pyarrow.fs import LocalFileSystem
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.host import Totals
-from augury.engine.scan.narrow import Wanted, narrowed, wanted_by
-from augury.engine.scan.needed import relevant_rows
+from augury.engine.scan.narrow import Pushdown, narrowed, pushdown_of
+from augury.engine.scan.needed import component_filters
 from augury.engine.scan.row_groups import all_have_times, can_matter, ranges
 from augury.engine.sources.files import validated
 from augury.engine.sources.footers import column_places, open_footer
 from augury.engine.sources.readable import readable_schema, unreadable
-from augury.engine.threads import side_by_side
+from augury.engine.threads import map_in_threads
 from augury.engine.warnings import types_of
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
@@ -30,11 +30,11 @@ from augury.runtime.batch import Integers
 from augury.runtime.columns import distinct_text
 from augury.schema import EventSchema
 
-ROWS_AT_ONCE = 1 << 23
-"""Rows up to which files are read as a whole; of more there is never more in memory than what is being matched."""
+MAX_WHOLE_ROWS = 1 << 23
+"""Rows up to which files are read as a whole; longer ones are matched while they are read."""
 
 SAMPLED_ROW_GROUPS = 16
-"""Row groups that the planner looks at, evenly spread, where not all are read."""
+"""Row groups that the planner samples, evenly spread, if files are not read as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class NumberedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParquetFiles:
-    """Files of one schema, read one after the other; `seen` is what tells whether one of them has changed."""
+    """Files of one schema, read one after the other; `seen` has their sizes and times, to notice a change."""
 
     paths: tuple[Path, ...]
     footers: tuple[pq.FileMetaData, ...]
@@ -71,7 +71,7 @@ class ParquetFiles:
         return sum(footer.num_rows for footer in self.footers)
 
     def size(self, columns: Sequence[str]) -> int:
-        """The bytes of these columns, not compressed."""
+        """The uncompressed bytes of these columns."""
         names = set(columns)
         return sum(
             footer.row_group(number).column(k).total_uncompressed_size
@@ -82,18 +82,18 @@ class ParquetFiles:
         )
 
     def read(
-        self, group: NumberedRows, columns: Sequence[str], coded: Sequence[str] = (), *, side_by_side: bool = False
+        self, group: NumberedRows, columns: Sequence[str], coded: Sequence[str] = (), *, use_threads: bool = False
     ) -> pa.Table:
-        """Some columns of a row group, strings of those named `coded` as the codes that the file has.
+        """Some columns of a row group; strings of columns `coded` are read as dictionary codes.
 
-        Columns are decoded `side_by_side` on Arrow's threads, or else on this one.
+        With `use_threads` columns are decoded on Arrow's threads, else on this one.
         """
         path = self.paths[group.file]
         try:
             self._check_unchanged(group.file)
-            # A reader per call: one is not made for several threads.
+            # A reader per call: a reader is not thread-safe.
             with pq.ParquetFile(path, metadata=self.footers[group.file], read_dictionary=list(coded)) as file:
-                table = file.read_row_group(group.number, columns=list(columns), use_threads=side_by_side)
+                table = file.read_row_group(group.number, columns=list(columns), use_threads=use_threads)
                 validated(table)
                 if table.num_rows != group.rows:
                     raise pa.ArrowInvalid(f"a row group of {group.rows} rows has {table.num_rows}")
@@ -111,9 +111,9 @@ class ParquetFiles:
 
 
 def parquet_files(*given: Path) -> ParquetFiles | None:
-    """Parquet files, and those of folders; None if they cannot be read column by column as they are.
+    """Parquet files, and those in folders; None if they cannot be read column by column as they are.
 
-    Folders whose names are values of columns, and files that differ in their columns, are for Arrow to put together.
+    Hive-partitioned folders, and files that differ in their columns, are left to Arrow's dataset reader.
     """
     paths: list[Path] = []
     for path in given:
@@ -141,7 +141,7 @@ def parquet_files(*given: Path) -> ParquetFiles | None:
 
 
 def dataset_files(dataset: Any) -> ParquetFiles | None:
-    """The files of a data set, if it is all of some Parquet files here and nothing else; a filter is one thing else."""
+    """The files of a data set, if it is exactly some local Parquet files, without a filter; else None."""
     if type(dataset).__name__ != "FileSystemDataset" or not isinstance(dataset.filesystem, LocalFileSystem):
         return None
     if type(dataset.format).__name__ != "ParquetFileFormat" or not dataset.files:
@@ -158,13 +158,13 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 class ParquetScan:
-    """Events in Parquet files; the part of them that a query reads is read once, however often it is asked for."""
+    """A scan of Parquet files, which caches the part that each query reads."""
 
     def __init__(self, files: ParquetFiles, schema: EventSchema, threads: int) -> None:
         self.files, self.schema, self.threads = files, schema, threads
         self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
         self.row_groups_read, self.columns_read = 0, set[str]()
-        """How many row groups queries have read, and which columns of them."""
+        """The number of row groups that queries have read, and the names of the columns."""
 
     @property
     def arrow(self) -> pa.Schema:
@@ -183,12 +183,12 @@ class ParquetScan:
         known = self._found.get(id(query))
         if known is None:
             groups = self._that_can_matter(query)
-            known = self._found[id(query)] = (query, self._read(wanted_by(query, self.arrow.names), groups))
+            known = self._found[id(query)] = (query, self._read(pushdown_of(query, self.arrow.names), groups))
         return known[1]
 
     def _that_can_matter(self, query: BoundQuery) -> list[NumberedRows]:
-        """The row groups that may hold an event which makes a difference; one with an event to complain of is read."""
-        relevant, files = relevant_rows([query]), self.files
+        """The row groups that may hold an event that matters, or one with an error to report."""
+        relevant, files = component_filters([query]), self.files
         groups = [group for group in files.row_groups if group.rows]
         doubtful = [f for f in self.arrow if pa.types.is_uint64(f.type) and f.name in query.schema.names]
         if relevant is None or doubtful:
@@ -201,19 +201,21 @@ class ParquetScan:
             or can_matter(relevant, ranges(footer, group.number, self.arrow), self.arrow, self.schema.type)
         ]
 
-    def _read(self, wanted: Wanted, groups: Sequence[NumberedRows]) -> Arrivals:
-        """What is wanted of row groups, in order."""
-        nothing = pa.schema([self.arrow.field(name) for name in wanted.columns])
-        return in_order(Arrivals.concat(list(self._pieces(wanted, groups)), nothing), self.schema)
+    def _read(self, pushdown: Pushdown, groups: Sequence[NumberedRows]) -> Arrivals:
+        """The events of row groups that the pushdown keeps, in order."""
+        nothing = pa.schema([self.arrow.field(name) for name in pushdown.columns])
+        return in_order(Arrivals.concat(list(self._pieces(pushdown, groups)), nothing), self.schema)
 
-    def _pieces(self, wanted: Wanted, groups: Sequence[NumberedRows], *, encode: bool = False) -> Iterator[Arrivals]:
-        """What is wanted of each row group, read side by side; with `encode` its strings are told apart as well."""
-        coded = [name for name in wanted.columns if pa.types.is_string(self.arrow.field(name).type)]
+    def _pieces(
+        self, pushdown: Pushdown, groups: Sequence[NumberedRows], *, encode: bool = False
+    ) -> Iterator[Arrivals]:
+        """The events of each row group that the pushdown keeps, read in parallel; `encode` also encodes its strings."""
+        coded = [name for name in pushdown.columns if pa.types.is_string(self.arrow.field(name).type)]
         more_threads = self.threads > len(groups)
 
         def piece(group: NumberedRows) -> Arrivals:
-            table = self.files.read(group, wanted.columns, coded, side_by_side=more_threads)
-            events = narrowed(table, self.schema, wanted, group.first_row)
+            table = self.files.read(group, pushdown.columns, coded, use_threads=more_threads)
+            events = narrowed(table, self.schema, pushdown, group.first_row)
             if encode:
                 batch = events.batch(self.schema)
                 for name in coded:
@@ -221,32 +223,32 @@ class ParquetScan:
             return events
 
         self.row_groups_read += len(groups)
-        self.columns_read |= {*wanted.columns}
-        yield from side_by_side(piece, groups, min(self.threads, len(groups)) or 1)
+        self.columns_read |= {*pushdown.columns}
+        yield from map_in_threads(piece, groups, min(self.threads, len(groups)) or 1)
 
     def sample(self, query: BoundQuery) -> tuple[Arrivals, Totals] | None:
         groups = self._that_can_matter(query)
         if not self.is_long or len(groups) <= SAMPLED_ROW_GROUPS:
             return None
         chosen = [groups[k] for k in np.linspace(0, len(groups) - 1, SAMPLED_ROW_GROUPS).astype(int).tolist()]
-        some = self._read(wanted_by(query, self.arrow.names), chosen)
+        some = self._read(pushdown_of(query, self.arrow.names), chosen)
         share = sum(group.rows for group in groups) / sum(group.rows for group in chosen)
         ticks = int(some.time[-1]) - int(some.time[0]) if len(some) else 0
         return some, Totals(round(len(some) * share), ticks)
 
     @property
     def is_long(self) -> bool:
-        return self.rows > ROWS_AT_ONCE
+        return self.rows > MAX_WHOLE_ROWS
 
     @property
     def has_pieces(self) -> bool:
         return True
 
     def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals]:
-        return self._pieces(wanted_by(query, self.arrow.names), self._that_can_matter(query), encode=encode)
+        return self._pieces(pushdown_of(query, self.arrow.names), self._that_can_matter(query), encode=encode)
 
     def memory(self, query: BoundQuery) -> int:
-        return self.files.size(wanted_by(query, self.arrow.names).columns)
+        return self.files.size(pushdown_of(query, self.arrow.names).columns)
 
     def types(self) -> frozenset[str]:
         """The type names that occur."""
@@ -258,7 +260,7 @@ class ParquetScan:
 
     @cached_property
     def table(self) -> pa.Table:
-        """All events with all columns, as they came."""
+        """All events with all columns, in arrival order."""
         tables = [self.files.read(group, self.arrow.names) for group in self.files.row_groups]
         return pa.concat_tables(tables) if tables else self.arrow.empty_table()
 
@@ -275,7 +277,7 @@ class ParquetScan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParquetLog:
-    """Events that stay in their files until a match is shown with them."""
+    """An `EventLog` over Parquet files, which reads events when a match shows them."""
 
     files: ParquetFiles
     schema: EventSchema
@@ -293,7 +295,7 @@ class ParquetLog:
         for group in self.files.row_groups:
             low, high = np.searchsorted(wanted, [group.first_row, group.first_row + group.rows])
             if low < high:
-                table = self.files.read(group, columns, side_by_side=self.threads > 1)
+                table = self.files.read(group, columns, use_threads=self.threads > 1)
                 tables.append(table.take(to_arrow(wanted[low:high] - group.first_row)))
         if not tables:
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()

@@ -1,4 +1,4 @@
-"""The part of a table that a query reads: its columns, and the rows that can make a difference."""
+"""Narrows a table to what a query reads: its columns, and the rows that can matter."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.codes import are_of_types
 from augury.engine.scan.arrow_filter import read_filter
-from augury.engine.scan.needed import decisive_columns, relevant_rows
+from augury.engine.scan.needed import component_filters, decisive_columns
 from augury.engine.scan.picking import picked
-from augury.engine.scan.scan import ReadAsAWhole
+from augury.engine.scan.scan import SinglePieceScan
 from augury.engine.sources.column_types import engine_table, is_text
 from augury.engine.warnings import types_of
 from augury.ir.query import BoundQuery
@@ -25,11 +25,11 @@ from augury.schema import EventSchema
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
-    """What the kernel of a query reads of the events.
+class Pushdown:
+    """The projection and filter of a query, pushed down into a scan.
 
-    `columns` are theirs. `types` are those of the events that can make a difference, None for all; `test` is true for
-    each of these, if anything more can be told.
+    `columns` are those that its kernel reads. `types` are the types of events that can matter, None for all; `test` is
+    an Arrow expression that is true for all these events, None if there is none.
     """
 
     columns: tuple[str, ...]
@@ -37,21 +37,21 @@ class Wanted:
     test: pc.Expression | None = None
 
 
-def wanted_by(query: BoundQuery, given: Collection[str]) -> Wanted:
-    """The rows that a rewritten query reads, and those of the `given` columns: it may know some that are derived."""
+def pushdown_of(query: BoundQuery, given: Collection[str]) -> Pushdown:
+    """The pushdown of a rewritten query, for those of its columns that are `given`: others are derived."""
     columns = decisive_columns([query])
     names = tuple(name for name in query.schema.names if name in columns and name in given)
-    relevant = relevant_rows([query])
+    relevant = component_filters([query])
     if relevant is None:
-        return Wanted(names)
+        return Pushdown(names)
     types = None
     if query.schema.type is not None and all(one.types for one in relevant):
         types = frozenset(name for one in relevant for name in one.types)
-    return Wanted(names, types, read_filter(relevant, query.schema) if any(r.conjuncts for r in relevant) else None)
+    return Pushdown(names, types, read_filter(relevant, query.schema) if any(r.conjuncts for r in relevant) else None)
 
 
-class TableScan(ReadAsAWhole):
-    """A table of events; the part of it that a query reads is looked for once, however often it is asked for."""
+class TableScan(SinglePieceScan):
+    """A scan of a table in memory, which caches the part that each query reads."""
 
     def __init__(self, table: pa.Table, schema: EventSchema) -> None:
         self.table, self.schema = table, schema
@@ -67,9 +67,9 @@ class TableScan(ReadAsAWhole):
 
     @property
     def identity(self) -> Hashable:
-        # Not all that tells tables apart, but enough to tell whether a plan still fits.
+        # Does not identify a table, but is enough to tell whether a plan still fits.
         time = self.table[self.schema.time]
-        # As Arrow has them: Python cannot hold every time.
+        # As Arrow scalars: Python cannot hold every time.
         return len(time), *((time[k] for k in (0, len(time) - 1)) if len(time) else ())
 
     def types(self) -> frozenset[str]:
@@ -80,8 +80,8 @@ class TableScan(ReadAsAWhole):
         """The events that a rewritten query reads, in order."""
         known = self._found.get(id(query))
         if known is None:
-            wanted = wanted_by(query, self.arrow.names)
-            known = self._found[id(query)] = (query, in_order(narrowed(self.table, self.schema, wanted), self.schema))
+            pushdown = pushdown_of(query, self.arrow.names)
+            known = self._found[id(query)] = (query, in_order(narrowed(self.table, self.schema, pushdown), self.schema))
         return known[1]
 
     @cached_property
@@ -91,22 +91,22 @@ class TableScan(ReadAsAWhole):
 
     @cached_property
     def log(self) -> Arrivals:
-        """All events with all columns as they came, for matches to show; `events` has checked them."""
+        """All events with all columns in arrival order, for matches to show; `events` has checked them."""
         return Arrivals.of(self.table, self.schema)
 
 
-def narrowed(table: pa.Table, schema: EventSchema, wanted: Wanted, first_row: int = 0) -> Arrivals:
-    """The events that `wanted` asks for, numbered by their rows, in the order they came.
+def narrowed(table: pa.Table, schema: EventSchema, pushdown: Pushdown, first_row: int = 0) -> Arrivals:
+    """The events that the pushdown keeps, numbered by their rows, in arrival order.
 
-    Every event is checked for a time and a place in the order, those that are left out as well.
+    All events are checked for a time and for the other columns of the order, even those that are dropped.
     """
     time = _checked_time(table, schema, first_row)
-    narrow = table.select(list(wanted.columns))
+    narrow = table.select(list(pushdown.columns))
     rows: Integers | None = None
-    if wanted.types is not None and schema.type is not None:
-        narrow, rows = _kept(narrow, rows, _of_types(table[schema.type], wanted.types))
-    if wanted.test is not None:
-        narrow, rows = _kept(narrow, rows, passing(narrow, schema, wanted.test))
+    if pushdown.types is not None and schema.type is not None:
+        narrow, rows = _kept(narrow, rows, _of_types(table[schema.type], pushdown.types))
+    if pushdown.test is not None:
+        narrow, rows = _kept(narrow, rows, passing(narrow, schema, pushdown.test))
     if rows is None:
         rows = np.arange(table.num_rows, dtype=np.int64)
         time = _ticks(table, schema) if time is None else time
@@ -117,7 +117,7 @@ def narrowed(table: pa.Table, schema: EventSchema, wanted: Wanted, first_row: in
 
 
 def _checked_time(table: pa.Table, schema: EventSchema, first_row: int) -> Integers | None:
-    """The times of all events where looking at each of them is how errors are found; else None, and there are none."""
+    """Check the times of all events, and return them if that took converting them; else None."""
     doubtful = [
         f.name for f in table.schema if pa.types.is_uint64(f.type) or (f.name == schema.type and not is_text(f.type))
     ]
@@ -137,7 +137,7 @@ def _ticks(table: pa.Table, schema: EventSchema) -> Integers:
 def _kept(
     table: pa.Table, rows: Integers | None, mask: npt.NDArray[np.bool_] | None
 ) -> tuple[pa.Table, Integers | None]:
-    """The table where `mask` holds, and the numbers of its rows."""
+    """Filter a table and the numbers of its rows by `mask`."""
     if mask is None:
         return table, rows
     places = np.flatnonzero(mask)
@@ -147,7 +147,7 @@ def _kept(
 
 
 def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_] | None:
-    """Which events have one of these types; None if that cannot be told before the column is converted."""
+    """Which events have one of these types; None for a type column that has to be converted first."""
     if pa.types.is_dictionary(column.type) and is_text(column.type):
         return are_of_types(column, types)
     if not is_text(column.type):
@@ -158,7 +158,7 @@ def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np
 
 
 def passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.NDArray[np.bool_] | None:
-    """Which events pass a test; None if Arrow cannot say."""
+    """Which events pass a test; None if Arrow cannot evaluate it."""
     if schema.type is not None and not pa.types.is_string(table[schema.type].type):
         plain = table[schema.type].cast(pa.string())
         table = table.set_column(table.column_names.index(schema.type), schema.type, plain)

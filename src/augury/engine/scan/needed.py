@@ -1,4 +1,4 @@
-"""The columns and rows of the events that a query needs (projection and filter)."""
+"""The columns and rows of the events that a query needs, for projection and filter pushdown."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from augury.ir.terms import OutputMode, Strategy
 
 
 @dataclass(frozen=True, slots=True)
-class Relevant:
-    """The events one component can bind: those of its types (none: any) for which its own conjuncts are true."""
+class ComponentFilter:
+    """A filter for the events one component can bind: of its types (none: any), with all its own conjuncts true."""
 
     types: tuple[str, ...]
     conjuncts: tuple[Conjunct, ...]
 
 
 def needed_columns(program: CompiledProgram) -> frozenset[str]:
-    """The columns of the input that decide about matches or appear in the result of the last query."""
+    """The input columns that decide about matches or appear in the result of the last query."""
     given = program.queries[0].bound.schema
     shown = program.last.bound
     if not shown.returns and shown.output is not OutputMode.COUNT:
@@ -36,7 +36,7 @@ def needed_columns(program: CompiledProgram) -> frozenset[str]:
 
 
 def compared_columns(queries: Sequence[BoundQuery]) -> frozenset[str]:
-    """The columns of the input that decide about matches of rewritten queries, the order aside."""
+    """The input columns that decide about matches of rewritten queries, without those of the order."""
     names: set[str] = set()
     for query in queries:
         names |= {*query.partition_by, *query.key}
@@ -48,7 +48,7 @@ def compared_columns(queries: Sequence[BoundQuery]) -> frozenset[str]:
 
 
 def decisive_columns(queries: Sequence[BoundQuery]) -> frozenset[str]:
-    """The columns of the input that a kernel reads: those that decide about matches, and what is summed up of them."""
+    """The input columns that a kernel reads: those that decide about matches, and those it aggregates."""
     names = compared_columns(queries)
     for query in queries:
         if query.threshold is not None:
@@ -68,13 +68,13 @@ def _expressions(query: BoundQuery) -> Iterator[Expr]:
         yield item.expr
 
 
-def relevant_rows(queries: Sequence[BoundQuery]) -> tuple[Relevant, ...] | None:
-    """What an event has to satisfy one of to make a difference to rewritten queries; None when every event can.
+def component_filters(queries: Sequence[BoundQuery]) -> tuple[ComponentFilter, ...] | None:
+    """Filters of which an event must pass one to matter to rewritten queries; None when every event can matter.
 
-    Under contiguity any event ends a run, and a count window counts all of them.
+    Under contiguity any event can end a run, and a count window counts all events.
     """
     given = frozenset(queries[0].schema.names)
-    found: list[Relevant] = []
+    found: list[ComponentFilter] = []
     for query in queries:
         if (
             query.strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}
@@ -86,16 +86,16 @@ def relevant_rows(queries: Sequence[BoundQuery]) -> tuple[Relevant, ...] | None:
     return None if any(not r.types and not r.conjuncts for r in found) else tuple(found)
 
 
-def _of_components(query: BoundQuery, given: frozenset[str], *, typed: bool) -> Iterator[Relevant]:
+def _of_components(query: BoundQuery, given: frozenset[str], *, typed: bool) -> Iterator[ComponentFilter]:
     for component in components(query.pattern):
         own = tuple(
             c
             for c in query.conjuncts
             if c.variables == (variable_of(component),) and c.one_event
-            # What only derived events have cannot be asked of the others.
+            # Conditions on columns that only derived events have cannot be tested on input events.
             if given.issuperset(e.column for e in walk(c.expr) if isinstance(e, Ref))
         )
-        yield Relevant(event_of(component).types if typed else (), own)
+        yield ComponentFilter(event_of(component).types if typed else (), own)
 
 
 def arrival_matters(program: CompiledProgram) -> bool:

@@ -1,4 +1,4 @@
-"""Parquet files without a host: footers, statistics of row groups, and reading some of them."""
+"""Reads Parquet files without help of the host: footers, statistics, and single row groups."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from augury.engine.sources.column_types import conform, engine_type
 from augury.engine.sources.footers import column_places, open_footer, statistics
 from augury.schema import EventSchema, Kind
 
-FOOTER_THREADS = 16  # read footers side by side
+FOOTER_THREADS = 16  # threads that read footers
 
 INT96_UNIT = "us"
-"""The unit of times that a file holds in 96 bits."""
+"""The unit that INT96 times are read in."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """One row group: which of which file, how many rows, the ticks of its first and last event."""
+    """One row group of a file: its number, its rows, and the ticks of its first and last event."""
 
     file: int
     number: int
@@ -38,7 +38,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class CannotSplit:
-    """Why tasks cannot read files by themselves, each its part."""
+    """Why files cannot be split among tasks that read them on their own."""
 
     reason: str
 
@@ -65,13 +65,13 @@ def file_system(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def fragment(uri: str, groups: Sequence[int] | None = None, coded: tuple[str, ...] = ()) -> ds.ParquetFileFragment:
-    """A file, or some row groups of it; strings of the columns `coded` are read as the codes that the file has."""
+    """A file, or some of its row groups; string columns that are `coded` are read as dictionary codes."""
     system, path = file_system(uri)
     return _format(coded).make_fragment(path, system, row_groups=None if groups is None else list(groups))
 
 
 def first_rows(uri: str, group: int, rows: int, columns: Sequence[str]) -> pa.Table:
-    """The first rows of a row group, of which no more is decoded."""
+    """The first rows of a row group, without decoding more."""
     system, path = file_system(uri)
     with pq.ParquetFile(path, filesystem=system, coerce_int96_timestamp_unit=INT96_UNIT) as file:
         batches = file.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False)
@@ -87,7 +87,7 @@ def _format(coded: tuple[str, ...]) -> ds.ParquetFileFormat:
 
 
 def read_footers(files: Sequence[str]) -> Footers | CannotSplit:
-    """The footers of files, under the names that the host has for them."""
+    """Read the footers of files, which are named as the host names them."""
     with ThreadPoolExecutor(FOOTER_THREADS) as pool:
         try:
             footers = list(pool.map(_footer, files))
@@ -112,7 +112,7 @@ def why_other_columns(footers: Footers, arrow: pa.Schema) -> str | None:
 
 
 def row_groups(footers: Footers, column: pa.Field, schema: EventSchema) -> tuple[RowGroup, ...] | CannotSplit:
-    """The row groups with the times of their first and last events, of the `column` of time as the host reads it."""
+    """The row groups, with the ticks of their first and last events; `column` is the time as the host reads it."""
     if schema[schema.time].kind is Kind.FLOAT:
         return CannotSplit("times are floating-point numbers, of which statistics leave out what is not a number")
     found: list[RowGroup] = []

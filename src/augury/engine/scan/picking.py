@@ -1,4 +1,4 @@
-"""The rows of a table that a query reads, picked by NumPy where that is faster than Arrow."""
+"""Filters a table with NumPy where that is faster than Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def picked(table: pa.Table, mask: Mask, places: Places) -> pa.Table:
     {'ts': [1, 3], 'type': ['A', 'A']}
     """
     if any(column.num_chunks != 1 for column in table.columns):
-        # To take rows of a table in many pieces, Arrow would bring the pieces together first.
+        # To take rows of a chunked table, Arrow would concatenate the chunks first.
         return table.filter(pa.array(mask))
     return pa.table([_values(column.chunk(0), places) for column in table.columns], schema=table.schema)
 

@@ -1,4 +1,4 @@
-"""Events of which a query's columns are read at once, and what matches show when it is asked for."""
+"""A scan of a column source: the columns of a query are read at once, those that matches show on demand."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cached_property
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
-from augury.engine.scan.narrow import Wanted, narrowed, wanted_by
-from augury.engine.scan.scan import ReadAsAWhole
-from augury.engine.sources.columnar import ColumnSource, SomeEvents
+from augury.engine.scan.narrow import Pushdown, narrowed, pushdown_of
+from augury.engine.scan.scan import SinglePieceScan
+from augury.engine.sources.columnar import ColumnSource, PickedEvents
 from augury.engine.sources.readable import readable_table
 from augury.engine.warnings import types_of
 from augury.errors import HostError
@@ -22,10 +22,10 @@ from augury.schema import EventSchema
 
 @dataclass(slots=True, eq=False)
 class ColumnReader:
-    """Reads columns of a source, and tells when it gives others than before.
+    """Reads columns of a source, and raises if the number of its events changes between reads.
 
-    `read_names` are the columns that have been read so far, `picked_rows` how many events the source picked by their
-    types; `rows` is how many there are, None before the first are read.
+    `read_names` are the columns read so far, `picked_rows` counts the events that the source picked by type; `rows` is
+    the number of all events, None before the first read.
     """
 
     source: ColumnSource
@@ -41,7 +41,7 @@ class ColumnReader:
         self.rows = table.num_rows
         return table
 
-    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> SomeEvents | None:
+    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> PickedEvents | None:
         some = self.source.read_types(columns, kind, types, time)
         if some is None:
             return None
@@ -60,8 +60,8 @@ class ColumnReader:
         )
 
 
-class ProjectedScan(ReadAsAWhole):
-    """Events that a source gives column by column; those that a query reads are read once."""
+class ProjectedScan(SinglePieceScan):
+    """A scan of a source that is read column by column, which caches the part that each query reads."""
 
     def __init__(self, source: ColumnSource, arrow: pa.Schema, schema: EventSchema) -> None:
         self.reader = ColumnReader(source)
@@ -83,31 +83,31 @@ class ProjectedScan(ReadAsAWhole):
         """The events that a rewritten query reads, in order."""
         known = self._found.get(id(query))
         if known is None:
-            wanted = wanted_by(query, self.arrow.names)
-            found = self._picked(wanted)
+            pushdown = pushdown_of(query, self.arrow.names)
+            found = self._picked(pushdown)
             if found is None:
-                found = narrowed(self.reader.read(wanted.columns), self.schema, wanted)
+                found = narrowed(self.reader.read(pushdown.columns), self.schema, pushdown)
             known = self._found[id(query)] = (query, in_order(found, self.schema))
         self._last = known[1]
         return known[1]
 
-    def _picked(self, wanted: Wanted) -> Arrivals | None:
-        """The events of the types that are wanted, picked by their source; None if all have to be looked at here."""
+    def _picked(self, pushdown: Pushdown) -> Arrivals | None:
+        """The events that the pushdown keeps, filtered by type in the source; None if the source cannot do that."""
         schema = self.schema
-        if wanted.types is None or schema.type is None or not self._times_are_exact(wanted):
+        if pushdown.types is None or schema.type is None or not self._times_are_exact(pushdown):
             return None
-        some = self.reader.read_types(wanted.columns, schema.type, wanted.types, schema.time)
+        some = self.reader.read_types(pushdown.columns, schema.type, pushdown.types, schema.time)
         if some is None or not some.have_times:
             return None
-        found = narrowed(some.table, schema, replace(wanted, types=None))
+        found = narrowed(some.table, schema, replace(pushdown, types=None))
         rows = some.rows[found.rows]
         return Arrivals(found.table, rows, rows, found.time)
 
-    def _times_are_exact(self, wanted: Wanted) -> bool:
-        """Whether all that can be wrong with an event that is left out is that it has no time."""
+    def _times_are_exact(self, pushdown: Pushdown) -> bool:
+        """Whether a missing time is the only error that a dropped event can have."""
         time = self.arrow.field(self.schema.time).type
         exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date32(time)
-        doubtful = any(pa.types.is_uint64(self.arrow.field(name).type) for name in wanted.columns)
+        doubtful = any(pa.types.is_uint64(self.arrow.field(name).type) for name in pushdown.columns)
         return exact and not doubtful and len(self.schema.order_by) == 1
 
     def types(self) -> frozenset[str]:
@@ -129,7 +129,7 @@ class ProjectedScan(ReadAsAWhole):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectedLog:
-    """Events that stay where they are until a match is shown with them; `seen` are those that it was found in."""
+    """An `EventLog` over a column source, read when a match shows events; `seen` are the events of the last query."""
 
     reader: ColumnReader
     arrow: pa.Schema
@@ -142,7 +142,7 @@ class ProjectedLog:
         if not len(rows):
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
         before = self.seen.fetch(rows)
-        # Read once more with the others, these tell whether it is the same events that come.
+        # Columns read before are read again, to check that the source still gives the same events.
         again = [name for name in before.column_names if name not in columns]
         table = self.reader.read([*columns, *again]).take(pa.array(rows))
         for name in before.column_names:
@@ -156,7 +156,7 @@ class ProjectedLog:
 
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
-    """Whether two columns hold the same values, whatever they are encoded as; NaN is NaN."""
+    """Whether two columns hold the same values, in any encoding; NaN equals NaN."""
     left, right = (x.cast(x.type.value_type) if pa.types.is_dictionary(x.type) else x for x in (left, right))
     right = right if right.type == left.type else right.cast(left.type)
     if pa.types.is_float32(left.type) or pa.types.is_float64(left.type):

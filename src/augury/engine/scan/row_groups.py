@@ -1,4 +1,4 @@
-"""Whether a row group can hold an event that makes a difference, as far as its statistics tell."""
+"""Prunes row groups by their statistics: whether one can hold an event that matters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from augury.engine.scan.needed import Relevant
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.sources.column_types import is_text
 from augury.engine.sources.footers import column_places, statistics
 from augury.ir.predicate import And, Compare, Expr, Literal, Or, Ref
 from augury.schema import EventSchema, Kind
 
 _ORDERED = (Kind.INT, Kind.FLOAT, Kind.STRING)
-"""Kinds of values that files keep the least and the greatest of, in the order in which queries compare them."""
+"""Kinds of values whose minimum and maximum in files have the order in which queries compare them."""
 
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
@@ -30,7 +30,7 @@ class Range:
 
 
 def ranges(footer: pq.FileMetaData, number: int, arrow: pa.Schema) -> Mapping[str, Range]:
-    """What a row group tells of its columns: of those without statistics nothing."""
+    """The ranges of the columns of a row group that have statistics."""
     found = {}
     for name, place in column_places(footer).items():
         told = statistics(footer, number, place) if name in arrow.names else None
@@ -38,14 +38,14 @@ def ranges(footer: pq.FileMetaData, number: int, arrow: pa.Schema) -> Mapping[st
             try:
                 found[name] = Range(told.min, told.max)
             except (ValueError, OverflowError):
-                continue  # No UTF-8, or a time that Python cannot hold: nothing is told by it.
+                continue  # Not UTF-8, or a time that Python cannot hold: no use for pruning.
     return found
 
 
 def all_have_times(footer: pq.FileMetaData, number: int, arrow: pa.Schema, schema: EventSchema) -> bool:
-    """Whether statistics tell that nothing is wrong with the events of a row group, so that it need not be read.
+    """Whether statistics show that every event of a row group has a valid time, so that none needs to be checked.
 
-    Times that may be no number are looked at one by one, and so is what else the events are ordered by.
+    They do not for times that may be NaN, nor if events are ordered by further columns.
     """
     time = arrow.field(schema.time).type
     exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date(time)
@@ -56,8 +56,10 @@ def all_have_times(footer: pq.FileMetaData, number: int, arrow: pa.Schema, schem
     return bool(told is not None and told.has_null_count and told.null_count == 0)
 
 
-def can_matter(relevant: tuple[Relevant, ...], known: Mapping[str, Range], arrow: pa.Schema, type: str | None) -> bool:
-    """Whether an event within these ranges may satisfy one of what the events have to."""
+def can_matter(
+    relevant: tuple[ComponentFilter, ...], known: Mapping[str, Range], arrow: pa.Schema, type: str | None
+) -> bool:
+    """Whether an event within these ranges may pass one of the filters."""
     return any(
         _may_be_of(one.types, known.get(type) if type is not None and is_text(arrow.field(type).type) else None)
         and all(may_hold(conjunct.expr, known) for conjunct in one.conjuncts)
@@ -68,12 +70,12 @@ def can_matter(relevant: tuple[Relevant, ...], known: Mapping[str, Range], arrow
 def _may_be_of(types: tuple[str, ...], known: Range | None) -> bool:
     if not types or known is None or not isinstance(known.low, str):
         return True
-    # Where a name is cut off, the least is still not greater, and the greatest not less.
+    # Truncated statistics are still a lower and an upper bound.
     return any(known.low <= name <= known.high for name in types)
 
 
 def may_hold(e: Expr, known: Mapping[str, Range]) -> bool:
-    """Whether a condition can be true of a value within these ranges; true if that cannot be told."""
+    """Whether a condition can be true for values within these ranges; true if unknown."""
     match e:
         case Compare(operator, Ref() as left, Literal() as right):
             return _may_compare(operator, left, right, known)

@@ -1,4 +1,4 @@
-"""What the engine asks of a source of events that are all there."""
+"""The protocol of a scan: how the engine reads a finite stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augury.schema import EventSchema
 
 
 class Scan(Protocol):
-    """Events of known columns that can be read more than once, as a whole or the part that a query needs."""
+    """A finite stream of known columns, which can be read as a whole or narrowed to what a query needs."""
 
     @property
     def arrow(self) -> pa.Schema:
@@ -30,31 +30,30 @@ class Scan(Protocol):
 
     @property
     def identity(self) -> Hashable:
-        """What is the same for the same events: a plan that was chosen for them is good for these."""
+        """A value that is equal for the same events, so that a plan chosen for them can be used again."""
 
     def events(self, query: BoundQuery) -> Arrivals:
         """The events that a rewritten query reads, in order, with the columns that its kernel reads."""
 
     def sample(self, query: BoundQuery) -> tuple[Arrivals, Totals] | None:
-        """Some of these events, and how many there are in all; None where they are few enough to be read as a whole."""
+        """A sample of the events that a query reads, and their totals; None if they are few enough to read all."""
 
     @property
     def is_long(self) -> bool:
-        """Whether the events are too many to be read as a whole."""
+        """Whether there are too many events to read them as a whole."""
 
     @property
     def has_pieces(self) -> bool:
         """Whether the events can be read a piece at a time."""
 
     def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals] | None:
-        """These events as they come, a piece at a time; None of a source that has them all at once.
+        """The events that a query reads, in arrival order, a piece at a time; None if they come all at once.
 
-        With `encode` the strings of a piece are told apart by the thread that reads it, for a kernel that takes whole
-        pieces.
+        With `encode` the thread that reads a piece also encodes its strings, for a kernel that takes whole pieces.
         """
 
     def memory(self, query: BoundQuery) -> int:
-        """About how many bytes these events take that are read a piece at a time."""
+        """About how many bytes the events of a query take in memory; 0 if they do not come in pieces."""
 
     def types(self) -> frozenset[str]:
         """The type names that occur."""
@@ -68,8 +67,8 @@ class Scan(Protocol):
         """The events for matches to show."""
 
 
-class ReadAsAWhole:
-    """The answers of a source whose events are in memory anyway, or come from elsewhere all at once."""
+class SinglePieceScan:
+    """Defaults for a scan whose events are in memory, or are read all at once."""
 
     def sample(self, query: BoundQuery) -> None:
         return None

@@ -1,4 +1,4 @@
-"""Events that can be read once: those that a query may need are kept, with all of their columns."""
+"""A scan of events that can be read only once: those that a query may need are kept, with all of their columns."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import replace
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, in_order
-from augury.engine.scan.narrow import narrowed, wanted_by
-from augury.engine.scan.scan import ReadAsAWhole
+from augury.engine.scan.narrow import narrowed, pushdown_of
+from augury.engine.scan.scan import SinglePieceScan
 from augury.engine.sources.readable import readable_table, unreadable
 from augury.engine.warnings import types_of
 from augury.ir.query import BoundQuery
 from augury.schema import EventSchema
 
-PIECE_EVENTS = 50_000  # filtered together: each piece costs a little, however small it is
+PIECE_EVENTS = 50_000  # events filtered at a time: smaller pieces cost more per event
 
 
-class StreamScan(ReadAsAWhole):
-    """A stream of batches that is read for one query, once that is known; `name` is what it is called in messages.
+class StreamScan(SinglePieceScan):
+    """A stream of batches that is read for a single query, once that is known; `name` is used in messages.
 
-    What the query cannot need is forgotten at once, and so is missing from what matches show besides their own events.
+    Events that the query cannot need are dropped at once, so matches can show only events that were kept.
     """
 
     def __init__(self, reader: pa.RecordBatchReader, name: str, arrow: pa.Schema, schema: EventSchema) -> None:
@@ -30,11 +30,11 @@ class StreamScan(ReadAsAWhole):
         self._types: frozenset[str] = frozenset()
         self._rows = 0
         self.log = Arrivals.none(arrow)
-        """The events for matches to show: those that were kept, as they came."""
+        """The events for matches to show: those that were kept, in arrival order."""
 
     @property
     def rows(self) -> int:
-        """How many events have been read: all of them once a query has asked for its events, none before."""
+        """The number of events read: none before a query asks for its events, then all."""
         return self._rows
 
     @property
@@ -49,18 +49,20 @@ class StreamScan(ReadAsAWhole):
         return self._found[1]
 
     def _read(self, query: BoundQuery) -> Arrivals:
-        wanted = wanted_by(query, self.arrow.names)
-        with_all = replace(wanted, columns=tuple(self.arrow.names))
+        pushdown = pushdown_of(query, self.arrow.names)
+        with_all = replace(pushdown, columns=tuple(self.arrow.names))
         kept = []
         for table in self._pieces():
             self._types |= types_of(table, self.schema)
             kept.append(narrowed(table, self.schema, with_all, self._rows))
             self._rows += table.num_rows
         self.log = log = Arrivals.concat(kept, self.arrow)
-        return in_order(Arrivals(log.table.select(list(wanted.columns)), log.rows, log.anchors, log.time), self.schema)
+        return in_order(
+            Arrivals(log.table.select(list(pushdown.columns)), log.rows, log.anchors, log.time), self.schema
+        )
 
     def _pieces(self) -> Iterator[pa.Table]:
-        """The stream in tables of some size."""
+        """The stream as tables of at least `PIECE_EVENTS` rows."""
         batches: list[pa.RecordBatch] = []
         rows = 0
         try:
@@ -84,5 +86,5 @@ class StreamScan(ReadAsAWhole):
 
     @property
     def ordered(self) -> Arrivals:
-        """Not all events: a program that needs all of them is given a table."""
+        """Never called: not all events are kept, and a program that needs all of them is given a table."""
         raise AssertionError("a stream is read for one query, not for a program")

@@ -1,7 +1,7 @@
-"""Files that tasks read by themselves, without a shuffle: what each of them reads, and reading it.
+"""Splits files among tasks that read them on their own, without a shuffle.
 
-A task reads the row groups of a chunk of time with its halo, where a query can be cut by time; else files whose keys
-are in no other task's files.
+A task reads the row groups of a chunk of time with its halo, if the query can be cut by time; else files whose keys are
+in no other task's files.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from augury.engine.sources.column_types import conform
 from augury.runtime.batch import Integers
 
 MIN_TASK_EVENTS = 50_000  # smaller tasks cost more to schedule than to match
-MAX_TASK_EVENTS = 4_000_000  # that a task may have to hold in memory
+MAX_TASK_EVENTS = 4_000_000  # events that a task may have to hold in memory
 
 MAX_READS_PER_ROW = 1.75
-"""How often a row may be read, on average, before a shuffle is thought to be cheaper."""
+"""Average number of reads per row above which a shuffle is taken to be cheaper."""
 
 IMBALANCE_PER_REREAD = 4
-"""Rows by which the load of two tasks may differ for each row that is not read, and matched, twice."""
+"""Rows of imbalance between two tasks that are accepted for each row that is not read and matched twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """What one task reads: row groups, all of their events or those that a chunk of time sees."""
+    """The part that one task reads: row groups, all of their events or those that a chunk of time sees."""
 
     groups: tuple[RowGroup, ...]
     chunk: TimeChunk | None = None
@@ -54,14 +54,14 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """The files, and what each task reads of them."""
+    """The files, and the part of them that each task reads."""
 
     files: tuple[str, ...]
     tasks: tuple[ScanTask, ...]
 
 
 def plan_scan(footers: Footers, group: Group, tasks: int | None, default_tasks: int) -> ScanPlan | CannotSplit:
-    """What each of the `tasks` reads, by default as many as there are events for and at most `default_tasks`."""
+    """Split files among `tasks`, by default one per `MIN_TASK_EVENTS` and at most `default_tasks`, unless too large."""
     why_not = why_other_columns(footers, group.arrow)
     if why_not is not None:
         return CannotSplit(why_not)
@@ -78,9 +78,9 @@ def plan_scan(footers: Footers, group: Group, tasks: int | None, default_tasks: 
 
 
 def by_time(files: tuple[str, ...], groups: tuple[RowGroup, ...], group: Group, tasks: int) -> ScanPlan | CannotSplit:
-    """A chunk of time for each task, beginning where a row group does.
+    """Split by time: each task has a chunk of time that begins where a row group begins.
 
-    A row group is read by every task that needs some of it: there are fewer tasks where that would be too often.
+    A row group is read by every task that needs some of it; the tasks are halved as long as rows are read too often.
     """
     reason = group.why_not_by_time
     if reason is not None:
@@ -105,7 +105,7 @@ def by_time(files: tuple[str, ...], groups: tuple[RowGroup, ...], group: Group, 
 
 
 def _cut_places(groups: Sequence[RowGroup], halo: int) -> tuple[list[tuple[int, int]], dict[int, int]]:
-    """Where row groups begin, with the rows before; and how many rows would be read twice if time were cut there."""
+    """The times where row groups begin, with the rows before; and by time the rows read twice if it is cut there."""
     rows = np.array([g.rows for g in groups])
     first = np.array([g.first for g in groups])
     ends = np.array([g.last for g in groups])
@@ -125,7 +125,7 @@ def _cut_places(groups: Sequence[RowGroup], halo: int) -> tuple[list[tuple[int, 
 
 
 def _best_place(places: Sequence[tuple[int, int]], extra: dict[int, int], total: int, k: int, tasks: int) -> int:
-    """The best place for cut `k`: tasks should have about the same load, and few rows should be read twice."""
+    """The best time for cut `k`, by the balance of tasks and the rows that are read twice."""
     share = total / tasks
 
     def too_far(place: tuple[int, int]) -> float:
@@ -138,7 +138,7 @@ def _best_place(places: Sequence[tuple[int, int]], extra: dict[int, int], total:
 def _seen(groups: Sequence[RowGroup], chunk: TimeChunk) -> tuple[RowGroup, ...]:
     """The row groups that hold an event of the chunk, or one within a halo of its first or last event.
 
-    That is narrower than all that the chunk sees: it may begin or end in a pause between row groups.
+    The chunk itself sees more: it may begin or end in a gap between row groups.
     """
     low, high = chunk.low, chunk.high
     own = [g for g in groups if (low is None or g.last >= low) and (high is None or g.first < high)]
@@ -150,7 +150,7 @@ def _seen(groups: Sequence[RowGroup], chunk: TimeChunk) -> tuple[RowGroup, ...]:
 
 
 def by_files(footers: Footers, groups: tuple[RowGroup, ...], group: Group, tasks: int) -> ScanPlan | CannotSplit:
-    """Whole files for each task, which share no key with the files of another one."""
+    """Split by files: each task has whole files, which share no key with the files of another task."""
     if not group.key:
         return CannotSplit("the query has no key")
     parts = max((_disjoint([key_range(footer, name) for footer in footers.footers]) for name in group.key), key=len)
@@ -168,7 +168,7 @@ def by_files(footers: Footers, groups: tuple[RowGroup, ...], group: Group, tasks
 
 
 def _disjoint(ranges: Sequence[tuple[Any, Any] | None]) -> list[list[int]]:
-    """Files grouped so that no two groups share a key; all in one group where the keys of a file are not known.
+    """Group files so that no two groups share a key; all in one group if a file has no statistics of its keys.
 
     >>> _disjoint([("a", "c"), ("x", "z"), ("b", "d")])
     [[0, 2], [1]]
@@ -189,7 +189,7 @@ def _disjoint(ranges: Sequence[tuple[Any, Any] | None]) -> list[list[int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanAndMatch:
-    """The numbers of tasks of a plan -> the matches in what they read."""
+    """Numbers of tasks of a plan -> the matches of these tasks."""
 
     group: Group
     plan: ScanPlan
@@ -217,7 +217,7 @@ class ScanAndMatch:
             yield sorted_by_time(table, time)
 
     def _reader(self) -> Callable[[int, int], pa.Table]:
-        """What reads a row group of a file: the columns and rows that can matter, strings as codes."""
+        """A function that reads the columns and rows of a row group that can matter, with strings as codes."""
         group, files = self.group, self.plan.files
         coded, kind = group.coded, group.schema.type
         relevant = group.relevant

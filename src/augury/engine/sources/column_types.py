@@ -14,7 +14,7 @@ from augury.runtime.dictionary import codable
 
 
 def is_text(arrow: pa.DataType) -> bool:
-    """Whether a column holds strings, encoded or not."""
+    """Whether a column holds strings, dictionary-encoded or not."""
     if pa.types.is_dictionary(arrow):
         return is_text(arrow.value_type)
     return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
@@ -31,7 +31,7 @@ def engine_schema(arrow: pa.Schema, type: str | None) -> pa.Schema:
 
 
 def engine_type(arrow: pa.DataType) -> pa.DataType:
-    """The type the engine reads a column as.
+    """The type that the engine reads a column as.
 
     >>> engine_type(pa.list_(pa.uint8())), engine_type(pa.decimal128(10, 2))
     (ListType(list<item: int64>), DataType(double))
@@ -51,16 +51,16 @@ def engine_type(arrow: pa.DataType) -> pa.DataType:
 def engine_table(table: pa.Table, type: str | None, first_row: int = 0, *, coded: bool = False) -> pa.Table:
     """Cast the columns to the types of `engine_schema`; a value that does not fit is an error with its row and column.
 
-    With `coded`, strings that are encoded stay so: kernels tell them apart by their codes.
+    With `coded`, encoded strings stay encoded: kernels compare their codes.
     """
     return engine_columns(table.schema, type, coded=coded).read(table, first_row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineColumns:
-    """How tables of one schema are read by the engine, found out once for all tables of a stream.
+    """The casts that the engine needs for tables of one schema, determined once for a stream.
 
-    `wanted` are the columns as the engine reads them; those at the places `casts` are of another type in the tables.
+    `wanted` are the columns as the engine reads them; those at the positions `casts` have another type in the tables.
     """
 
     wanted: pa.Schema
@@ -68,7 +68,7 @@ class EngineColumns:
     type: str | None
 
     def read(self, table: pa.Table, first_row: int = 0) -> pa.Table:
-        """The events as the engine reads them; a value that does not fit is an error with its row and column."""
+        """Cast a table; a value that does not fit is an error with its row and column."""
         if not self.casts:
             return table
         columns = table.columns
@@ -88,7 +88,7 @@ class EngineColumns:
 
 
 def engine_columns(arrow: pa.Schema, type: str | None, *, coded: bool = False) -> EngineColumns:
-    """How tables of the schema `arrow` are read; with `coded`, strings that are encoded stay so."""
+    """The casts for tables of the schema `arrow`; with `coded`, encoded strings stay encoded."""
     wanted = engine_schema(arrow, type)
     if coded:
         wanted = pa.schema([there if _coded(there.type) else f for there, f in zip(arrow, wanted, strict=True)])
@@ -105,7 +105,7 @@ def conform(
 ) -> pa.Table:
     """Cast `table` to exactly the columns of `schema`, in its order and of its types.
 
-    `fill` allows missing ones, save those that are `required`.
+    `fill` adds missing ones as nulls, except those that are `required`.
     """
     if table.schema.equals(schema, check_metadata=True):
         return table

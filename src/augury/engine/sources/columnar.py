@@ -1,4 +1,4 @@
-"""Data sets of Arrow, frames of Polars, relations of DuckDB: events that give some of their columns when asked to."""
+"""Column sources: Arrow data sets, Polars frames and DuckDB relations, of which single columns can be read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from augury.runtime.batch import Integers
 
 
 class ColumnSource(Protocol):
-    """Events that are not in Arrow's memory yet; some columns of them can be read, and read again later."""
+    """Events that are not Arrow tables yet; some of their columns can be read, and others later."""
 
     @property
     def name(self) -> str:
-        """What they are, for messages."""
+        """A name for messages."""
 
     @property
     def identity(self) -> Hashable:
-        """What is the same for the same events: a plan that was chosen for them is good for these."""
+        """A value that is equal for the same events, so that a plan chosen for them can be used again."""
 
     def columns(self) -> pa.Schema:
-        """All columns, found out without reading the events."""
+        """The schema of all columns, without reading the events."""
 
     def count(self) -> int:
         """How many events there are."""
@@ -34,14 +34,16 @@ class ColumnSource(Protocol):
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Some columns of all events, in their order."""
 
-    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> SomeEvents | None:
-        """Some columns of the events whose column `kind` holds one of these types; None if that cannot be asked for."""
+    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> PickedEvents | None:
+        """Some columns of the events whose column `kind` holds one of these types; None if the source cannot filter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SomeEvents:
-    """Events that were picked by whoever holds them: their numbers among all `count` events, and whether all of these
-    have a time."""
+class PickedEvents:
+    """Events that a source picked by their types.
+
+    `rows` are their numbers among all `count` events, `have_times` is whether all of these have a time.
+    """
 
     table: pa.Table
     rows: Integers
@@ -50,7 +52,7 @@ class SomeEvents:
 
 
 def column_source(events: Any) -> ColumnSource | None:
-    """Events as something whose columns are read by need, None for anything else; no library is imported for that."""
+    """A column source for events, None for any other kind of events; imports no library."""
     if is_a(events, "pyarrow", "Dataset"):
         return DatasetColumns(events)
     if is_a(events, "polars", "DataFrame") or is_a(events, "polars", "LazyFrame"):
@@ -61,13 +63,13 @@ def column_source(events: Any) -> ColumnSource | None:
 
 
 def is_a(events: object, module: str, name: str) -> bool:
-    """Whether this is an object of a class of `module`, found out without importing it."""
+    """Whether an object's class, or a base of it, has this name in `module`, which is not imported."""
     return any(base.__module__.split(".")[0] == module and base.__name__ == name for base in type(events).__mro__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetColumns:
-    """A data set of Arrow: files of any format, in any file system, with columns from the names of folders."""
+    """An Arrow data set: files of any format, in any file system, also Hive-partitioned."""
 
     dataset: Any
 
@@ -90,8 +92,8 @@ class DatasetColumns:
         except (pa.ArrowException, OSError) as e:
             raise unreadable(self.name, e) from e
 
-    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> SomeEvents | None:
-        # A data set does not tell the numbers of the rows that pass a filter.
+    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> PickedEvents | None:
+        # A data set does not give the numbers of the rows that pass a filter.
         return None
 
     def read(self, columns: Sequence[str]) -> pa.Table:
@@ -103,7 +105,7 @@ class DatasetColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolarsColumns:
-    """A frame of Polars, lazy or not; a lazy one is run for the columns that are asked for."""
+    """A Polars frame, eager or lazy; a lazy one is collected for the columns that are read."""
 
     frame: Any
 
@@ -122,7 +124,7 @@ class PolarsColumns:
             schema = self.frame.lazy().collect_schema()
             for name, type_ in schema.items():
                 if type_ == pl.Object:
-                    # Arrow would be given the addresses of the objects.
+                    # Arrow would get the addresses of the objects.
                     raise unreadable_column(name, type_, "these are objects of Python")
             found: pa.Schema = pl.DataFrame(schema=schema).to_arrow().schema
             return found
@@ -140,7 +142,7 @@ class PolarsColumns:
 
             return self.frame.lazy().select(cs.by_name(*columns)).collect().to_arrow().select(list(columns))
 
-    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> SomeEvents | None:
+    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> PickedEvents | None:
         import polars as pl
         import polars.selectors as cs
 
@@ -151,15 +153,15 @@ class PolarsColumns:
                 return None
             picked = cs.by_name(kind).cast(pl.String).is_in(sorted(types))
             facts = [pl.len().alias("count"), cs.by_name(time).null_count().alias("nulls")]
-            # Both at once: a source that is read for one is not read again for the other.
+            # Both in one `collect_all`, so that the source is read once.
             some, told = pl.collect_all([lazy.with_row_index(number).filter(picked), lazy.select(facts)])
             rows = some[number].cast(pl.Int64).to_numpy()
             table = some.drop(cs.by_name(number)).to_arrow().select(list(columns))
-        return SomeEvents(table, rows, told["count"][0], have_times=told["nulls"][0] == 0)
+        return PickedEvents(table, rows, told["count"][0], have_times=told["nulls"][0] == 0)
 
 
 class _polars_errors:
-    """Errors of Polars, whose panics are no `Exception`, as errors with a code."""
+    """Context manager that turns errors and panics of Polars, which are no `Exception`, into errors with a code."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -177,7 +179,7 @@ class _polars_errors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuckColumns:
-    """A relation of DuckDB, which is run for the columns that are asked for."""
+    """A DuckDB relation, which is executed for the columns that are read."""
 
     relation: Any
 
@@ -201,8 +203,8 @@ class DuckColumns:
         written = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         return self._arrow(lambda relation: relation.project(written))
 
-    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> SomeEvents | None:
-        # A relation has no order that its rows could be numbered in, but for the one in which they come.
+    def read_types(self, columns: Sequence[str], kind: str, types: Collection[str], time: str) -> PickedEvents | None:
+        # Filtered rows of a relation cannot be numbered: it has no order but that in which all its rows come.
         return None
 
     def _arrow(self, query: Callable[[Any], Any]) -> pa.Table:

@@ -31,7 +31,7 @@ paths, or an iterable of dicts."""
 def read_events(events: Events, time: str, required: Collection[str | None] = ()) -> pa.Table:
     """Read events into one table, in the order they came; a time column of ISO 8601 strings becomes timestamps.
 
-    Dicts may leave out attributes, but not the time and the columns that are `required`: all of them have one, or none.
+    Dicts may leave out attributes, but of the time and of `required` columns either all dicts have a value or none.
 
     A time that is no column of a pandas frame may be a level of its index, named or, as "index", without a name.
 
@@ -87,7 +87,7 @@ def _table(events: Events, time: str, required: Collection[str]) -> pa.Table:
             else "give an Arrow table, a pandas or polars frame, a path, or an iterable of dicts",
         )
     items = list(events)
-    # Whatever else gives paths one by one.
+    # An iterator may also give paths.
     paths = named_paths(items)
     if paths is not None:
         return _of_files(paths)
@@ -98,14 +98,14 @@ def _table(events: Events, time: str, required: Collection[str]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventStream:
-    """Batches that can be read once, and what they are called in messages."""
+    """Batches that can be read once, and their name for messages."""
 
     reader: pa.RecordBatchReader
     name: str
 
 
 def is_stream(events: Events) -> bool:
-    """Whether the events are a reader, or hand out a stream of Arrow's and are nothing that could be read twice."""
+    """Whether the events are a reader, or an Arrow stream that may be readable only once."""
     if isinstance(events, type | pa.Table | pa.RecordBatch) or not hasattr(events, "__arrow_c_stream__"):
         return False
     # Some releases of Spark would hand over the whole frame, wherever it lies.
@@ -113,7 +113,7 @@ def is_stream(events: Events) -> bool:
 
 
 def stream_of(events: Events) -> EventStream:
-    """The batches of events that are a stream."""
+    """The batches of events for which `is_stream` is true."""
     if isinstance(events, pa.RecordBatchReader):
         return EventStream(events, "the reader of the events")
     name = f"the stream of a {type(events).__name__}"
@@ -124,7 +124,7 @@ def stream_of(events: Events) -> EventStream:
 
 
 def _is_frame(events: object, module: str) -> bool:
-    """Whether this is a data frame of `module`, found out without importing it."""
+    """Whether this is a data frame of `module`, which is not imported."""
     kind = type(events)
     return any(
         base.__module__.split(".")[0] == module and base.__name__ in ("DataFrame", "LazyFrame") for base in kind.__mro__

@@ -1,7 +1,7 @@
-"""Opens the footers of Parquet files: one that is damaged is refused here, and does no harm later.
+"""Opens the footers of Parquet files, and refuses damaged ones before they can do harm.
 
-Arrow decodes a footer when it is asked for parts of it. A part that is damaged raises an error of Python's, or ends the
-process: exceptions of C++ are not caught where Python asks for a column of a row group or for its statistics.
+Arrow decodes the parts of a footer lazily. A damaged part raises a Python error, or ends the process: C++ exceptions
+are not caught where Python asks for a column of a row group or for its statistics.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from augury.engine.sources.readable import check_text
 from augury.engine.sources.thrift import Value, decode_struct
 
 MAGIC = b"PAR1"
-ENDING = 8
-"""The bytes after a footer: its length, and `PAR1`."""
-READ_AT_ONCE = 64 * 1024
+ENDING_BYTES = 8
+"""Bytes after a footer: its length, and `PAR1`."""
+
+TAIL_BYTES = 64 * 1024
+"""Bytes read from the end of a file at first: most footers are shorter."""
 
 TYPE_SIZES = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
 """Bytes of one value of BOOLEAN, INT32, INT64, INT96, FLOAT and DOUBLE; those of other types are of any length."""
@@ -30,7 +32,7 @@ def open_footer(path: str | Path, system: fs.FileSystem | None = None) -> pq.Fil
     data = _footer_bytes(str(path), system or fs.LocalFileSystem())
     try:
         footer = pq.read_metadata(pa.BufferReader(MAGIC + data))
-        # The names that the file has, and those of Arrow's schema, which it may hold besides.
+        # Decodes the names of the columns, and those of Arrow's schema, which the file may hold as well.
         column_places(footer)
         check_text(footer.schema.to_arrow_schema())
     except UnicodeDecodeError as e:
@@ -41,9 +43,9 @@ def open_footer(path: str | Path, system: fs.FileSystem | None = None) -> pq.Fil
 
 
 def statistics(footer: pq.FileMetaData, group: int, place: int) -> pq.Statistics | None:
-    """What a row group tells of the values of a column; None if it tells nothing, or not of values of their type.
+    """The statistics of a column in a row group; None if there are none, or if they are of another type.
 
-    The type is compared before they are asked for: Arrow does so too, but ends the process.
+    The type is compared first: Arrow compares it too, but ends the process.
     """
     column = footer.row_group(group).column(place)
     if column.physical_type != footer.schema.column(place).physical_type:
@@ -52,38 +54,38 @@ def statistics(footer: pq.FileMetaData, group: int, place: int) -> pq.Statistics
 
 
 def column_places(footer: pq.FileMetaData) -> dict[str, int]:
-    """The columns of every row group by their paths in the schema; row groups repeat these, and may be wrong."""
+    """The positions of columns by their paths in the schema; the paths in row groups are copies, and may be wrong."""
     return {footer.schema.column(k).path: k for k in range(footer.num_columns)}
 
 
 def _footer_bytes(path: str, system: fs.FileSystem) -> bytes:
-    """The end of a file from its footer on."""
+    """The bytes of a file from its footer to its end."""
     with system.open_input_file(path) as file:
         size = file.size()
-        tail: bytes = file.read_at(min(size, READ_AT_ONCE), max(0, size - READ_AT_ONCE))
-        length = int.from_bytes(tail[-ENDING : -len(MAGIC)], "little") + ENDING
-        if not tail.endswith(MAGIC) or len(tail) < ENDING or length + len(MAGIC) > size:
+        tail: bytes = file.read_at(min(size, TAIL_BYTES), max(0, size - TAIL_BYTES))
+        length = int.from_bytes(tail[-ENDING_BYTES : -len(MAGIC)], "little") + ENDING_BYTES
+        if not tail.endswith(MAGIC) or len(tail) < ENDING_BYTES or length + len(MAGIC) > size:
             # Not a file that Arrow can open: it says why.
             return tail[-min(len(tail), length) :]
         return tail[-length:] if length <= len(tail) else file.read_at(length, size - length)
 
 
 def _check_columns(footer: pq.FileMetaData) -> None:
-    """Decode the descriptions of all columns in all row groups, where Arrow turns what is wrong into an error.
+    """Decode the metadata of all columns in all row groups, in a call where Arrow turns damage into an error.
 
-    A reader looks where each column lies before it reads the first one, which is where this ends.
+    A reader locates all columns before it reads the first byte of data, which is where this stops it.
     """
     if not footer.num_row_groups or not footer.num_columns:
         return
-    with pq.ParquetFile(pa.PythonFile(_Unread(), "r"), metadata=footer, pre_buffer=True) as file:
+    with pq.ParquetFile(pa.PythonFile(_FileStub(), "r"), metadata=footer, pre_buffer=True) as file:
         try:
             file.read_row_groups(range(footer.num_row_groups), use_threads=False)
-        except _FirstRead:
+        except _ReadStarted:
             return
 
 
 def _check_statistics(data: bytes) -> None:
-    """Refuse least and greatest values that are shorter or longer than values of their column's type.
+    """Refuse minimum and maximum values that are shorter or longer than values of their column's type.
 
     The numbers are those of fields in the format's definition, `parquet.thrift`.
     """
@@ -108,12 +110,12 @@ def _struct(value: Value) -> dict[int, Value]:
     return value if isinstance(value, dict) else {}
 
 
-class _FirstRead(Exception):
-    """A reader has looked at the footer, and begins to read."""
+class _ReadStarted(Exception):
+    """A reader has decoded the footer, and starts to read data."""
 
 
-class _Unread(io.RawIOBase):
-    """A file of any size whose contents are not read."""
+class _FileStub(io.RawIOBase):
+    """A file of unlimited size that raises `_ReadStarted` when it is read."""
 
     def readable(self) -> bool:
         return True
@@ -125,8 +127,8 @@ class _Unread(io.RawIOBase):
         return offset
 
     def tell(self) -> int:
-        # The size is where the end of the file is found; columns beyond the end of the real one are noticed when read.
+        # The position of the end, which gives the size; columns beyond the end of the real file fail when read.
         return 1 << 62
 
     def read(self, size: int = -1) -> bytes:
-        raise _FirstRead
+        raise _ReadStarted

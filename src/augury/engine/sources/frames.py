@@ -1,4 +1,4 @@
-"""Converts data frames of pandas to tables."""
+"""Converts pandas data frames to tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from augury.engine.sources.readable import two_columns
 from augury.engine.sources.rows import mixed_types
 
 INDEX = "index"
-"""The name of an index that has none, as `reset_index` of pandas calls it."""
+"""The name of an index without a name, as in `reset_index` of pandas."""
 
 
 def pandas_table(frame: Any, time: str) -> pa.Table:

@@ -1,4 +1,4 @@
-"""JSON lines read by Arrow, where that gives the very table that reading them one by one would give."""
+"""Reads JSON lines with Arrow, where that gives the same table as parsing each line in Python."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pyarrow.json as pj
 
 from augury.schema import INT_MAX
 
-MAX_BYTES = 2**31 - 2  # that are one block to Arrow
-SAMPLE_BYTES = 1 << 16  # looked at to find out which strings look like times
-MAX_BRACKETS = 100  # in a line, and so the depth of what it holds: Arrow recurses without a limit
+MAX_BYTES = 2**31 - 2  # largest block that Arrow can read
+SAMPLE_BYTES = 1 << 16  # bytes sampled to find columns of strings that look like times
+MAX_BRACKETS = 100  # brackets in a line, which limits its nesting: Arrow recurses without a limit
 
 _OPEN, _CLOSE, _NEWLINE, _RETURN = b"{}\n\r"
 
@@ -19,7 +19,7 @@ _OPEN, _CLOSE, _NEWLINE, _RETURN = b"{}\n\r"
 def native_table(data: bytes) -> pa.Table | None:
     """The table of lines that hold one JSON object each, in UTF-8; None if Arrow refuses them or would change a value.
 
-    Then the lines are read one by one: that tells which of them is wrong, if any is.
+    Then the lines have to be parsed one by one, which also finds the line with an error.
 
     >>> native_table(b'{"ts": 1}\\n{"ts": 2, "at": "2026-03-14"}\\n').to_pylist()
     [{'ts': 1, 'at': None}, {'ts': 2, 'at': '2026-03-14'}]
@@ -51,7 +51,7 @@ def native_table(data: bytes) -> pa.Table | None:
 
 
 def _read(data: bytes, texts: dict[str, pa.DataType], order: list[str]) -> pa.Table:
-    """The table, with columns of these types that are not to be guessed; those of `order` come first."""
+    """Read a table; `texts` are types of columns that Arrow must not infer, the columns in `order` come first."""
     table = pj.read_json(
         pa.BufferReader(data),
         # One block and one thread: Arrow may crash over columns whose type is another one in a later block.
@@ -64,9 +64,9 @@ def _read(data: bytes, texts: dict[str, pa.DataType], order: list[str]) -> pa.Ta
 
 
 def _objects(data: bytes) -> int | None:
-    """How many lines there are that are not blank, if each begins and ends as an object does and is not nested deep.
+    """Count the lines that are not blank; None unless each begins and ends with a brace and is not deeply nested.
 
-    Then no object goes on in another line: what follows an inner object is no other one. A line may still hold two.
+    Then no object continues on the next line. A line may still hold two objects.
     """
     if not data:
         return 0
@@ -76,7 +76,7 @@ def _objects(data: bytes) -> int | None:
         ends = np.append(ends, len(cells))
     starts = np.concatenate([[0], ends[:-1] + 1])
     last = ends - 1
-    # Lines of Windows end with two characters.
+    # Windows line ends have two characters.
     last = np.where((last > starts) & (cells[last] == _RETURN), last - 1, last)
     if (starts < ends).all() and (cells[starts] == _OPEN).all() and (cells[last] == _CLOSE).all():
         lines = len(ends)
@@ -105,10 +105,9 @@ def _as_text(arrow: pa.DataType) -> pa.DataType:
 
 
 def _same(column: pa.ChunkedArray) -> bool:
-    """Whether a column is the one that Python's values would give.
+    """Whether a column is the same as one made of Python values.
 
-    A large number may have been an integer, of which Arrow makes a float, and the fields of an object have another
-    order.
+    Arrow may have read a large integer as a float, and reorders the fields of objects.
     """
     while pa.types.is_list(column.type):
         column = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)

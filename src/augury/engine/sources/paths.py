@@ -12,11 +12,11 @@ from typing import Any
 from augury.arguments import path
 from augury.errors import HostError
 
-MAX_NAMES = 1_000  # of files that a name with a mistake in it is compared with
+MAX_NAMES = 1_000  # names of files that are compared with a misspelled one
 
 
 def named_paths(events: Any) -> tuple[Path, ...] | None:
-    """The paths that events are given as: one, those that a glob matches, in order, or those of a list; else None.
+    """The paths in an argument for events: a path, a glob, sorted, or a list of those; None for anything else.
 
     A glob is a path that does not exist and has `*`, `?` or `[` in it; `**` stands for any folders.
 
@@ -37,7 +37,7 @@ def near_name(missing: Path) -> str:
         with os.scandir(missing.parent) as entries:
             beside = [entry.name for entry in islice(entries, MAX_NAMES)]
     except OSError:
-        # There is no such folder either, or it may not be looked into: then there is nothing to suggest.
+        # The folder does not exist either, or is not readable: there is nothing to suggest.
         return ""
     near = get_close_matches(missing.name, beside, n=1, cutoff=0.7)
     return f"did you mean `{missing.with_name(near[0])}`?" if near else ""

@@ -1,4 +1,4 @@
-"""Replaces Arrow types whose rows cannot be taken, compared or shown by plain ones."""
+"""Replaces Arrow types that the engine cannot take rows of, compare or show by plain ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from augury.errors import HostError
 
 
 def readable_table(table: pa.Table) -> pa.Table:
-    """The table with views, run-end encoding and extension types replaced by what they stand for.
+    """Replace views, run-end encoding and extension types in a table by plain types with the same values.
 
-    Only the schema is looked at, unless a column is of such a type. A type that has no plain form is an error.
+    Costs nothing unless a column is of such a type. A type that has no plain form is an error.
 
     >>> readable_table(pa.table({"x": pa.array(["a"], pa.string_view())})).schema.field("x").type
     DataType(string)
@@ -39,13 +39,13 @@ def check_dates(column: pa.ChunkedArray, name: str) -> None:
 
 
 def readable_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of `readable_table` for tables of this one."""
+    """The schema that `readable_table` gives tables of this schema."""
     check_names(schema)
     return pa.schema([pa.field(f.name, readable_type(f.type, f.name)) for f in schema])
 
 
 def check_text(schema: pa.Schema) -> None:
-    """Raise `ArrowInvalid` unless names and time zones of a schema are UTF-8: Arrow leaves that to who reads them."""
+    """Raise `ArrowInvalid` unless names and time zones of a schema are UTF-8, which Arrow does not check itself."""
     try:
         for field in schema:
             _decode(field)
@@ -86,7 +86,7 @@ def two_columns(name: object) -> HostError:
 
 
 def unreadable(what: str, reason: object) -> HostError:
-    """The error for events that cannot be decoded."""
+    """The error for events that cannot be read; `what` names them."""
     return HostError("A531", f"{what} cannot be read: {reason}")
 
 
@@ -180,7 +180,7 @@ def _plain_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _plain_lists(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """A column of list views as lists; a cast by Arrow 26 leaves large ones without their last offset."""
+    """Convert list views to lists; not by a cast, which in Arrow 26 leaves large ones without their last offset."""
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     large = pa.types.is_large_list(wanted)
@@ -192,7 +192,7 @@ def _plain_lists(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 @cache
 def _is_zone(name: str) -> bool:
-    """Whether Python and Arrow know a time zone, which is looked up once."""
+    """Whether both Python and Arrow know a time zone."""
     if not encodable(name):
         return False
     try:

@@ -15,7 +15,7 @@ from augury.errors import HostError
 from augury.schema import INT_MAX, INT_MIN
 
 PLAIN_TYPES = {bool, int, float, str}
-"""Types whose values are all of one kind."""
+"""Types whose values are all of one `_kind`."""
 
 
 def _position(row: int) -> str:
@@ -49,7 +49,7 @@ def rows_to_table(
 
 
 def _alike(rows: list[Any]) -> tuple[dict[str, list[Any]], int] | None:
-    """The values of each column, and how many rows there are, if all are dicts with the same names; else None."""
+    """The values of each column and the number of rows, if all rows are dicts with the same keys; else None."""
     if not rows or type(rows[0]) is not dict:
         return None
     names = rows[0].keys()
@@ -63,7 +63,7 @@ def _alike(rows: list[Any]) -> tuple[dict[str, list[Any]], int] | None:
 def _gathered(
     rows: Iterable[object], place: Callable[[int], str], required: Collection[str]
 ) -> tuple[dict[str, list[Any]], int]:
-    """The values of each column, up to the last row that has one, and how many rows there are."""
+    """The values of each column, up to the last row that has one, and the number of rows."""
     columns: dict[str, list[Any]] = {}
     count = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""Finds out the columns of events, from a schema or from the events themselves."""
+"""Determines the columns of events, from a schema or from the events themselves."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class KnownColumns:
                 return scaled(measure(events, query), len(events), totals)
             with clock.stage(CallStage.READING):
                 events = scan.events(query)
-            # How many there are may be known only now.
+            # The number of events may be known only now.
             return measure(events, query) if scan.rows else StreamStatistics()
 
         return measured
@@ -72,11 +72,11 @@ def table_columns(table: pa.Table, schema: EventSchema) -> KnownColumns:
 def known_events(
     given: Events, roles: Roles, threads: int | None = None, *, for_one_query: bool = False
 ) -> KnownColumns | None:
-    """The columns of events; None for events without columns, such as an empty file.
+    """The columns of events, and a scan of them; None for events without columns, such as an empty file.
 
-    What gives its columns one by one is opened here, and read when it is known what for, Parquet files by so many
-    `threads` or one for each processor. So is a stream that can be read once, if it is `for_one_query` that needs no
-    derived events; anything else is read at once.
+    Columnar sources are only opened here, and read for a query later, Parquet files by `threads`, by default one per
+    processor. So are streams that can be read once, if they are `for_one_query` that needs no derived events. Anything
+    else is read now.
     """
     scanned = scanned_files(given, roles, threads)
     if scanned is not None:
@@ -99,7 +99,7 @@ def known_events(
 
 
 def scanned_files(given: Events, roles: Roles, threads: int | None = None) -> KnownColumns | None:
-    """The columns of events in Parquet files that need not be read as a whole; None for any others."""
+    """The columns and a scan of events in Parquet files; None for any other events."""
     files = _files(given)
     if files is None or not _has_ticks(files.arrow, roles):
         return None
@@ -108,12 +108,12 @@ def scanned_files(given: Events, roles: Roles, threads: int | None = None) -> Kn
 
 
 def _has_ticks(arrow: pa.Schema, roles: Roles) -> bool:
-    """Whether columns can be read as they are: times that are written out cannot."""
+    """Whether the time column exists and can be read as it is, which text cannot."""
     return roles.time in arrow.names and not is_text(arrow.field(roles.time).type)
 
 
 def _files(given: Events) -> ParquetFiles | None:
-    """The Parquet files that are given, if they can be read one by one."""
+    """The Parquet files that an argument names, if they can be scanned row group by row group; else None."""
     paths = named_paths(given)
     try:
         if is_a(given, "pyarrow", "Dataset"):
@@ -139,7 +139,7 @@ def known_columns(given: Schema, roles: Roles) -> KnownColumns:
     if isinstance(given, EventSchema):
         return KnownColumns(pa.schema([(c.name, arrow_type(c.type)) for c in given.columns]), given)
     if isinstance(given, pa.RecordBatchReader):
-        # Its events are for whoever matches them later.
+        # Its events are left for a later call to match.
         given = given.schema
     if isinstance(given, pa.Schema):
         given = readable_schema(given)
@@ -157,7 +157,7 @@ def known_columns(given: Schema, roles: Roles) -> KnownColumns:
 
 
 def event_schema(arrow: pa.Schema, roles: Roles) -> EventSchema:
-    """What the engine knows of events with these Arrow columns."""
+    """The event schema for these Arrow columns, with the roles that options give them."""
     return EventSchema.from_arrow(
         engine_schema(arrow, roles.type),
         time=roles.time,

@@ -1,4 +1,4 @@
-"""What is fed to a stream of known columns -> a table of exactly these columns."""
+"""Converts what is fed to a stream of known columns to a table of exactly these columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from augury.schema import EventSchema
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamReader:
-    """Reads what is fed to a stream of the columns `arrow`.
+    """Reads what is fed to a stream with the columns `arrow`.
 
-    `settled` says that a table of these very columns can be taken as it is; where it cannot, its values decide.
+    With `settled`, a table of this schema is used as it is; else its values have to be checked or converted.
     """
 
     arrow: pa.Schema
@@ -30,7 +30,7 @@ class StreamReader:
             return events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         table = read_events(events, self.time, self.required)
         if not table.num_columns:
-            # Of no events not even the columns are known.
+            # Events without any column, such as an empty list.
             return self.arrow.empty_table()
         return conform(table, self.arrow, fill=is_rows(events), required=self.required)
 
@@ -39,7 +39,7 @@ class StreamReader:
 
 
 def stream_reader(arrow: pa.Schema, schema: EventSchema) -> StreamReader:
-    """What reads the events of a stream.
+    """The reader for events of a stream.
 
     >>> columns = pa.schema([("ts", pa.int64()), ("x", pa.int64())])
     >>> reader = stream_reader(columns, EventSchema.from_arrow(columns))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Value: TypeAlias = "bool | int | bytes | list[Value] | dict[int, Value] | None"
-"""A field: a struct by the numbers of its fields; None for maps and floating-point numbers, which nobody asks for."""
+"""The value of a field: a struct by the numbers of its fields; None for maps and floats, which are skipped."""
 
-DEEPEST = 64
-"""Structs and lists within another; Arrow refuses more."""
+MAX_DEPTH = 64
+"""Levels of nested structs and lists; Arrow refuses more."""
 
 STOP, TRUE, FALSE = 0, 1, 2
 BYTES, INTEGERS, DOUBLE, BINARY, LISTS, MAP, STRUCT = (1, 2, 3), (4, 5, 6), 7, 8, (9, 10), 11, 12
@@ -45,7 +45,7 @@ class _Reader:
         return found >> 1 ^ -(found & 1)
 
     def skip(self, size: int) -> int:
-        """Pass over so many bytes, and return where they begin."""
+        """Advance by `size` bytes, and return the position before them."""
         begin = self.at
         self.at += size
         if self.at > len(self.data):
@@ -53,7 +53,7 @@ class _Reader:
         return begin
 
     def struct(self, depth: int) -> dict[int, Value]:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise IndexError("structs too deep")
         found: dict[int, Value] = {}
         number = 0
@@ -64,7 +64,7 @@ class _Reader:
         return found
 
     def value(self, kind: int, depth: int) -> Value:
-        """A value of this kind, which is not a field that holds true or false: those have no bytes of their own."""
+        """A value of this kind; not for fields of booleans, whose value is in their kind."""
         if kind in INTEGERS:
             return self.integer()
         if kind in BYTES:
@@ -86,7 +86,7 @@ class _Reader:
         return None
 
     def list(self, depth: int) -> list[Value]:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise IndexError("lists too deep")
         head = self.byte()
         size, kind = head >> 4, head & 0x0F

@@ -1,4 +1,4 @@
-"""One bucket of a stream: kernel states of some of its keys, events held back, and how far the watermark has come."""
+"""One bucket of keys of a stream: its kernel states, held events and watermark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from augury.schema import EventSchema
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Bucket(Progress):
-    """How far some of the keys of a program have come.
+    """The progress of a program over one bucket of keys.
 
     Its events up to row number `saved` are written in `segments`. No other bucket has the same `name`.
     """
@@ -34,12 +34,12 @@ class Bucket(Progress):
 
     @property
     def events(self) -> int:
-        """How many events are held back or kept for matches to come."""
+        """The number of events held back, or kept for later matches."""
         return len(self.held) + sum(len(stage.held) + len(stage.log) for stage in self.stages)
 
     @property
     def idle(self) -> bool:
-        """Whether there is no event in it."""
+        """Whether the bucket holds no events."""
         return not self.events
 
 
@@ -49,7 +49,7 @@ def new_bucket(job: Job) -> Bucket:
 
 
 def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -> tuple[Bucket, StageResult]:
-    """Take in events, none of them late, and match in order those that the watermark has passed."""
+    """Add events, none of them late, and match in order those that the watermark has passed."""
     held, next_row = bucket.held, bucket.next_row
     if events is not None:
         arrived = arrive(events.select(job.arrow.names), job.schema, next_row)
@@ -60,7 +60,7 @@ def advance(bucket: Bucket, job: Job, events: pa.Table | None, watermark: int) -
 
 
 def replayable(program: CompiledProgram) -> bool:
-    """Whether the state of the kernel follows from the events that are kept."""
+    """Whether the state of the kernel can be rebuilt from the events that are kept."""
     query = program.last.bound
     if len(program.queries) > 1 or query.longest_silence is not None:
         return False
@@ -68,17 +68,17 @@ def replayable(program: CompiledProgram) -> bool:
 
 
 def replayed(stage: Stage, job: Job, watermark: int) -> Stage:
-    """The stage with a new kernel that has consumed its log; matches in it have been reported before."""
+    """The stage with the state of a kernel that has consumed its log again; matches in it were reported before."""
     events = in_order(stage.log.everything(), job.schema)
     with within(stage.budget):
         return replace(stage, state=_rebuilt(stage.kernel, events, job.schema, watermark))
 
 
 def _rebuilt(kernel: Kernel, events: Arrivals, schema: EventSchema, watermark: int) -> RunState:
-    """The state of the kernel after the events.
+    """The state of the kernel after these events.
 
-    `max_matches` holds for a step, and the events came in several steps: where all at once have more matches than that,
-    they are taken in smaller batches.
+    `max_matches` holds for one step, and the events came in several: if all of them at once have more matches than
+    that, the batches are halved until they do not.
     """
     size = max(1, len(events))
     while True:
@@ -86,7 +86,7 @@ def _rebuilt(kernel: Kernel, events: Arrivals, schema: EventSchema, watermark: i
         try:
             for start in range(0, max(1, len(events)), size):
                 stop = start + size
-                # Whatever is still to come is not before the next event.
+                # No event that is still to come is earlier than the next one.
                 mark = watermark if stop >= len(events) else min(watermark, int(events.time[stop]))
                 state, _ = kernel.step(state, events.slice(start, min(stop, len(events))).batch(schema), mark)
         except TooManyMatches:

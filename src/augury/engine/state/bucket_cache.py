@@ -1,20 +1,20 @@
-"""Buckets that a worker process keeps in memory from one micro-batch to the next, so that it need not rebuild them.
+"""A cache of buckets in a worker process, so that it need not rebuild them for the next micro-batch.
 
-What the host's store holds decides. A bucket is taken from here only if the head in the store has the mark that the
-bucket was saved with: a bucket that another worker has continued, or that belongs to an attempt which the host threw
-away, does not. The job is compared as well: a checkpoint may be continued by another job, with other columns to
-return, in a worker that ran the first one.
+The host's store decides whether an entry is valid: a bucket is taken from here only if the head in the store has the
+mark that the bucket was saved with. If another worker has continued the bucket, or the host discarded the attempt, the
+mark differs. The job is compared as well: another job, with other columns to return, may continue a checkpoint in a
+worker that ran the first one.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-MAX_CACHED_EVENTS = 1 << 24  # in all cached buckets together
+MAX_CACHED_EVENTS = 1 << 24  # events in all cached buckets together
 
 
 class CachedBucket(Protocol):
-    """A bucket with a name of its own, which holds so many events."""
+    """A bucket that can be cached, with a unique name and the number of its events."""
 
     @property
     def name(self) -> str: ...

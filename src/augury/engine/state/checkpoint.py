@@ -1,7 +1,7 @@
-"""The state of one bucket as bytes, and back: a head, and segments of events.
+"""Saves the state of one bucket as bytes, a head and segments of events, and loads it.
 
-Where a kernel's state follows from the events that are kept, only these are saved, in segments. The head names the
-segments and holds everything else.
+If the state of the kernel can be rebuilt from the events that are kept, only these are saved, in segments. The head
+names the segments and holds everything else.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from augury.runtime.state import FOREVER, LONG_AGO, OLD_MARK, RunState
 FAMILY, VERSION = "spark-bucket", 3
 
 COUNTERS = {"next_row": (0, MAX_COUNT), "next_derived": (0, LAST_DERIVED), "watermark": (LONG_AGO, FOREVER)}
-"""How far a bucket has come: the numbers of its head, and between which each lies."""
+"""The numbers in the head of a bucket, with the least and the greatest value of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedBucket:
-    """What is to be written: the head, new segments by their number, and the numbers of segments to remove.
+    """The bytes to write: the head, new segments by number, and the numbers of segments to remove.
 
-    `mark` identifies this write: it is in the head too, and in no other head that was ever written.
+    `mark` identifies this write: the head contains it, and no other head ever does.
     """
 
     head: bytes
@@ -48,7 +48,7 @@ class SavedBucket:
 
 
 def header(job: Job, buckets: int) -> bytes:
-    """What a checkpoint was written by, without any events."""
+    """A head without events, which says which job writes the checkpoint."""
     return packed_header(FAMILY, VERSION, state_identity(job, buckets))
 
 
@@ -58,7 +58,7 @@ def check_header(data: bytes, job: Job, buckets: int) -> None:
 
 
 def save_bucket(bucket: Bucket, job: Job, buckets: int) -> tuple[Bucket, SavedBucket]:
-    """Decide what has to be written of a bucket; the bucket is returned with a note of its segments."""
+    """The bytes to write of a bucket, and the bucket with its new list of segments."""
     tables: dict[str, pa.Table] = {}
     segments: dict[int, bytes] = {}
     old = {segment.first for segment in bucket.segments}
@@ -96,7 +96,7 @@ def read_head(data: bytes, job: Job, buckets: int) -> Head:
 
 
 def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket:
-    """Read what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
+    """Load what `save_bucket` wrote, perhaps for a query with another RETURN or another plan."""
     next_row, next_derived, watermark = map(head.counter, COUNTERS)
 
     def bucket(stages: tuple[Stage, ...], held: Arrivals) -> Bucket:
@@ -122,7 +122,7 @@ def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket
 
 
 def _whole(head: Head, job: Job) -> tuple[Stage, ...]:
-    """Stages with the kernel states of the head: their events do not tell enough to rebuild them."""
+    """The stages with the kernel states saved in the head, which cannot be rebuilt from events."""
     if head.facts.stated.get("evaluators") != evaluators(job.program):
         raise HostError(
             "A571",

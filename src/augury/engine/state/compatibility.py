@@ -1,4 +1,4 @@
-"""Which job may continue the state that another one saved."""
+"""Decides which job may continue the state that another one saved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from augury.ir.unbind import unbind_query
 
 
 def state_identity(job: Job, buckets: int) -> dict[str, str]:
-    """What must be the same to continue a state, by what it is called in messages; RETURN and the plan may change."""
+    """What must be the same to continue a saved state, by its name in messages; RETURN and the plan may change."""
     schema = job.schema
     return {
         "query": meaning(job.program),
@@ -24,7 +24,7 @@ def state_identity(job: Job, buckets: int) -> dict[str, str]:
 
 
 def meaning(program: CompiledProgram) -> str:
-    """What the queries of a program find, whatever RETURN of the last one shows of it."""
+    """The text of a program's queries, without the RETURN of the last one: it decides which matches are found."""
     queries = program.queries
     return ";\n".join(_without_return(q) if q is program.last else str(unbind_query(q.bound)) for q in queries)
 
@@ -34,7 +34,7 @@ def _without_return(query: CompiledQuery) -> str:
 
 
 def evaluators(program: CompiledProgram) -> list[str]:
-    """The plan and kernel that wrote the state of each query; no other can continue a kernel's own state."""
+    """The plan and the kernel of each query; only the same ones can continue a kernel's own state."""
     return [
         "reference" if q.kernel is None else f"{type(q.choice.plan).__name__} {q.kernel.source.fingerprint}"
         for q in program.queries

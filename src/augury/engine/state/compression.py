@@ -1,4 +1,4 @@
-"""Bytes in a checkpoint: compressed, with their size in front."""
+"""Compresses the bytes of a checkpoint, with their uncompressed size in front."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from augury.errors import HostError
 
 CODEC = "lz4"
 
-MAX_RATIO = 256  # LZ4 makes nothing smaller than that: a header which says otherwise is not believed
+MAX_RATIO = 256  # highest compression ratio of LZ4: a header that claims more is damaged
 
 
 def compress(data: bytes) -> bytes:
@@ -18,7 +18,7 @@ def compress(data: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """What `compress` was given; anything else is a `HostError`."""
+    """Undo `compress`; anything that it did not write is a `HostError`."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > MAX_RATIO * len(data):
         raise damaged("it is cut off")
@@ -30,5 +30,5 @@ def decompress(data: bytes) -> bytes:
 
 
 def damaged(why: str) -> HostError:
-    """A state that cannot be read."""
+    """The error for a saved state that cannot be read."""
     return HostError("A573", f"the state in the checkpoint is damaged: {why}")

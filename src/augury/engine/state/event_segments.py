@@ -1,4 +1,4 @@
-"""The saved events of a bucket, in segments, so that a micro-batch writes new events and few others."""
+"""The saved events of a bucket, in segments, so that a micro-batch writes its new events and few others."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from augury.errors import HostError, names
 from augury.runtime.checks import ArraySpec, read_arrays
 from augury.schema import EventSchema
 
-MAX_MERGED_EVENTS = 1 << 15  # in a segment that smaller ones were merged into
+MAX_MERGED_EVENTS = 1 << 15  # events in a segment that smaller ones are merged into
 
 ROW = "__augury_row"
-"""The column of row numbers: each is the difference from the one before it."""
+"""The column of row numbers, delta-encoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """So many of the events numbered from `first` up to `stop`: those that were needed when it was written."""
+    """A saved segment: those of the rows from `first` up to `stop` that were kept when it was written."""
 
     first: int
     stop: int
@@ -33,10 +33,11 @@ class Segment:
 def next_segments(
     old: tuple[Segment, ...], kept: tuple[Arrivals, ...], saved: int, next_row: int
 ) -> tuple[tuple[Segment, ...], Arrivals | None]:
-    """The segments for the events that are kept now, and what belongs into the last of them if it is to be written.
+    """The segments for the events that are kept now, and the events of the last one if it has to be written.
 
-    Events up to `saved` are in the `old` ones. A segment goes when none of its events is kept. Small ones are joined
-    with the new one, as the carries of a sum are, so that there are never many and few events are written twice.
+    Events up to `saved` are in the `old` segments. A segment is dropped when none of its events is kept. Small ones are
+    merged into the new one, like the levels of a log-structured merge tree: there are never many segments, and few
+    events are written twice.
     """
     oldest = min((int(events.rows.min()) for events in kept if len(events)), default=next_row)
     left = [segment for segment in old if segment.stop > oldest]
@@ -58,7 +59,7 @@ def _since(kept: Iterable[Arrivals], row: int) -> Arrivals:
 
 
 def segment_bytes(events: Arrivals) -> bytes:
-    """Events as a compressed frame."""
+    """The events of a segment as a compressed frame."""
     steps = np.diff(events.rows, prepend=0)
     return compress(to_blob(events.table.append_column(ROW, pa.array(steps)).combine_chunks()))
 

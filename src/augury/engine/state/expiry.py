@@ -1,4 +1,4 @@
-"""What the passing of time does to a bucket to which no event comes."""
+"""Decides whether a bucket without new events needs a timer, and whether an empty one can be dropped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _may_report_later(query: BoundQuery) -> bool:
     if not query.reports_all:
         return True
     if any(v.negated and v.group is not None for v in query.variables):
-        # Branches hold no rounds, and so nothing that must be absent from them.
+        # A NOT inside a group is not part of the branches below, which leave out rounds.
         return True
     return any(branch.absent or (not query.declarative and not branch.by_runs) for branch in branches(query.pattern))
 
@@ -30,5 +30,5 @@ def _is_short_lived(query: BoundQuery) -> bool:
 
 
 def forgotten_when_idle(program: CompiledProgram) -> bool:
-    """Whether a bucket without events may be dropped, because a new one would do the same."""
+    """Whether a bucket without events may be dropped, because a new one would behave the same."""
     return all(isinstance(q.bound.window, TimeWindow) and _is_short_lived(q.bound) for q in program.queries)

@@ -1,4 +1,4 @@
-"""The JSON facts of a saved state, each asked for with the kind that it has to be of."""
+"""Typed access to the JSON facts of a saved state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Facts:
-    """An object of JSON; a fact that is missing, or of another kind than asked for, is a `HostError`."""
+    """A JSON object whose values are read by name and type; a missing value or another type is a `HostError`."""
 
     def __init__(self, stated: Any, what: str) -> None:
         if not isinstance(stated, Mapping):
@@ -19,7 +19,7 @@ class Facts:
         self.stated, self.what = stated, what
 
     def one(self, name: str, kind: type[T]) -> T:
-        """A fact of this kind; a truth is no number.
+        """The value of this type; a boolean does not count as an integer.
 
         >>> Facts({"row": 3}, "the state").one("row", int)
         3
@@ -30,15 +30,15 @@ class Facts:
         return value
 
     def optional(self, name: str, kind: type[T]) -> T | None:
-        """A fact of this kind, or null."""
+        """The value of this type, or None for null."""
         return None if self.stated.get(name) is None else self.one(name, kind)
 
     def part(self, name: str) -> Facts:
-        """An object inside this one."""
+        """A nested object."""
         return Facts(self.stated.get(name), f"`{name}` of {self.what}")
 
     def texts(self, name: str, size: int | None = None) -> tuple[str, ...]:
-        """A list of strings, of a certain size if one is given."""
+        """A list of strings, of this size if one is given."""
         values = self.one(name, list)
         if not all(isinstance(value, str) for value in values) or size not in (None, len(values)):
             raise inconsistent(f"`{name}` of {self.what} is not of the kind it has to be")

@@ -1,4 +1,4 @@
-"""Heads of saved buckets: which stream wrote a bucket, how far it had come, and the segments of its events."""
+"""Heads of saved buckets: the stream that wrote a bucket, its counters, and the segments of its events."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from augury.runtime.state import RunState
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """The head of a bucket as it was read, checked to be of the stream that reads it.
+    """The head of a saved bucket, checked to be written by the stream that reads it.
 
-    `ranges` are the counters that it states, each with the least and the greatest number that it may be.
+    `ranges` are its counters, each with the least and the greatest value it may have.
     """
 
     tables: Mapping[str, pa.Table]
@@ -29,16 +29,16 @@ class Head:
 
     @property
     def mark(self) -> str:
-        """Identifies the write: no other head that was ever written has the same."""
+        """Identifies the write: no other head has the same mark."""
         return self.facts.one("mark", str)
 
     @property
     def name(self) -> str:
-        """The same for all that was ever saved of one bucket."""
+        """The name of the bucket, the same in all its heads."""
         return self.facts.one("name", str)
 
     def counter(self, name: str) -> int:
-        """One of the counters, which say how far the bucket had come."""
+        """The value of one counter."""
         number, (low, high) = self.facts.one(name, int), self.ranges[name]
         require(low <= number <= high, f"`{name}` cannot be {number}")
         return number
@@ -57,12 +57,12 @@ class Head:
 
 
 def packed_header(family: str, version: int, meaning: Mapping[str, str]) -> bytes:
-    """Which stream writes a checkpoint, without any events."""
+    """A head without events, which says which stream writes the checkpoint."""
     return compress(RunState(family, version, {}, {"meaning": dict(meaning)}).to_bytes())
 
 
 def unpacked(data: bytes, family: str, version: int, meaning: Mapping[str, str], other: HostError) -> RunState:
-    """What was saved of a bucket by the same stream; `other` is raised for a checkpoint of another family."""
+    """Read a state saved by the same stream; `other` is raised for a checkpoint of another family."""
     state = RunState.from_bytes(decompress(data))
     if state.family != family:
         raise other
@@ -73,7 +73,7 @@ def unpacked(data: bytes, family: str, version: int, meaning: Mapping[str, str],
 
 
 def refuse_another(saved: Mapping[str, Any], now: Mapping[str, str]) -> None:
-    """A checkpoint is continued only by what wrote it: by the same query over the same columns."""
+    """Raise unless a checkpoint was written by the same query over the same columns."""
     for what, value in now.items():
         if saved.get(what) != value:
             raise HostError(

@@ -1,4 +1,4 @@
-"""Options as facts of JSON, field by field, and back."""
+"""Saves options as JSON, field by field, and restores them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from augury.options import Options, option_names, read_form
 from augury.plan import GivenStatistics, Statistics, StreamStatistics
 from augury.runtime.checks import inconsistent, require
 
-NESTED = 32  # levels of lists in a parameter
+MAX_LIST_DEPTH = 32  # levels of nested lists in a parameter
 
 GIVEN_AGAIN = frozenset({"functions", "cache_dir", "threads", "progress"})
-"""Options that cannot be saved, or that belong to a machine: whoever restores gives them again."""
+"""Options that cannot be saved, or that depend on the machine: they are given again on restoring."""
 
 
 class Codec(NamedTuple):
-    """How one option is written, and how it is read: `restored` is what a caller could have given."""
+    """How one option is saved and restored; `restored` gives a value as a caller could have given it."""
 
     saved: Callable[[Any], Any]
     restored: Callable[[Any], Any]
@@ -37,7 +37,7 @@ def option_facts(options: Options) -> dict[str, Any]:
 
 
 def restored_options(facts: Facts) -> Options:
-    """What `option_facts` wrote, checked like the options of a caller; functions are not among it."""
+    """Read what `option_facts` wrote, checked like the options of a caller; without functions."""
     given: dict[str, Any] = {}
     for name in option_names(Options):
         if name in GIVEN_AGAIN:
@@ -96,7 +96,7 @@ def _parameter(facts: Any, depth: int = 0) -> Any:
                 return dt.datetime.fromisoformat(text)
             case ["timedelta", [int(days), int(seconds), int(microseconds)]]:
                 return dt.timedelta(days, seconds, microseconds)
-            case ["list", list(items)] if depth < NESTED:
+            case ["list", list(items)] if depth < MAX_LIST_DEPTH:
                 return [_parameter(item, depth + 1) for item in items]
             case ["plain", None | bool() | int() | float() | str() as value]:
                 return value
@@ -118,4 +118,4 @@ CODECS: Mapping[str, Codec] = {
         lambda stated: None if stated is None else LossModel.from_json(stated),
     ),
 }
-"""The options whose values are not those of JSON."""
+"""The options whose values are not JSON values."""

@@ -1,4 +1,4 @@
-"""Events and kernel states as the tables of a saved state, and back."""
+"""Saves events and kernel states as tables of a saved state, and reads them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from augury.runtime.state import RunState
 from augury.schema import EventSchema
 
 Fit: TypeAlias = "Callable[[pa.Table], pa.Table]"
-"""What gives the columns that are wanted of a table, or refuses it."""
+"""Selects the needed columns of a table, or raises if it does not have them."""
 
 
 def put_arrivals(tables: dict[str, pa.Table], name: str, events: Arrivals) -> None:
-    """Add events to the tables of a state, under two names that begin with `name`."""
+    """Add events to the tables of a state: the events and their positions, under names that begin with `name`."""
     tables[f"{name}.events"] = events.table
     tables[f"{name}.places"] = pa.table({"row": events.rows, "anchor": events.anchors})
 
 
 def get_arrivals(tables: Mapping[str, pa.Table], name: str, schema: EventSchema, fit: Fit) -> Arrivals:
-    """Read what `put_arrivals` wrote; `fit` gives the columns that are wanted, or refuses the table."""
+    """Read what `put_arrivals` wrote; `fit` selects the needed columns."""
     if f"{name}.events" not in tables:
         raise inconsistent(f"it has no `{name}.events`")
     table = fit(tables[f"{name}.events"])
     wanted = ArraySpec("row", low=0), ArraySpec("anchor", low=0)
     places = read_arrays(tables, f"{name}.places", wanted, rows=table.num_rows)
-    # The times are read anew, which also finds events that no stream would have taken in.
+    # Reading the times also refuses events that no stream would have accepted.
     return replace(arrive(table, schema, 0), rows=places["row"], anchors=places["anchor"])
 
 
 def exactly(arrow: pa.Schema) -> Fit:
-    """What refuses a table of other columns than these."""
+    """A `Fit` that accepts only tables of this schema."""
 
     def fit(table: pa.Table) -> pa.Table:
         require(bool(table.schema.equals(arrow)), "its events have other columns than its stream")
@@ -47,7 +47,7 @@ def exactly(arrow: pa.Schema) -> Fit:
 
 
 def put_stages(tables: dict[str, pa.Table], stages: Sequence[Stage]) -> None:
-    """Add what the stages of a program hold, keep and remember to the tables of a state."""
+    """Add the held events, the logs and the kernel states of a program's stages to the tables of a state."""
     for k, stage in enumerate(stages):
         put_arrivals(tables, f"held{k}", stage.held)
         put_arrivals(tables, f"log{k}", stage.log.everything())
@@ -57,7 +57,7 @@ def put_stages(tables: dict[str, pa.Table], stages: Sequence[Stage]) -> None:
 def get_stages(
     tables: Mapping[str, pa.Table], stages: Sequence[Stage], fit: Callable[[pa.Schema], Fit]
 ) -> tuple[Stage, ...]:
-    """Read what `put_stages` wrote into stages that have not begun; `fit` is for the columns of a stage."""
+    """Read what `put_stages` wrote into stages before their first event; `fit` is called with a stage's columns."""
 
     def events(name: str, stage: Stage) -> Arrivals:
         return get_arrivals(tables, name, stage.query.bound.schema, fit(stage.arrow))

@@ -32,16 +32,16 @@ SAMPLE_BLOCKS, SAMPLE_BLOCK_EVENTS = 20, 5_000
 """The sample of a long stream: evenly spaced blocks of consecutive events, so that it holds whole windows."""
 
 SAMPLE_PAIRS, PAIRS_PER_EVENT = 10_000, 4
-"""Pairs of events for which two columns are compared at once, and how many of them one event is in."""
+"""Sampled pairs of events for which Arrow compares two columns, and the largest number of pairs per event."""
 
 BOUNDED_PAIRS = 1_000
-"""Pairs whose lists are bounded by leading coefficients: that takes as long as comparing the lists."""
+"""Sampled pairs of lists that are bounded by leading coefficients, which takes as long as comparing the lists."""
 
 EVALUATED_TUPLES = 200
-"""Tuples of events for which a condition is evaluated in Python."""
+"""Sampled tuples of events for which a condition is evaluated in Python."""
 
 LIST_ELEMENTS = 3
-"""Events of a list in such a tuple."""
+"""Events per list in such a tuple."""
 
 SEED = 0
 """Seed of the sampling: the same events always give the same statistics."""
@@ -49,9 +49,10 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
-    """The sampled events, by position in the stream, and which of them have the types of each variable.
+    """A sample of events, by position in the stream, and by variable those of its types.
 
-    `clock` is what the window is measured on, `reach` how far it goes; `earlier` holds (u, v) iff u precedes v.
+    `clock` are the times, or the positions for a count window, and `reach` is the window; `earlier` holds (u, v) iff u
+    precedes v.
     """
 
     events: Arrivals
@@ -67,7 +68,7 @@ class _Sample:
         return compare(e, self._read(places))
 
     def not_ruled_out(self, e: Expr, places: Mapping[str, Integers]) -> npt.NDArray[np.bool_] | None:
-        """For each tuple of places whether leading coefficients leave the comparison to be made, if it is of lists."""
+        """For each tuple of places whether leading coefficients leave a comparison of lists open; None for others."""
         return not_ruled_out(e, self._read(places))
 
     def _read(self, places: Mapping[str, Integers]) -> Read:
@@ -78,7 +79,7 @@ class _Sample:
         return engine_table(self.events.table.select(list(names)).take(to_arrow(self.looked[places])), None)
 
     def partners(self, anchors: Integers, of: str, variable: str) -> Integers:
-        """For each anchor, an event of `of`, one event of `variable` that may stand beside it; -1 if there is none."""
+        """A random event of `variable` within the window of each anchor, an event of `of`; -1 if there is none."""
         pool = self.fitting[variable]
         if not len(pool):
             return np.full(len(anchors), -1)
@@ -98,7 +99,7 @@ class _Sample:
 def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
     """Rates and selectivities of a query over events that are in order.
 
-    Conditions that call registered functions are not measured: how often those are called is for the query to say.
+    Conditions that call registered functions are not measured, since that would call them.
     """
     if not len(events):
         return StreamStatistics()
@@ -111,7 +112,7 @@ def measure(events: Arrivals, query: BoundQuery) -> StreamStatistics:
     for v, pool in sample.fitting.items():
         alone = [c for c in known if c.variables == (v,) and c.one_event]
         fitting[v], passed = _passing(sample, pool, alone)
-        # What does not occur may still come, half as often as what occurred once.
+        # Events that do not occur in the sample count as half an event.
         rates[v] = max(0.5, len(fitting[v]) * passed / share) / ticks
     sample = replace(sample, fitting=fitting)
     several = [c for c in known if len(c.variables) > 1 or not c.one_event]
@@ -191,7 +192,7 @@ def _evenly(places: Integers, number: int) -> Integers:
 
 
 def _passing(sample: _Sample, pool: Integers, alone: Sequence[Conjunct]) -> tuple[Integers, float]:
-    """Filter `pool` by the conditions that Arrow can test; also the share of what is left that passes the others."""
+    """Filter `pool` by the conditions that Arrow can test; also the share of the rest that passes the others."""
     slow = [c for c in alone if not comparable(c.expr)]
     for c in alone:
         if c not in slow and len(pool):
@@ -216,17 +217,17 @@ def _fast(c: Conjunct) -> bool:
 
 
 class _Share(NamedTuple):
-    """The share of tuples for which a condition is true, and the share that leading coefficients do not rule out."""
+    """The share of tuples for which a condition is true, and the share `left` undecided by leading coefficients."""
 
     true: float | None
     left: float | None = None
 
 
 def _shares(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) -> dict[str, _Share]:
-    """The share of tuples of events inside a window for which each condition is true.
+    """The selectivity of each condition: the share of tuples of events inside a window for which it is true.
 
-    It is that of the tuples for which those before it are true as well: `a.x < b.x` and `b.x < a.x + 1` are seldom true
-    at once, however often each is.
+    Each is measured on tuples for which the conditions before it are true: `a.x < b.x` and `b.x < a.x + 1` are seldom
+    true at once, however often each is.
     """
     found: dict[str, _Share] = {}
     passed: dict[str, list[Integers]] | None = None
@@ -248,14 +249,14 @@ def _shares(sample: _Sample, together: Sequence[Conjunct], query: BoundQuery) ->
             true = np.array([_true(c, row) for row in _bindings(sample, [c], drawn)], dtype=bool)
         share = max(int(true.sum()), 0.5) / len(true)
         found[conjunct_text(c)] = _Share(share, None if left is None else float(left.mean()))
-        # Lists are drawn anew: what is true of some elements says little of others.
+        # Lists are sampled anew: a condition on some elements says little about others.
         if true.any() and not any(query[v].iterated for v in c.variables):
             passed = {v: [places[true] for places in lists] for v, lists in drawn.items()}
     return found
 
 
 def _drawn(sample: _Sample, c: Conjunct, query: BoundQuery) -> dict[str, list[Integers]]:
-    """Tuples of events inside a window, by variable; a list has several."""
+    """Sample tuples of events inside a window, by variable; an iterated variable has several."""
     first, fast = c.variables[0], _fast(c)
     anchors = _evenly(sample.fitting[first], SAMPLE_PAIRS if fast else EVALUATED_TUPLES)
     if fast:
@@ -273,7 +274,7 @@ def _drawn(sample: _Sample, c: Conjunct, query: BoundQuery) -> dict[str, list[In
 
 
 def _agreement(sample: _Sample, query: BoundQuery) -> float | None:
-    """The share of pairs of events inside a window that agree on the partition."""
+    """The share of pairs of events inside a window that are in the same partition; None without any pair."""
     positive = [v.name for v in query.variables if not v.negated]
     wanted = np.zeros(len(sample.looked), dtype=bool)
     for v in positive:

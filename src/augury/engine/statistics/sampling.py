@@ -32,14 +32,14 @@ def scaled(measured: StreamStatistics, sampled: int, whole: Totals | None) -> St
 
 @dataclass(frozen=True, slots=True)
 class Heaviest:
-    """The key that most events have, and their share of all events."""
+    """The most frequent key, and the share of events that have it."""
 
     key: tuple[object, ...]
     share: float
 
 
 def heaviest(keys: pa.Table) -> Heaviest | None:
-    """The key of most events of a sample; None when none has a key.
+    """The most frequent key in a sample; None if no event has a key.
 
     >>> heaviest(pa.table({"k": ["a", "b", "a", None]}))
     Heaviest(key=('a',), share=0.5)

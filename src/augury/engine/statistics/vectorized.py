@@ -1,4 +1,4 @@
-"""Comparisons of many tuples of events at once, by Arrow: numbers, sums of them, strings, and dot products of lists."""
+"""Vectorized comparisons of tuples of events with Arrow: numbers, arithmetic, strings, and dot products of lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from augury.ir.predicate import Arithmetic, Call, Compare, Element, Expr, Litera
 from augury.runtime.arrow_numbers import to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.computed import list_parts, standardise_rows, standardised
-from augury.runtime.cosines import LEADING, SHORTEST, Floats, lead
+from augury.runtime.cosines import LEADING, MIN_BOUNDED_LENGTH, Floats, lead
 from augury.runtime.positions import one_array
 from augury.schema import Kind
 
@@ -35,7 +35,7 @@ ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 """Arrow's arithmetic on floats, which agrees with that of the evaluators."""
 
 COMPARED = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
-"""Kinds of values that Arrow compares as the evaluators do, save that for Arrow NaN is unequal to everything."""
+"""Kinds of values that Arrow compares as the evaluators do, except that Arrow's NaN is unequal to everything."""
 
 
 def comparable(e: Expr) -> bool:
@@ -91,7 +91,7 @@ def compare(e: Expr, read: Read) -> npt.NDArray[np.bool_]:
 
 
 def _floats(values: Any) -> Any:
-    """The values as floats, the nearest ones where there is none: a sample need not be exact."""
+    """The values as floats, rounded if need be: a sample need not be exact."""
     return values.cast(pa.float64(), safe=False)
 
 
@@ -110,7 +110,7 @@ def _computed(e: Expr, read: Read) -> pa.ChunkedArray | pa.Array | pa.Scalar:
 
 
 def not_ruled_out(e: Expr, read: Read) -> npt.NDArray[np.bool_] | None:
-    """For each tuple whether the leading coefficients of its lists leave a comparison to be made, if it is of lists."""
+    """For each tuple whether leading coefficients of its lists do not decide the comparison; None if not of lists."""
     product = large_product(e)
     if product is None:
         return None
@@ -118,7 +118,7 @@ def not_ruled_out(e: Expr, read: Read) -> npt.NDArray[np.bool_] | None:
     sides = _lists(left, read), _lists(right, read)
     found = np.ones(len(sides[0]), dtype=bool)
     for rows, x, y in _by_length(*sides):
-        if x.shape[1] >= SHORTEST:
+        if x.shape[1] >= MIN_BOUNDED_LENGTH:
             a, b = lead(x), lead(y)
             a[:, :LEADING] *= sign
             found[rows] = (a * b).sum(axis=1) >= least
@@ -143,7 +143,7 @@ def _dots(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def _by_length(left: pa.Array, right: pa.Array) -> Iterator[tuple[Integers, Floats, Floats]]:
-    """The rows where two lists are equally long, and both lists, one length after the other."""
+    """For each length: the rows where both lists have it, and the lists as matrices."""
     (starts, values), (other_starts, other_values) = list_parts(left), list_parts(right)
     lengths = np.where(np.diff(starts) == np.diff(other_starts), np.diff(starts), 0)
     for length in np.unique(lengths[lengths > 0]).tolist():

@@ -1,4 +1,4 @@
-"""DuckDB as the engine around row patterns, locked so that a query sees the given tables and nothing else."""
+"""DuckDB for the SQL around row patterns, locked so that a query sees the given tables and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from augury.errors import BudgetExceeded, HostError
 from augury.ir.sql_types import DAY_SECONDS, INTERVAL, MONTHS
 
 DIVIDE = "augury_divide"
-"""Division of SQL: of integers an integer, of anything else what DuckDB divides."""
+"""Division as in SQL: integer division of integers, else DuckDB's."""
 
 CONFIGURATION = {
     "autoinstall_known_extensions": "false",
@@ -30,13 +30,13 @@ PREPARATION = (
     "SET preserve_insertion_order = true",
 )
 
-INTERRUPT_SECONDS = 0.05  # between two calls to DuckDB to end a query
+INTERRUPT_SECONDS = 0.05  # between two interrupts of a query that is to end
 
 LOCK = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 
 def _durations(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Intervals without months as durations, which they were before DuckDB read them: it has one type for both."""
+    """Convert intervals without months back to durations, for which DuckDB has the same type."""
     in_list = pa.types.is_list(column.type)
     rows = column.to_pylist()
     if any(v is not None and v.months for row in rows for v in (row or () if in_list else (row,))):
@@ -53,9 +53,9 @@ def _micros(interval: Any) -> int | None:
 
 
 class Duck:
-    """A database in memory that holds the given tables, without access to files, the network or extensions.
+    """An in-memory DuckDB database with the given tables, without access to files, the network or extensions.
 
-    It is opened when it is first needed, and keeps to a budget.
+    It is opened on first use, and keeps to a budget.
     """
 
     functions = (DIVIDE,)
@@ -74,7 +74,7 @@ class Duck:
                 self._opened.execute(statement)
             types = [f.type for table in self._tables.values() for f in table.schema]
             zones = {type.tz for type in types if pa.types.is_timestamp(type)} - {None}
-            # Times keep their zone as long as all have the same; DuckDB knows only that of the session.
+            # Times keep their zone if all have the same one: DuckDB has only the zone of the session.
             self._opened.execute("SET TimeZone = ?", [zones.pop() if len(zones) == 1 else "UTC"])
             self._opened.execute("SET memory_limit = ?", [f"{self._budget.memory}B"])
             for statement in LOCK:
@@ -93,14 +93,14 @@ class Duck:
             self._opened.close()
 
     def register(self, table: pa.Table, columns: int) -> str:
-        """Add the rows of a row pattern; its name is one that no query can guess to be taken."""
+        """Register the rows of a row pattern as a table, under a name that no query uses by accident."""
         self._results += 1
         name = f"augury row pattern {self._results}"
         self._register(name, table.rename_columns([f"column {k}" for k in range(columns)]))
         return name
 
     def query(self, text: str) -> pa.Table:
-        """The rows of a query."""
+        """Run a query."""
         try:
             table = self._rows(text)
         except duckdb.OutOfMemoryException as e:
@@ -113,7 +113,7 @@ class Duck:
         return table
 
     def _rows(self, text: str) -> pa.Table:
-        """What DuckDB gives, which looks at neither clock nor signals: this thread does, and calls it off."""
+        """Run a query in another thread, and interrupt it on a timeout or Ctrl-C, which DuckDB does not notice."""
         connection, ended = self._connection, threading.Event()
 
         def computed() -> pa.Table:
@@ -123,9 +123,9 @@ class Duck:
                 ended.set()
 
         try:
-            return self._budget.apart(computed)
+            return self._budget.in_thread(computed)
         except (BudgetExceeded, KeyboardInterrupt):
-            # A connection that is busy cannot be closed; one that has not begun yet does not hear the first call.
+            # A busy connection cannot be closed, and an interrupt before the query has started is lost: repeat it.
             while not ended.wait(INTERRUPT_SECONDS):
                 connection.interrupt()
             raise

@@ -1,4 +1,4 @@
-"""What there is to see of a query: its syntax, and what each stage made of it."""
+"""Explains a query: its syntax, the stages of the compiler, and why it finds no match."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def explain(
     stage: StageName = "plan",
     **options: Unpack[MatchOptions],
 ) -> Explanation:
-    """What became of a query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
+    """A query after a stage of the compiler: its "syntax", "bound", "rewritten", "plan" or "kernel" stage.
 
     The arguments are those of `compile`; only the syntax can be told without a schema. Of matches it tells how they
     were found: by which plan, where the time of the call went, and with `counters` how many partial matches there were

@@ -1,4 +1,4 @@
-"""The matches of a program in events that are all there."""
+"""Matches a program over a finite stream."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from augury.runtime.shared import FoundMatches, MatchParts, QueryMatches, Shared
 from augury.runtime.state import FOREVER
 from augury.timing import CallStage
 
-SLICE = 5_000
-"""Events between two reports of progress, at the least."""
+PROGRESS_EVENTS = 5_000
+"""Events between two reports of progress, at least."""
 
-MAX_SLICES = 200
-"""Reports of progress while kernels take one slice after the other, each of which costs a little."""
+MAX_PROGRESS_REPORTS = 200
+"""Reports of progress per call: a kernel takes a slice of the events between two of them, which has a cost."""
 
 MIN_EVENTS_TO_COMPILE = 20_000
-"""From so many events on a kernel is compiled at once: as plain Python it would take about as long."""
+"""Events from which on a kernel is compiled first: as plain Python it would take about as long."""
 
 MIN_ROWS_TO_STEP = 1 << 20
-"""From so many rows on one kernel matches files while they are read, where their events cannot be cut."""
+"""Rows from which on one kernel matches files while they are read, if their events cannot be cut."""
 
 MIN_EVENTS_TO_LOAD = 1_000
-"""From so many events on a kernel is used that has been compiled before."""
+"""Events from which on a kernel that was compiled before is loaded."""
 
 COPIES_TO_SORT = 3
-"""Copies of the events that are in memory while they are sorted."""
+"""Copies of the events in memory while they are sorted."""
 
 
 def matches_in(
@@ -64,9 +64,9 @@ def matches_in(
     options: Options,
     *,
     progress: Progress | None = None,
-    every: int = SLICE,
+    every: int = PROGRESS_EVENTS,
 ) -> list[Matches]:
-    """The matches of every query of a program in events that are known."""
+    """The matches of every query of a program; progress is reported at most once per `every` events."""
     assert known.scan is not None
     slices = None if progress is None else every
     if any(query.bound.into is not None for query in program.queries):
@@ -77,7 +77,7 @@ def matches_in(
 def _of_one(
     query: CompiledQuery, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> Matches:
-    """What a query finds that needs no events of other queries."""
+    """The matches of a query that reads no events derived by other queries."""
     reading = while_read(query, scan, options, progress, keep=True)
     if reading is not None:
         try:
@@ -89,7 +89,7 @@ def _of_one(
     with options.clock.stage(CallStage.READING):
         events = scan.events(query.rewritten)
     options.clock.count(CallStage.READING, scan.rows)
-    if options.jit is None and pays(query, len(events), options):
+    if options.jit is None and worth_compiling(query, len(events), options):
         options = replace(options, jit=True)
     alone = CompiledProgram((query,))
     notes = (
@@ -123,24 +123,24 @@ def _of_one(
 
 
 def _if_none(found: QueryMatches, query: CompiledQuery, scan: Scan, events: Arrivals) -> tuple[str, ...]:
-    """What to say of a query that has no match; whether compressed ones are none is not asked, for it takes a count."""
+    """The warnings of a query without matches; not for compressed ones, which would have to be counted."""
     return () if isinstance(found, SharedMatches) or len(found) else nothing_found(query, scan, events)
 
 
 def _in_portions(
     query: CompiledQuery, events: Arrivals, options: Options, progress: Progress | None
 ) -> QueryMatches | None:
-    """What a query finds in portions of the stream, on as many threads as the options allow.
+    """The matches of a query, found in portions of the stream on as many threads as the options allow.
 
-    None where the stream is to be seen as a whole: it is short, or cannot be cut, or what is asked for is more than the
-    matches.
+    None if the stream has to be matched as a whole: it is short, or cannot be cut, or more than the matches is asked
+    for.
     """
-    # As plain Python, which one thread runs at a time, the whole is as fast as its parts.
+    # Plain Python gains nothing from portions: it runs on one thread at a time.
     if options.jit is not True or not _only_matches(options):
         return None
     for way in ways_to_cut(query):
         size = PortionSize()
-        size.share(len(events), threads_of(options))
+        size.fit_threads(len(events), threads_of(options))
         portions = way.portions(events, size)
         if len(first := [*islice(portions, 2)]) > 1:
             threads = min(threads_of(options), max(2, len(events) // size.events))
@@ -157,9 +157,9 @@ def _in_portions(
 
 
 def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress: Progress | None) -> MatchParts | None:
-    """What one kernel finds in a long stream that it takes step by step.
+    """The matches of a query, found by one kernel that takes a long stream step by step.
 
-    None where steps would cost more than they save, or what is asked for is more than the matches.
+    None if steps would cost more than they save, or if more than the matches is asked for.
     """
     if len(events) <= STEP_EVENTS or not _only_matches(options):
         return None
@@ -175,14 +175,14 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
 
 
 def _only_matches(options: Options) -> bool:
-    """Whether matches are all that is asked for, and not in the form they were found in."""
+    """Whether the options ask for plain matches only: without counters, and not compressed."""
     return not options.counters and not options.compressed
 
 
 def _within_limits(
     parts: Iterable[tuple[int, MatchSet]], options: Options, *, keep: bool = True
 ) -> Iterator[tuple[int, MatchSet]]:
-    """The same parts, as long as their matches, which are kept in memory or not, are within the budget."""
+    """Pass parts on, and raise once their matches exceed a budget; `keep` says whether all stay in memory."""
     matches, held = 0, 0
     account = options.watching.account()
     for seen, found in parts:
@@ -196,11 +196,10 @@ def _within_limits(
 
 
 class MatchesWhileRead:
-    """The matches of a query in events that are read while they are matched, since they are many.
+    """The matches of a query in a long stream, which is read while it is matched.
 
-    Threads match one stretch of time each if there is a way to `cut` them; else one kernel takes all that has come.
-    Iteration gives the matches in their order, a part at a time; after it `warnings` are what there is to say of the
-    events.
+    With a `cut`, threads match a portion of time each; else one kernel matches all events as they come. Iteration gives
+    the matches in their order, a part at a time; `warnings` are complete once it has ended.
     """
 
     def __init__(
@@ -242,7 +241,7 @@ class MatchesWhileRead:
                 if types_matter:
                     types.update(types_of(piece.table, scan.schema))
                 yield piece
-                # Rows that no query reads are not counted before others come after them.
+                # Rows that the query does not read are counted once a later row is read.
                 read = int(piece.rows[-1]) + 1 if len(piece) else read
                 if self.progress is not None:
                     self.progress(read, scan.rows)
@@ -264,9 +263,9 @@ class MatchesWhileRead:
 def while_read(
     query: CompiledQuery, scan: Scan, options: Options, progress: Progress | None = None, *, keep: bool
 ) -> MatchesWhileRead | None:
-    """The matches of a query in events that are too many to be read first; None if they are not, or have to be.
+    """Match a query while its events are read; None if they are few enough to read them first, or if they have to be.
 
-    `keep` says whether all matches are to be kept in memory.
+    `keep` says whether all matches are kept in memory.
     """
     if not _only_matches(options) or len(scan.schema.order_by) > 1 or not scan.has_pieces:
         return None
@@ -279,13 +278,13 @@ def while_read(
 
 
 def reports_at_the_end(query: CompiledQuery) -> bool:
-    """Whether every match is certain with its last event, so that those of one step come after those of the last."""
+    """Whether every match is certain at its last event, so that the matches of a step follow those of earlier steps."""
     bound = query.bound
     return bound.reports_all and not any(variable.negated for variable in bound.variables)
 
 
 def check_sortable(query: CompiledQuery, scan: Scan, options: Options) -> None:
-    """Refuse events that are not in order and do not fit in memory, where they would be sorted."""
+    """Raise if events, which are not in order, do not fit in memory to be sorted."""
     needed = COPIES_TO_SORT * scan.memory(query.rewritten)
     if needed > options.watching.memory:
         raise HostError(
@@ -296,8 +295,8 @@ def check_sortable(query: CompiledQuery, scan: Scan, options: Options) -> None:
         )
 
 
-def pays(query: CompiledQuery, events: int, options: Options) -> bool:
-    """Whether a kernel is worth to be compiled, or loaded, for so many events before it has run at all."""
+def worth_compiling(query: CompiledQuery, events: int, options: Options) -> bool:
+    """Whether a kernel should be compiled, or loaded, before it runs, given the number of events."""
     if query.kernel is None or events < MIN_EVENTS_TO_LOAD:
         return False
     return events >= MIN_EVENTS_TO_COMPILE or compiled_before(query.kernel.source, options.cache_dir)
@@ -306,11 +305,11 @@ def pays(query: CompiledQuery, events: int, options: Options) -> bool:
 def _of_stages(
     program: CompiledProgram, scan: Scan, options: Options, progress: Progress | None, every: int | None
 ) -> list[Matches]:
-    """What the queries of a program find of which some see the events that others derive."""
+    """The matches of the queries of a program in which some read the events that others derive."""
     with options.clock.stage(CallStage.READING):
         events = scan.ordered
     options.clock.count(CallStage.READING, len(events))
-    if options.jit is None and any(pays(query, len(events), options) for query in program.queries):
+    if options.jit is None and any(worth_compiling(query, len(events), options) for query in program.queries):
         options = replace(options, jit=True)
     staged = stages(program, scan.arrow, options)
     notes = (
@@ -332,9 +331,9 @@ def _of_stages(
 
 
 def _parts(events: Arrivals, queries: Sequence[CompiledQuery], every: int | None) -> Iterable[tuple[Arrivals, int]]:
-    """The stream in slices, when someone watches and every window lets a kernel forget what it has seen."""
+    """The stream in slices of `every` events, if progress is reported and all windows are in time; else as a whole."""
     bounded = all(isinstance(query.bound.window, TimeWindow) for query in queries)
-    every = None if every is None else max(every, len(events) // MAX_SLICES)
+    every = None if every is None else max(every, len(events) // MAX_PROGRESS_REPORTS)
     if every is None or not bounded or len(events) <= every:
         yield events, FOREVER
         return
@@ -344,7 +343,7 @@ def _parts(events: Arrivals, queries: Sequence[CompiledQuery], every: int | None
 
 
 def _joined(pieces: Sequence[FoundMatches], options: Options) -> FoundMatches:
-    """One set of matches from those of the slices."""
+    """The matches of all slices in one set."""
     if len(pieces) == 1:
         return pieces[0]
     found = MatchSet.concat(pieces[0].variables, [enumerated(piece) for piece in pieces])
@@ -354,7 +353,7 @@ def _joined(pieces: Sequence[FoundMatches], options: Options) -> FoundMatches:
 
 
 def _shown(pieces: Sequence[StageResult], options: Options, notes: tuple[str, ...]) -> Matches:
-    """One result from those of the slices, with all the events that matches bind."""
+    """One result from those of all slices, with all the events that matches bind."""
     found, log = _joined([piece.matches for piece in pieces], options), pieces[0].log.everything()
     if len(pieces) > 1:
         for piece in pieces[1:]:

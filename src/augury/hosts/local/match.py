@@ -70,7 +70,7 @@ def _found(events: Events, queries: Mapping[str, QueryText], options: MatchOptio
         with watch.stage(CallStage.READING):
             known = known_events(events, roles, chosen.threads, for_one_query=alone)
         if known is None:
-            # Of no events not even the columns are known.
+            # Events without any column, such as an empty list.
             return {name: Matches.nothing() for name, source in sources.items() if parse(source).queries}
         return {name: run(known, source, chosen)[-1] for name, source in sources.items()}
 

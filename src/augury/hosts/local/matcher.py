@@ -1,4 +1,4 @@
-"""Match a stream as it comes, batch by batch."""
+"""Matches a stream that is pushed batch by batch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from augury.source import Source
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """What does not change while a stream is matched."""
+    """The parts of a matcher that do not change: its query, columns, options and compiled program."""
 
     source: Source
     arrow: pa.Schema
@@ -46,16 +46,16 @@ class Setting:
     program: CompiledProgram
     reader: StreamReader
     columns: EngineColumns
-    """How the engine reads the events."""
+    """Casts of the events to the engine's types."""
     nothing: Arrivals
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Position(Progress):
-    """How far the stream has come; events are held back with a lateness only.
+    """The progress of a matcher; events are held back only with a lateness.
 
-    `last` is the event consumed last (or none), `late` counts those that came too late, `highest` is the latest time
-    seen, `types` are the names of types seen.
+    `last` is the event consumed last (or none), `late` counts the late events, `highest` is the latest time seen,
+    `types` are the type names seen.
     """
 
     last: Arrivals
@@ -81,7 +81,7 @@ def beginning(of: Setting) -> Position:
 
         for stage in chain:
             if isinstance(stage.kernel, StreamKernel):
-                # Now, so that no batch waits for a function that is called for the first time.
+                # Compiled now, so that no batch has to wait for it.
                 compile_ahead(stage.kernel)
     return Position(stages=chain, held=of.nothing, last=of.nothing, types=frozenset())
 
@@ -242,14 +242,14 @@ class Matcher:
             return self._consume(at, everything=everything, late=given.nothing if late is None else late, callers=4)
 
     def _consume(self, at: Position, *, everything: bool, late: Arrivals | None = None, callers: int = 3) -> Matches:
-        """Hand on the events whose turn has come; the position changes only when all went well.
+        """Match the events that are due; the position changes only if that succeeds.
 
-        Warnings are those of the line that called into this class, so many `callers` up.
+        Warnings are issued at the line that called into this class, `callers` frames up.
         """
         given = self._setting
         ready, held = due(at, given.schema, everything=everything)
         notes = tie_warnings(given.program, ready, given.schema, at.last)
-        # Generated code works on its state in place: should this fail halfway, there is no way back.
+        # Generated code changes its state in place: after a failure halfway the matcher cannot continue.
         self._interrupted = any(stage.query.kernel is not None for stage in at.stages)
         last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
         moved, found = advance(at, ready, held, given.options, last=last)

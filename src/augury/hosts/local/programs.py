@@ -1,4 +1,4 @@
-"""Programs that were compiled in this process, kept for calls that ask for the same again."""
+"""A cache of the programs compiled in this process, for calls with the same query, schema and options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import fields
 from augury.compiler import CompiledProgram
 from augury.options import Options
 
-MAX_PROGRAMS = 128  # that are kept, those used last
+MAX_PROGRAMS = 128  # programs in the cache, those used last
 
 NOT_COMPARED = frozenset(
     {
@@ -28,19 +28,21 @@ NOT_COMPARED = frozenset(
     }
     | {"parameters", "functions", "loss", "statistics"}
 )
-"""Options that no compiled program depends on, and those that are looked at one by one."""
+"""Options that no compiled program depends on, and those that `_settings` handles one by one."""
 
 PLAIN_VALUES = (str, bool, int, float, dt.date, dt.time, dt.timedelta, type(None))
-"""Types of parameters that are compared; of others a program is compiled for every call."""
+"""Types of parameters that can be compared; with others a program is compiled for every call."""
 
 _programs: OrderedDict[Hashable, CompiledProgram] = OrderedDict()
 _lock = threading.Lock()
 
 
-def kept(asked: tuple[Hashable, ...], options: Options, build: Callable[[], CompiledProgram]) -> CompiledProgram:
-    """The program for what is `asked`, which is its text, its schema and the events it was planned for.
+def cached_program(
+    asked: tuple[Hashable, ...], options: Options, build: Callable[[], CompiledProgram]
+) -> CompiledProgram:
+    """The program for `asked`, which is its text, its schema and the identity of the events it is planned for.
 
-    It is built if these options have not been given for them before, or if they hold what cannot be compared.
+    It is built unless it is cached for these options, or if the options hold something that cannot be compared.
     """
     settings = _settings(options)
     if settings is None:
@@ -60,7 +62,7 @@ def kept(asked: tuple[Hashable, ...], options: Options, build: Callable[[], Comp
 
 
 def _settings(options: Options) -> Hashable | None:
-    """The options that decide about a program; None where two of them could look alike and differ."""
+    """The part of the cache key for options; None if they hold something that cannot be compared."""
     if options.functions or options.loss is not None or options.statistics is not None:
         return None
     if not all(type(value) in PLAIN_VALUES for value in options.parameters.values()):
@@ -70,5 +72,5 @@ def _settings(options: Options) -> Hashable | None:
 
 
 def _told_apart(value: Hashable) -> Hashable:
-    """What differs between values that are equal: 1 and True, or 0.0 and -0.0."""
+    """A key that differs for equal values of different meaning: 1 and True, or 0.0 and -0.0."""
     return type(value), repr(value) if isinstance(value, float) else value

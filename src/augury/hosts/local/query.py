@@ -17,11 +17,11 @@ from augury.engine.sources.events import Events, is_rows, read_events
 from augury.engine.sources.query_text import query_source
 from augury.engine.sources.schemas import KnownColumns, Schema, known_columns, scanned_files, table_columns
 from augury.errors import AuguryWarning
-from augury.hosts.local.finite import SLICE, matches_in
+from augury.hosts.local.finite import PROGRESS_EVENTS, matches_in
 from augury.hosts.local.matcher import Matcher, matcher_of
-from augury.hosts.local.programs import kept
+from augury.hosts.local.programs import cached_program
+from augury.hosts.local.progress_bar import progress_shown
 from augury.hosts.local.sink import sink
-from augury.hosts.local.waiting import progress_shown
 from augury.options import Lateness, MatchOptions, Options, Roles, StageName, TimeUnit, read_options
 from augury.source import Source
 from augury.timing import CallStage, Stopwatch
@@ -85,7 +85,7 @@ class Query:
         return matcher_of(self.program.last.source, self.columns, self.options, lateness)
 
     def explain(self, stage: StageName = "plan") -> Explanation:
-        """What became of the query: its "syntax", "bound", "rewritten", "plan" or "kernel" stage."""
+        """The query after a stage of the compiler: its "syntax", "bound", "rewritten", "plan" or "kernel" stage."""
         from augury.explain.explanation import explanation
 
         return explanation(self.program, stage)
@@ -113,7 +113,7 @@ class Query:
         return _with_times(found, watch)
 
     def _known(self, events: Events, options: Options) -> KnownColumns:
-        """Events with the columns of the query."""
+        """The events of a call, cast to the columns that the query was compiled for."""
         schema, arrow = self.columns.schema, self.columns.arrow
         roles = Roles(schema.time, schema.type, schema.order_by, cast("TimeUnit", schema.time_unit))
         files = scanned_files(events, roles, options.threads)
@@ -122,7 +122,7 @@ class Query:
         required = (schema.type, *schema.order_by)
         table = read_events(events, schema.time, required)
         if not table.num_columns:
-            # Of no events not even the columns are known.
+            # Events without any column, such as an empty list.
             table = arrow.empty_table()
         return table_columns(conform(table, arrow, fill=is_rows(events), required=required), schema)
 
@@ -142,20 +142,20 @@ def compile(query: QueryText, schema: Schema, **options: Unpack[MatchOptions]) -
 
 
 def compiled(source: Source, known: KnownColumns, options: Options) -> CompiledProgram:
-    """The program of a text; of events that are known what decides about the plan is measured."""
+    """The program of a text, from the cache if it is there; statistics are measured on the events if some are given."""
     planned_for = None if known.scan is None else known.scan.identity
     with options.clock.stage(CallStage.PLANNING):
-        return kept(
+        return cached_program(
             (source, known.schema, planned_for),
             options,
             lambda: compile_program(source, known.schema, options, measure=known.measure(options.clock)),
         )
 
 
-def run(known: KnownColumns, source: Source, options: Options, *, every: int = SLICE) -> list[Matches]:
-    """The matches of every query of a text in events that are known; progress is told after `every` so many.
+def run(known: KnownColumns, source: Source, options: Options, *, every: int = PROGRESS_EVENTS) -> list[Matches]:
+    """The matches of every query of a text; progress is reported every `every` events.
 
-    Their times go on from those of the options' clock, which has seen how the events were opened or read.
+    Their stage times include those of the options' clock, which has timed how the events were opened or read.
     """
     watch = options.clock.copy() if isinstance(options.clock, Stopwatch) else Stopwatch()
     options = replace(options.with_budget(), clock=watch)
@@ -166,12 +166,12 @@ def run(known: KnownColumns, source: Source, options: Options, *, every: int = S
 
 
 def _with_times(found: list[Matches], watch: Stopwatch) -> list[Matches]:
-    """The results, each with what all stages of the call took; what it is written to later adds to its own."""
+    """The results, each with a copy of the stage times of the call, to which writing it out later adds."""
     return [replace(matches, times=watch.copy()) for matches in found]
 
 
 def warned(found: list[Matches]) -> list[Matches]:
-    """The results, once their warnings have been shown to the caller of the public function that called this."""
+    """Issue the warnings of results, at the caller of the public function that calls this, and return the results."""
     _warn([text for matches in found for text in matches.warnings], stacklevel=4)
     return found
 

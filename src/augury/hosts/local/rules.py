@@ -1,4 +1,4 @@
-"""Many queries that are edited while they run: a table of rules, matched over finite events or a stream."""
+"""Tables of rules, matched over finite events or over a stream, in which rules may change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from augury.engine.sources.stream_reader import stream_reader
 from augury.engine.times import lateness_ticks
 from augury.errors import AuguryError, HostError
 from augury.explain.rules import explain_rules
-from augury.hosts.local.finite import matches_in, pays
+from augury.hosts.local.finite import matches_in, worth_compiling
 from augury.hosts.local.query import compiled
 from augury.ir.query import BoundQuery
 from augury.options import Lateness, MatchOptions, Options, read_options
@@ -66,7 +66,7 @@ class Rules:
 
     @property
     def enabled(self) -> tuple[Rule, ...]:
-        """The rules that take part."""
+        """The rules that are enabled."""
         return tuple(rule for rule in self.rules if rule.enabled)
 
     @property
@@ -74,9 +74,9 @@ class Rules:
         return {rule.id: k for k, rule in enumerate(self.rules)}
 
     def check(self, schema: Schema, **options: Unpack[MatchOptions]) -> pa.Table:
-        """What is wrong with each rule, the disabled ones included, for events of these columns.
+        """The errors of all rules, disabled ones included, for events of these columns.
 
-        One row a rule that cannot run, with the columns `rule`, `level`, `code` and `message`.
+        One row per rule that cannot run, with the columns `rule`, `level`, `code` and `message`.
         """
         roles, chosen = read_options(options)
         known, results = known_columns(schema, roles), RuleResults(pa.int64(), self._places)
@@ -125,10 +125,10 @@ class Rules:
         return explain_rules(groups, alone, broken, chosen)
 
     def publish(self, versions: str | os.PathLike[str]) -> int:
-        """Add them as a version to a folder from which streams of Spark go on with it; the number of the version.
+        """Publish the rules as the next version in a folder that Spark streams read, and return its number.
 
-        Those of the last version are not published again. What `augury.spark.match_rules` does with a version is
-        said there.
+        Rules equal to the last version are not published again. See `augury.spark.match_rules` for what it does with
+        a version.
         """
         return publish(arguments.path("versions", versions), self.rules)
 
@@ -140,9 +140,9 @@ class Rules:
         keep: Lateness | None = None,
         **options: Unpack[MatchOptions],
     ) -> RuleStream:
-        """The rules over a stream that is fed batch by batch, in which rules may change.
+        """The rules over a stream that is fed batch by batch; rules may change meanwhile.
 
-        Events are held back for `lateness`, and kept for `keep`, so that rules to come with `backfill` see them.
+        Events are held back for `lateness`, and kept for `keep`, so that later rules with `backfill` see them.
         """
         roles, chosen = read_options(options)
         known = known_columns(schema, roles)
@@ -165,30 +165,30 @@ class RuleStream:
 
     @property
     def running(self) -> tuple[Rule, ...]:
-        """The rules that take part now."""
+        """The rules that are matched now."""
         return tuple(running.rule for running in self._live.running)
 
     def update(self, rules: Rules) -> None:
-        """Go on with these rules.
+        """Replace the rules by these.
 
-        A new rule sees the events from now on; with `backfill` also those of the last `keep`, and what it finds there
-        comes with the next batch. One that is gone, or not enabled any more, is dropped with what it remembers. One
-        whose query or parameters have changed begins anew, unless only RETURN has changed; other labels or columns
-        change nothing else.
+        A new rule sees the events from now on; with `backfill` also those of the last `keep`, and its matches there
+        come with the next batch. A rule that is missing, or not enabled any more, is dropped with its state. One whose
+        query or parameters have changed starts again, unless only RETURN has changed; changes of labels or other
+        columns do not affect its state.
         """
         self._live.change(rules.enabled)
 
     def put(self, rule: Rule) -> None:
-        """Add one rule, or replace the one of its id, without looking at the others; one not enabled is dropped.
+        """Add one rule, or replace the one with its id; a rule that is not enabled is dropped.
 
-        What `update` says of a rule holds here too. Beside thousands of others this takes a fraction of its time.
+        The same rules hold as for `update`, of which this takes a fraction of the time among thousands of rules.
         """
         self._live.put(rule)
 
     def feed(self, events: Events) -> RuleMatches:
         """Push events, any input that `match` takes, and get the matches of all rules that have become certain."""
         self._refuse_finished()
-        # An error in the events is nobody's fault among the rules, and leaves them as they were.
+        # An error in the events is raised here, and leaves the rules as they were.
         return self._live.feed(self._live.events.arrive(self._reader.read(events)))
 
     def finish(self) -> RuleMatches:
@@ -205,7 +205,7 @@ class RuleStream:
 def _match_together(
     rules: Sequence[GroupedRule], shared: SharedEvents, known: KnownColumns, options: Options, results: RuleResults
 ) -> list[Rule]:
-    """Match rules of one shape in one stream; the rules that have to run alone, since an error is theirs."""
+    """Match rules of one shape together; returns the rules that failed, which are to be run alone."""
     assert known.scan is not None
     group, types = FiniteGroup(rules, shared, options, _prepared(options)), known.scan.types()
     began = perf_counter()
@@ -221,10 +221,12 @@ def _match_together(
 
 
 def _prepared(options: Options) -> Prepare:
-    """Kernels of many events are compiled at once."""
+    """Gives the options for a kernel: compiled at once if it has many events."""
 
     def prepared(query: CompiledQuery, events: int) -> Options:
-        return replace(options, jit=True) if options.jit is None and pays(query, events, options) else options
+        return (
+            replace(options, jit=True) if options.jit is None and worth_compiling(query, events, options) else options
+        )
 
     return prepared
 
@@ -245,16 +247,16 @@ def _match_alone(
 
 
 def _note(rule: Rule, matches: Matches, seconds: float, events: int, results: RuleResults) -> None:
-    """Note what one rule has found by itself."""
+    """Note the matches and warnings of a rule that was matched by itself."""
     table = matches.to_arrow()
     results.found([rule], np.zeros(table.num_rows, dtype=np.int64), table, seconds, np.array([events]))
     results.warn(rule, matches.warnings)
 
 
 def _measured_once(known: KnownColumns) -> Measure | None:
-    """What measures the rates of events for the first rule of each text, so that all of them have the same plan.
+    """Measures the rates of events for the first rule of each text only, so that all rules of a text have one plan.
 
-    How many tuples pass a condition depends on its values, which differ from rule to rule.
+    Selectivities are left out: they depend on the values in conditions, which differ from rule to rule.
     """
     measure, found = known.measure(), dict[tuple[object, ...], StreamStatistics]()
     if measure is None:

@@ -1,4 +1,4 @@
-"""Matches of a finite stream that go to a file as they are found."""
+"""Writes the matches of a finite stream to a file as they are found."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from augury.hosts.local.finite import MatchesWhileRead, check_sortable, matches_
 from augury.options import Options, Progress
 from augury.runtime.matches import MatchSet
 
-MATCHES_AT_ONCE = 1 << 17
-"""Matches whose events are fetched together: as many as make it worth to read their row groups once more."""
+MATCHES_PER_FETCH = 1 << 17
+"""Matches whose events are fetched together: enough to be worth reading their row groups again."""
 
 
 def sink(
     program: CompiledProgram, known: KnownColumns, options: Options, path: Path, *, progress: Progress | None = None
 ) -> tuple[int, tuple[str, ...]]:
-    """Write the matches of the last query of a program to a Parquet file; their number, and what to warn of."""
+    """Write the matches of the last query of a program to a Parquet file; their number, and warnings."""
     assert known.scan is not None
     query = program.last
     reading = None
@@ -57,7 +57,7 @@ def _as_found(reading: MatchesWhileRead, scan: Scan, options: Options, path: Pat
         for part in chain(reading, [None]):
             if part is not None:
                 waiting.append(part)
-            if part is None or sum(map(len, waiting)) >= MATCHES_AT_ONCE:
+            if part is None or sum(map(len, waiting)) >= MATCHES_PER_FETCH:
                 written += sum(map(len, waiting))
                 yield from shown(waiting).to_arrow().cast(schema).to_batches()
                 waiting = []

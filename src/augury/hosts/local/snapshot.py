@@ -1,4 +1,4 @@
-"""A matcher as bytes, and back."""
+"""Saves a matcher as bytes, and restores it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from augury.source import Source
 Counter: TypeAlias = "tuple[type, int, int]"
 
 MAGIC = b"AUGURY02"
-EARLIER = (b"AUGURY01",)
-"""What snapshots of earlier releases begin with."""
+EARLIER_MAGICS = (b"AUGURY01",)
+"""The first bytes of snapshots of earlier releases."""
 
 VERSION = 3
 PLAIN, KEYED = b"SHA256\0\0", b"HMAC256\0"
-"""What follows the mark: whether the digest is a plain SHA-256 or, with a key, an HMAC."""
+"""The kind of digest, which follows `MAGIC`: a plain SHA-256 or, with a key, an HMAC."""
 
-MARKED = len(MAGIC) + len(PLAIN)
-START = MARKED + hashlib.sha256().digest_size
+MARK_BYTES = len(MAGIC) + len(PLAIN)
+BODY_START = MARK_BYTES + hashlib.sha256().digest_size
+"""The offset of the saved state, which follows the mark and the digest."""
 
 COUNTERS: dict[str, Counter] = {
     "late": (int, 0, MAX_COUNT),
@@ -45,13 +46,13 @@ COUNTERS: dict[str, Counter] = {
     "highest": (int, LONG_AGO, FOREVER),
     "finished": (bool, False, True),
 }
-"""How far a stream has come: what kind each number is, and between which it lies."""
+"""The type of each counter of a position, and the least and the greatest value it may have."""
 
-NESTED = 32  # levels of lists in a type
+MAX_TYPE_DEPTH = 32  # levels of nested lists in a type
 
 
 def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
-    """One blob: a mark, a digest, and a state with JSON facts; with a key, only who knows it can make the digest."""
+    """The bytes of a snapshot: a mark, a digest (with a key, an HMAC), and a state with JSON facts."""
     tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
     for name in ("held", "last"):
         put_arrivals(tables, name, getattr(at, name))
@@ -76,8 +77,8 @@ def load_snapshot(
     key: bytes | None = None,
     compiled: Callable[..., Setting] = setting,
 ) -> tuple[Setting, Position]:
-    """Read what `save` wrote; `compiled` is what compiles the query, or has done so before."""
-    saved = RunState.from_bytes(pa.py_buffer(_authentic(data, key)).slice(START))
+    """Read what `save` wrote; `compiled` is called to compile the query, or returns an earlier result."""
+    saved = RunState.from_bytes(pa.py_buffer(_authentic(data, key)).slice(BODY_START))
     if (saved.family, saved.version) != ("matcher", VERSION):
         raise HostError("A544", f"a snapshot of version {saved.version} cannot be read by this release")
     facts = Facts(saved.facts, "the snapshot")
@@ -112,17 +113,17 @@ def _position(tables: Mapping[str, pa.Table], facts: Facts, given: Setting) -> P
 
 
 def _authentic(data: bytes, key: bytes | None) -> bytes:
-    """The bytes, once their digest has been seen to be right."""
+    """Check the digest, and return the bytes."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise HostError("A542", f"these bytes are none, but a {type(data).__name__}")
     data = bytes(data)
-    if data[: len(MAGIC)] in EARLIER:
+    if data[: len(MAGIC)] in EARLIER_MAGICS:
         raise HostError(
             "A544",
             "a snapshot of an earlier release, which wrote Arrow streams, cannot be read by this one",
             "feed the stream to a new Matcher, or finish it with the release that wrote the snapshot",
         )
-    keyed = data[len(MAGIC) : MARKED]
+    keyed = data[len(MAGIC) : MARK_BYTES]
     if data[: len(MAGIC)] != MAGIC or keyed not in (PLAIN, KEYED):
         raise HostError("A542", "these bytes are not a snapshot of a Matcher")
     if key is None and keyed == KEYED:
@@ -133,7 +134,7 @@ def _authentic(data: bytes, key: bytes | None) -> bytes:
             "the key of a snapshot proves nothing here: this one was written without any",
             "restore it without key=... if you trust where it comes from",
         )
-    mark, digest, body = data[:MARKED], data[MARKED:START], memoryview(data)[START:]
+    mark, digest, body = data[:MARK_BYTES], data[MARK_BYTES:BODY_START], memoryview(data)[BODY_START:]
     if not hmac.compare_digest(_digest(mark, body, key), digest):
         if key is not None:
             raise HostError(
@@ -195,7 +196,7 @@ def _type_facts(type: ColumnType) -> list[Any]:
 
 def _type(facts: Any, depth: int = 0) -> ColumnType:
     match facts:
-        case [str(kind), str() | None as unit, item] if kind in set(Kind) and depth < NESTED:
+        case [str(kind), str() | None as unit, item] if kind in set(Kind) and depth < MAX_TYPE_DEPTH:
             require(unit is None or unit in UNITS, "there is no such unit of time")
             return ColumnType(Kind(kind), unit, None if item is None else _type(item, depth + 1))
         case _:

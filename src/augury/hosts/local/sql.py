@@ -1,4 +1,4 @@
-"""SQL with row patterns over local tables: the patterns are evaluated here, what surrounds them in DuckDB."""
+"""Runs SQL with row patterns over local tables: the patterns in the engine, the SQL around them in DuckDB."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ NOT_SPLIT = "not at all: there is no PARTITION BY, so that all rows are one part
 AS_THEY_ARE = frozenset(
     (pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us"))
 )
-"""Types of columns that DuckDB gives as it takes them."""
+"""Column types that DuckDB returns unchanged."""
 
 SHOWN_ROWS = 20
-"""Rows that `repr` of a result shows."""
+"""Rows in the `repr` of a result."""
 
 
 class SqlResult:
@@ -152,7 +152,7 @@ def explain_sql(query: str | os.PathLike[str], /, *, dialect: str = "trino", **t
 def explained_sql(
     source: Source, tables: Mapping[str, Events], *, dialect: str = "trino", options: Options | None = None
 ) -> str:
-    """How each row pattern of a query is run."""
+    """Describe how each row pattern of a query is run."""
     told: list[str] = []
 
     def explained(bound: BoundRowPattern, table: pa.Table) -> pa.Table:
@@ -174,7 +174,7 @@ def run_sql(
     plan: str | None = None,
     options: Options | None = None,
 ) -> pa.Table:
-    """The rows of a query over tables given by name."""
+    """Run a query over tables given by name."""
     if max_steps < 1:
         raise HostError("A793", f"max_steps is a positive integer, not {max_steps!r}")
     if plan not in (None, "row-pattern", "reference"):
@@ -189,13 +189,13 @@ def run_sql(
 
 
 Evaluation: TypeAlias = "Callable[[BoundRowPattern, pa.Table], pa.Table]"
-"""What gives the rows that a clause writes for its input."""
+"""Evaluates a clause: the rows that it writes for its input."""
 
 
 def _run(
     source: Source, tables: Mapping[str, Events], dialect: str, options: Options, evaluated: Evaluation
 ) -> pa.Table:
-    """The rows of a query in which every row pattern is evaluated by a function."""
+    """Run a query in which every row pattern is evaluated by the function `evaluated`."""
     try:
         from augury.hosts.local.duck import Duck
         from augury.match_recognize.reader import duckdb_sql, is_whole, read_statement, replace
@@ -225,7 +225,7 @@ def _table(events: Events) -> pa.Table:
 def _evaluate(
     statement: Statement, node: RowPatternTable, given: Mapping[str, pa.Table], duck: Duck, evaluated: Evaluation
 ) -> tuple[pa.Table, list[str]]:
-    """The rows of one row pattern, and the names of its columns."""
+    """Evaluate one row pattern: its rows, and the names of their columns."""
     from augury.match_recognize.bind import bind_clause
     from augury.match_recognize.reader import alias_columns, clause_of, input_of, input_sql, subquery_sql
 

@@ -61,9 +61,9 @@ def _rows(group: Group) -> str:
 
 def _skipped(group: Group) -> dict[str, str]:
     """The tests by which tasks skip stretches of time, from bounds on their events, before a kernel runs."""
-    if not group.skipped:
+    if not group.requirements:
         return {}
-    (what,) = group.skipped
+    (what,) = group.requirements
     tests = [str(c) for c in group.jobs[0].last.rewritten.conjuncts if c.expr in what.tests]
     missing = " or ".join(f"no {'|'.join(event.types) or 'event'} {event.variable}" for event in what.events)
     place = "times of a key" if group.key else "times"

@@ -9,7 +9,7 @@ from typing import assert_never
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from augury.engine.scan.needed import Relevant
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.scan.translating import COMPARISONS, joined
 from augury.hosts.spark.releases import microseconds_since_epoch
 from augury.ir.predicate import (
@@ -34,7 +34,7 @@ from augury.schema import EventSchema, Kind
 _COMPARABLE = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STRING)
 
 
-def row_filter(relevant: tuple[Relevant, ...], schema: EventSchema) -> Column | None:
+def row_filter(relevant: tuple[ComponentFilter, ...], schema: EventSchema) -> Column | None:
     """A condition that is true for every row that can affect matches; None if Spark cannot exclude any.
 
     Conditions without an exact translation are left out: the engine tests all of them again.

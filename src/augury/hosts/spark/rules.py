@@ -18,7 +18,7 @@ from augury.arguments import path, shown
 from augury.engine.arrivals import Arrivals
 from augury.engine.results.columns import column_name
 from augury.engine.rules.buckets import COST, RuleBuckets, rule_rows
-from augury.engine.rules.candidates import Opened, RuleIndex, RuleValues
+from augury.engine.rules.candidates import OpenKeys, RuleIndex, RuleValues
 from augury.engine.rules.group import Group, SharedEvents, rule_columns
 from augury.engine.rules.grouping import grouped, options_of
 from augury.engine.rules.results import DIAGNOSTICS, diagnostic_of
@@ -284,7 +284,7 @@ class CopyToRulesTask:
         if self._index is None:
             tests = replace(self.group.tests, opened_by_first=False)
             self._index = RuleIndex(tests, values, shared.columns)
-        found = self._index.candidates(shared.columns, Opened.none())
+        found = self._index.candidates(shared.columns, OpenKeys.none())
         assert found is not None
         event, rule, _ = found
         taken = table.take(pa.array(event))

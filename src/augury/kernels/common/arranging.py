@@ -22,7 +22,7 @@ MAX_PLAIN_MATCHES = 32
 def arrange(support: Tier, ends: Integers, first: Integers, words: Callable[[], Words], few: int) -> Integers:
     """The places of matches by their `ends`, what comes `first` if it is not empty, and their words."""
     if support.plain or len(ends) <= few:
-        return support.instead(_plainly, ends, first, words)
+        return support.timed_call(_plainly, ends, first, words)
     starts, spelled = words()
     n = len(ends)
     keys, groups, order = np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.int64), np.empty(n, dtype=np.int64)

@@ -32,7 +32,7 @@ from augury.plan import Absence
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
-from augury.runtime.matches import MOST_ROWS, MatchSet, exact, too_wide
+from augury.runtime.matches import MAX_LIST_ROWS, MatchSet, exact, too_wide
 from augury.runtime.state import FOREVER
 
 WARM_UP_EVENTS = 64
@@ -228,7 +228,9 @@ class Reporting:
             return starts, np.ascontiguousarray(rows_of).reshape(-1)
         if self.support.plain:
             variable = self.variable_of[found.codes]
-            entries, offsets = self.support.instead(split_plainly, order, found.offsets, variable, len(self.positive))
+            entries, offsets = self.support.timed_call(
+                split_plainly, order, found.offsets, variable, len(self.positive)
+            )
             return offsets, rows[found.events[entries]]
         offsets = np.empty((len(self.positive), len(order) + 1), dtype=np.int64)
         by_variable = np.empty(int(found.offsets[-1]), dtype=np.int64)
@@ -386,7 +388,7 @@ class Reporting:
     def match_set(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> MatchSet:
         if not len(found):
             return self.nothing
-        if len(found.events) > MOST_ROWS:
+        if len(found.events) > MAX_LIST_ROWS:
             raise too_wide(len(found))
         m = len(found)
         one, none = (np.ndarray((m,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))

@@ -22,7 +22,7 @@ from augury.codegen.lazy.source import (
 )
 from augury.ir.query import span_of
 from augury.ir.terms import OutputMode
-from augury.jit.beside import compile_beside
+from augury.jit.background import compile_in_background
 from augury.jit.tier import Tier
 from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.reporting import Bindings
@@ -134,7 +134,7 @@ class LazyKernel(ChainRunner):
             if running.source.functions or len(self.chains) + len(self.compiling) >= MAX_VARIANTS:
                 return False
             source = emit_lazy_chain(self.plans[variant], counters=self.options.counters)
-            self.compiling[variant] = source, compile_beside(source.source, self.options.cache_dir)
+            self.compiling[variant] = source, compile_in_background(source.source, self.options.cache_dir)
             return False
         source, compiled = asked
         if not compiled.done() or not compiled.result():

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from augury.engine.cut.by_time import CutEvery
 from augury.engine.exchange.blobs import BLOB, from_blob
-from augury.engine.exchange.kernels import light_enough
+from augury.engine.exchange.kernels import fitting_stateful_task
 from augury.engine.group import Group
 from augury.engine.stream import BucketedStream, Buckets
 from augury.errors import AuguryWarning, HostError
@@ -52,7 +52,7 @@ def match_stream(
     number = _buckets(group, buckets)
     cut = None if group.key or number == 1 else CutEvery(number * max(1, group.halo), group.halo)
     events = _events(frame, group, watermark, number)
-    kernels = light_enough(tuple(file for job in group.jobs for file in job.kernels))
+    kernels = fitting_stateful_task(tuple(file for job in group.jobs for file in job.kernels))
     # The first job of a group ships the kernels of all of them.
     shares = (kernels, *((),) * (len(group.jobs) - 1))
     light = replace(group, jobs=tuple(replace(j, kernels=k) for j, k in zip(group.jobs, shares, strict=True)))

@@ -1,4 +1,4 @@
-"""How far a call has come, shown to whoever has waited for it longer than a moment."""
+"""The progress bar of a call that takes longer than a moment."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from time import monotonic
 
 from augury.options import Progress
 
-PATIENCE_SECONDS = 2.0  # before a bar appears: what ends sooner needs none
+BAR_DELAY_SECONDS = 2.0  # seconds before a bar appears, for calls that take longer
 
 
 @contextmanager
 def progress_shown(wanted: Progress | bool | None) -> Iterator[Progress | None]:
-    """What is to be told how far a call has come: the caller's own function, a bar, or nothing.
+    """Context manager that gives the function to report progress to: the caller's own, one with a bar, or None.
 
     The bar has an estimate of the time that is left. By default there is one in a notebook, where somebody waits for
     the cell, and none in a program.
@@ -36,7 +36,7 @@ def progress_shown(wanted: Progress | bool | None) -> Iterator[Progress | None]:
 
     def tell(done: int, total: int) -> None:
         bar.update(task, completed=done, total=total)
-        if not bar.live.is_started and monotonic() - began >= PATIENCE_SECONDS:
+        if not bar.live.is_started and monotonic() - began >= BAR_DELAY_SECONDS:
             bar.start()
 
     try:

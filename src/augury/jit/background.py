@@ -1,8 +1,8 @@
-"""Compiling beside a stream: a kernel is compiled in another process, and loaded by a thread of this one.
+"""Compiling in the background of a stream: a child process compiles a kernel, and a thread of this one loads it.
 
-A compiler holds the interpreter for most of the time that it takes, so that a thread of its own would still make a
-stream wait. One child of each process compiles one kernel after the other, into the cache on disk; loading from there
-takes milliseconds.
+The compiler holds the interpreter lock most of the time, so that a stream would still wait for it if it ran in a
+thread. Each process has one child that compiles kernels one by one into the cache on disk, from which they are loaded
+in milliseconds.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from augury.runtime.kernel_source import KernelSource
 
 _LOG = logging.getLogger(__name__)
 
-CLOSING_SECONDS = 2.0  # that a child gets to end by itself when this process does
+CHILD_EXIT_SECONDS = 2.0  # to wait for a killed child process
 
 
-def compile_beside(
+def compile_in_background(
     source: KernelSource, cache_dir: Path | None = None, entries: Collection[str] | None = None
 ) -> Future[bool]:
-    """Compile a kernel without making anybody wait; true when it is loaded, false if that was not possible.
+    """Compile a kernel in the child process; the future is true once it is loaded, false if that was not possible.
 
-    The reason is logged. Without a folder for the cache there is no way to hand code over.
+    The reason is logged. Without a cache folder the child cannot hand the code over, and the future is false at once.
     """
     root = default_cache_dir() if cache_dir is None else cache_dir
     if root is None or not sys.executable:
@@ -46,7 +46,7 @@ def compile_beside(
 
 @dataclass(slots=True, eq=False)
 class ChildCompiler:
-    """The child of one process, and the thread that talks to it; both start with the first request."""
+    """The child process of this process, and the thread that talks to it; both start with the first request."""
 
     owner: int = field(default_factory=os.getpid)
     requests: queue.SimpleQueue[tuple[Request, Future[bool]]] = field(default_factory=queue.SimpleQueue)
@@ -69,10 +69,10 @@ class ChildCompiler:
         self._close()
 
     def _close(self) -> None:
-        """End the child, which has nothing to finish: what it has compiled is on disk."""
+        """Kill the child, which has nothing to finish: what it has compiled is on disk."""
         if self.child is not None and self.owner == os.getpid():
             self.child.kill()
-            self.child.wait(CLOSING_SECONDS)
+            self.child.wait(CHILD_EXIT_SECONDS)
             self.child = None
 
     def _work(self) -> None:
@@ -96,10 +96,10 @@ class ChildCompiler:
             done.set_result(not problem)
 
     def _ask(self, request: Request) -> str:
-        """What the child answers."""
+        """Send a request to the child and return its answer: empty, or what went wrong."""
         if self.child is None:
             # Started as a program: a fork of a process with threads and a compiler in it is not safe.
-            # Without the current folder on its path, in which somebody may have left a package of the same name.
+            # `-P` keeps the current folder off the path, which might hold another package of the same name.
             command = [sys.executable, "-P", "-m", "augury.jit.child"]
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.child.stdin is not None
@@ -114,7 +114,7 @@ _current: list[ChildCompiler] = []
 
 
 def _compiler() -> ChildCompiler:
-    """The one of this process: one that was inherited by a fork belongs to another."""
+    """The compiler of this process; one inherited by a fork still belongs to the parent."""
     if not _current or _current[-1].owner != os.getpid():
         _current[:] = [ChildCompiler()]
     return _current[-1]

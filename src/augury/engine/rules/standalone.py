@@ -1,4 +1,4 @@
-"""A rule of a stream that is matched by itself: of contiguity, of another output than ALL, or of several queries."""
+"""A rule of a stream that is matched by itself: with contiguity, an OUTPUT other than ALL, or several queries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from augury.engine.arrivals import Arrivals, by_time
 from augury.engine.progress import Progress, advance
 from augury.engine.results.matches import Matches
 from augury.engine.rules.grouping import options_of, source_of
-from augury.engine.rules.kept import Portion, Since
+from augury.engine.rules.kept import Portion, StartPosition
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import Stage, stages
@@ -28,7 +28,7 @@ from augury.runtime.state import RunState
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    """The queries of a rule that is matched by itself, over events of these columns."""
+    """The compiled queries of a standalone rule, for events of these columns."""
 
     rule: Rule
     program: CompiledProgram
@@ -44,31 +44,31 @@ class CompiledRule:
 
     @property
     def meaning(self) -> str:
-        """What it finds, whatever RETURN shows of it."""
+        """The text that decides what it finds: its queries without the last RETURN."""
         return meaning(self.program)
 
     @property
     def replayable(self) -> bool:
-        """Whether all that it remembers follows from the events of its last window."""
+        """Whether its state can be rebuilt from the events of its last window."""
         return replayable(self.program)
 
     @property
     def reach(self) -> int:
-        """How many ticks back from the watermark an event may still make a difference, as far as WITHIN tells."""
+        """How many ticks before the watermark an event can still make a difference, by the longest WITHIN."""
         windows = [query.bound.window for query in self.program.queries]
         return max((window.ticks for window in windows if isinstance(window, TimeWindow)), default=0)
 
 
-class AloneRule:
-    """A rule that is matched by itself on its way through a stream; `since` says which events it sees."""
+class StandaloneRule:
+    """A rule of a stream with kernels of its own; `since` is the first event that it sees."""
 
-    def __init__(self, compiled: CompiledRule, since: Since) -> None:
+    def __init__(self, compiled: CompiledRule, since: StartPosition) -> None:
         self.compiled, self.since = compiled, since
         with within(compiled.options.watching):
             self.at = self._beginning()
             for stage in self.at.stages:
                 if compiled.options.jit and isinstance(stage.kernel, StreamKernel):
-                    # Now, so that no batch waits for a function that is called for the first time.
+                    # Compiled now, so that no batch has to wait for it.
                     compile_ahead(stage.kernel)
 
     def _beginning(self) -> Progress:
@@ -77,7 +77,7 @@ class AloneRule:
 
     @property
     def reports_late(self) -> bool:
-        """Whether a match may become certain although no event comes."""
+        """Whether a match may become certain by the watermark alone."""
         remembers = any(len(stage.held) or len(stage.log) for stage in self.at.stages)
         return remembers and needs_timer(self.compiled.program)
 
@@ -95,17 +95,17 @@ class AloneRule:
         return self._consume(portion.ready, portion.watermark, notes)
 
     def backfill(self, past: Arrivals, watermark: int) -> Matches:
-        """Consume events that others have consumed before."""
+        """Consume past events, which other rules have consumed before."""
         return self._consume(past, watermark, ())
 
     def replay(self, past: Arrivals, watermark: int) -> None:
-        """Consume events again, whose matches have been told before."""
+        """Consume events again to rebuild the state; their matches have been reported before."""
         if not len(past):
             return
         try:
             self._consume(past, watermark, ())
         except AuguryError:
-            # One step finds all at once that was found in many: a budget that holds for a step may need them again.
+            # One step finds the matches of many, which may exceed a budget that holds for each step.
             self.at = self._beginning()
             for part, next_time in by_time(past):
                 self._consume(part, min(watermark, next_time), ())
@@ -123,11 +123,11 @@ class AloneRule:
 
     @property
     def evaluators(self) -> list[str]:
-        """The plans and kernels that wrote its state."""
+        """Names of the plans and kernels that can continue its state."""
         return evaluators(self.compiled.program)
 
-    def continues(self, other: AloneRule) -> bool:
-        """Take over what another rule remembers; False if another plan has found it, whose state says nothing here."""
+    def continues(self, other: StandaloneRule) -> bool:
+        """Take over the state of another rule; False if another plan wrote it, so that it cannot be read."""
         if self.evaluators != other.evaluators:
             return False
         saved = tuple(replace(stage, state=RunState.from_bytes(stage.state.to_bytes())) for stage in other.at.stages)
@@ -135,7 +135,7 @@ class AloneRule:
         return True
 
     def restore(self, saved: tuple[Stage, ...], next_derived: int, watermark: int) -> None:
-        """Go on with stages that hold the state which this rule has saved."""
+        """Continue from saved stages of this rule."""
         chain = tuple(
             replace(own, held=old.held, log=old.log, state=own.kernel.restore(old.state))
             for own, old in zip(self.at.stages, saved, strict=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import augury
-from augury.jit.beside import compile_beside
+from augury.jit.background import compile_in_background
 from augury.jit.compile import compilations, load
 from augury.runtime.arrays import ArraySpec
 from augury.runtime.kernel_source import KernelSource, Signature, kernel_source
@@ -63,7 +63,7 @@ def doubling(text: str = "@kernel\ndef double(n, x):\n    for i in range(n):\n  
 
 def test_what_was_compiled_beside_is_loaded(tmp_path: Path) -> None:
     source = doubling()
-    assert compile_beside(source, tmp_path).result(PATIENCE)
+    assert compile_in_background(source, tmp_path).result(PATIENCE)
     x = np.arange(3)
     load(source, cache_dir=tmp_path)["double"](3, x)
     assert x.tolist() == [0, 2, 4]
@@ -73,7 +73,7 @@ def test_what_was_compiled_beside_is_loaded(tmp_path: Path) -> None:
 
 def test_a_kernel_that_does_not_compile_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = doubling("@kernel\ndef double(n, x):\n    return unknown_name(x)\n")
-    assert not compile_beside(source, tmp_path).result(PATIENCE)
+    assert not compile_in_background(source, tmp_path).result(PATIENCE)
     assert "was not compiled beside the stream" in caplog.text
     assert "unknown_name" in caplog.text
-    assert compile_beside(doubling(), tmp_path).result(PATIENCE)
+    assert compile_in_background(doubling(), tmp_path).result(PATIENCE)

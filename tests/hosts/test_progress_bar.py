@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 
 import augury
-from augury.hosts.local import waiting
-from augury.hosts.local.waiting import progress_shown
+from augury.hosts.local import progress_bar
+from augury.hosts.local.progress_bar import progress_shown
 
 EVENTS = [{"ts": t, "type": "AB"[t % 2]} for t in range(12_000)]
 QUERY = "SEQ(A a, B b) WITHIN 1 second"
@@ -31,7 +31,7 @@ def test_a_bar_appears_when_a_call_takes_long(
         assert tell is not None
         tell(1, 2)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(progress_bar, "BAR_DELAY_SECONDS", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")
     with progress_shown(True) as tell:
         assert tell is not None
