@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -16,35 +17,45 @@ from augury.runtime.batch import EventBatch
 from augury.runtime.columns import distinct_text
 from augury.schema import EventSchema
 
+Consuming: TypeAlias = "Mapping[tuple[str, ...], frozenset[Strategy]]"
+"""The strategies of a program that consume events one by one, by the columns whose values keep events apart."""
+
+
+def consuming(program: CompiledProgram, schema: EventSchema) -> Consuming:
+    """The strategies that concurrent events matter to.
+
+    Events of different partitions are none of each other's business, unless every event of the stream counts.
+    """
+    found: dict[tuple[str, ...], frozenset[Strategy]] = {}
+    for query in program.queries:
+        strategies = query.bound.strategies - {Strategy.SKIP_TILL_ANY_MATCH}
+        if strategies:
+            apart = () if Strategy.STRICT_CONTIGUITY in strategies else query.rewritten.key
+            key = tuple(name for name in apart if name in schema)
+            found[key] = found.get(key, frozenset()) | strategies
+    return found
+
 
 def tie_warnings(
-    program: CompiledProgram, events: Arrivals, schema: EventSchema, after: Arrivals | None = None
+    strategies: Consuming, events: Arrivals, schema: EventSchema, after: Arrivals | None = None
 ) -> tuple[str, ...]:
     """What to say of concurrent events, which are in order here.
 
     `after` is what the stream has had before them, at least the last event.
     """
-    ties = TieCount(program, schema)
+    if not strategies:
+        return ()
+    ties = TieCount(strategies, schema)
     ties.add(events, after)
     return ties.warnings()
 
 
 class TieCount:
-    """Concurrent events that meet a strategy which consumes events one by one, counted a part of the stream at a time.
+    """Concurrent events that meet a strategy which consumes one by one, counted a part of the stream at a time."""
 
-    Events of different partitions are none of each other's business, unless every event of the stream counts.
-    """
-
-    def __init__(self, program: CompiledProgram, schema: EventSchema) -> None:
-        self.schema = schema
-        self._strategies: dict[tuple[str, ...], set[Strategy]] = {}
-        for query in program.queries:
-            consuming = query.bound.strategies - {Strategy.SKIP_TILL_ANY_MATCH}
-            if consuming:
-                apart = () if Strategy.STRICT_CONTIGUITY in consuming else query.rewritten.key
-                key = tuple(name for name in apart if name in schema)
-                self._strategies.setdefault(key, set()).update(consuming)
-        self._found = dict.fromkeys(self._strategies, 0)
+    def __init__(self, strategies: Consuming, schema: EventSchema) -> None:
+        self.schema, self._strategies = schema, strategies
+        self._found = dict.fromkeys(strategies, 0)
 
     def add(self, events: Arrivals, after: Arrivals | None = None) -> None:
         """Count those of events that are in order; the ones before that may have the time of the first are `after`."""
