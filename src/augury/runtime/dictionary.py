@@ -27,8 +27,8 @@ _DICTIONARY_ENCODE = pc.get_function("dictionary_encode")
 SAVED = pa.schema([("string", pa.large_binary())])
 """How strings are saved: as bytes, since a literal may hold half of a surrogate pair, which Arrow's strings cannot."""
 
-MAX_PLAIN_EVENTS = 1 << 5
-"""Up to so many events, Python tells their values apart sooner than a call of Arrow's would."""
+MAX_PLAIN_EVENTS = 1 << 7
+"""Up to so many events, Python tells their values apart no later than a call of Arrow's would."""
 
 FIRST_SCAN_EVENTS = 1 << 12
 """Events among which keys are looked for first."""
@@ -234,9 +234,9 @@ def distinct(array: pa.Array) -> Distinct[Any]:
 
 def _numbered(values: list[Any]) -> Distinct[Any]:
     """The distinct ones of a few values: less work than to call Arrow."""
-    numbers = {value: k for k, value in enumerate(dict.fromkeys(value for value in values if value is not None))}
-    positions = np.array([numbers.get(value, -1) for value in values], dtype=np.int32)
-    return Distinct(positions, list(numbers))
+    keys = [value for value in dict.fromkeys(values) if value is not None]
+    places = {None: -1, **{value: k for k, value in enumerate(keys)}}
+    return Distinct(np.fromiter(map(places.__getitem__, values), np.int32, len(values)), keys)
 
 
 def codes_of(array: pa.DictionaryArray) -> Codes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,11 +132,18 @@ class EventStore:
             return self.arrays[name]
         return self.arrays[name][: self.length + (name in self.offsets)]
 
+    def views(self, names: Iterable[str]) -> list[npt.NDArray[Any]]:
+        """Columns of the events there are."""
+        if self.lists:
+            return [*map(self.view, names)]
+        part = slice(self.length)
+        return [self.arrays[name][part] for name in names]
+
     def columns(self, specs: Sequence[ColumnSpec]) -> list[npt.NDArray[Any]]:
         """The arrays of these columns, in the order of `array_names`; the same are asked for at every step."""
         if self.listed[0] is not specs:
             self.listed = specs, tuple(name for spec in specs for name in array_names(spec))
-        return [*map(self.view, self.listed[1])]
+        return self.views(self.listed[1])
 
     def _grow(self, capacity: int) -> None:
         for name, array in self.arrays.items():
