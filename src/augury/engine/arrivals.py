@@ -296,7 +296,8 @@ def split_late(
 ) -> tuple[Arrivals, Arrivals | None]:
     """Events still in time, and those that come too late, if any do.
 
-    Late is what is earlier than the watermark and, `by_key`, what precedes the `last` event consumed.
+    Late is what is earlier than the watermark and, `by_key`, what precedes the last event consumed: `last` are some
+    of those consumed, that one included.
     """
     if not len(events):
         return events, None

@@ -43,8 +43,6 @@ def tie_warnings(
 
     `after` is what the stream has had before them, at least the last event.
     """
-    if not strategies:
-        return ()
     ties = TieCount(strategies, schema)
     ties.add(events, after)
     return ties.warnings()

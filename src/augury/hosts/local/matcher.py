@@ -56,17 +56,22 @@ class Setting:
 class Position(Progress):
     """How far the stream has come; events are held back with a lateness only.
 
-    `last` is the event consumed last (or none), `late` counts those that came too late, `highest` is the latest time
-    seen, `types` are the names of types seen.
+    `consumed` are the events consumed last, in order, `late` counts those that came too late, `highest` is the latest
+    time seen, `types` are the names of types seen.
     """
 
-    last: Arrivals
+    consumed: Arrivals
     types: frozenset[str]
     late: int = 0
     highest: int = LONG_AGO
     finished: bool = False
 
-    def after(self, chain: tuple[Stage, ...], held: Arrivals, last: Arrivals, next_derived: int) -> Position:
+    @property
+    def last(self) -> Arrivals:
+        """The event consumed last, or none."""
+        return self.consumed.slice(max(0, len(self.consumed) - 1), len(self.consumed))
+
+    def after(self, chain: tuple[Stage, ...], held: Arrivals, consumed: Arrivals, next_derived: int) -> Position:
         """The position after a step; `replace` would cost a small batch as much as its kernel does."""
         return Position(
             stages=chain,
@@ -74,7 +79,7 @@ class Position(Progress):
             next_row=self.next_row,
             next_derived=next_derived,
             watermark=self.watermark,
-            last=last,
+            consumed=consumed,
             types=self.types,
             late=self.late,
             highest=self.highest,
@@ -101,7 +106,7 @@ def beginning(of: Setting) -> Position:
             if isinstance(stage.kernel, StreamKernel):
                 # Now, so that no batch waits for a function that is called for the first time.
                 compile_ahead(stage.kernel)
-    return Position(stages=chain, held=of.nothing, last=of.nothing, types=frozenset())
+    return Position(stages=chain, held=of.nothing, consumed=of.nothing, types=frozenset())
 
 
 class Matcher:
@@ -245,7 +250,7 @@ class Matcher:
         with within(self._setting.options.watching):
             at, given = self._position, self._setting
             arrived = arrive(given.reader.read(events), given.schema, at.next_row, given.columns)
-            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.lateness is None)
+            in_time, late = split_late(arrived, at.consumed, at.watermark, given.schema, by_key=given.lateness is None)
             everything = given.lateness is None
             highest = max(at.highest, in_time.latest) if len(in_time) else at.highest
             at = Position(
@@ -254,7 +259,7 @@ class Matcher:
                 next_row=at.next_row + len(arrived),
                 next_derived=at.next_derived,
                 watermark=max(at.watermark, highest - (given.lateness or 0)),
-                last=at.last,
+                consumed=at.consumed,
                 types=types_seen(at.types, arrived.batch(given.schema, given.columns), given.schema),
                 late=at.late if late is None else at.late + len(late),
                 highest=highest,
@@ -268,14 +273,13 @@ class Matcher:
         """
         given = self._setting
         ready, held = (in_order(at.held, given.schema), given.nothing) if everything else due(at, given.schema)
-        notes = tie_warnings(given.consuming, ready, given.schema, at.last)
+        notes = tie_warnings(given.consuming, ready, given.schema, at.last) if given.consuming else ()
         # Generated code works on its state in place: should this fail halfway, there is no way back.
         self._interrupted = any(stage.query.kernel is not None for stage in at.stages)
-        last = at.last if not len(ready) else ready if len(ready) == 1 else ready.slice(len(ready) - 1, len(ready))
         chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
         if at.finished:
             notes += type_warnings(given.program, at.types)
-        self._position = at.after(chain, held, last, next_derived)
+        self._position = at.after(chain, held, ready if len(ready) else at.consumed, next_derived)
         self._interrupted = False
         for text in notes:
             python_warnings.warn(text, AuguryWarning, stacklevel=callers)
