@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from augury.engine.sources.column_types import EngineColumns, engine_columns, engine_table
 from augury.errors import HostError
 from augury.runtime.arrow_numbers import to_arrow
-from augury.runtime.batch import EventBatch, Integers, time_ticks
+from augury.runtime.batch import EventBatch, Integers, ascends, ticks_and_order, time_ticks
 from augury.runtime.checks import require
 from augury.runtime.state import FOREVER
 from augury.schema import EventSchema
@@ -127,12 +127,12 @@ class Arrivals:
     @property
     def earliest(self) -> int:
         """The least time; there must be an event."""
-        return int(self.time[0] if self.ascending else self.time.min())
+        return self.time.item(0) if self.ascending else int(self.time.min())
 
     @property
     def latest(self) -> int:
         """The greatest time; there must be an event."""
-        return int(self.time[-1] if self.ascending else self.time.max())
+        return self.time.item(-1) if self.ascending else int(self.time.max())
 
     def positions(self, rows: Integers) -> Integers:
         """The positions of the events of these rows."""
@@ -179,7 +179,7 @@ def arrive(table: pa.Table, schema: EventSchema, first_row: int, columns: Engine
     """
     columns = columns or engine_columns(table.schema, schema.type, coded=True)
     readable = columns.read(table, first_row)
-    time = time_ticks(readable, schema, first_row)
+    time, ascending = ticks_and_order(readable, schema, first_row)
     for name in schema.order_by[1:]:
         column = readable[name]
         if pa.types.is_dictionary(column.type):
@@ -196,7 +196,7 @@ def arrive(table: pa.Table, schema: EventSchema, first_row: int, columns: Engine
                 "drop or repair such rows, or leave the column out of order_by",
             )
     rows = np.arange(first_row, first_row + len(time), dtype=np.int64)
-    return Arrivals(table, rows, rows, time, ascending=ascends(time))
+    return Arrivals(table, rows, rows, time, ascending=ascending)
 
 
 def order_ranks(events: Arrivals, schema: EventSchema) -> Integers:
@@ -250,11 +250,6 @@ def by_time(events: Arrivals) -> Iterator[tuple[Arrivals, int]]:
         yield events.slice(first, end), int(time[end]) if end < len(time) else FOREVER
 
 
-def ascends(numbers: Integers) -> bool:
-    """Whether no number is less than the one before it."""
-    return len(numbers) < 2 or bool((numbers[1:] >= numbers[:-1]).all())
-
-
 def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
     """Count the events that are concurrent with an earlier one, among events that agree on `key`.
 
@@ -301,7 +296,8 @@ def split_late(
 ) -> tuple[Arrivals, Arrivals | None]:
     """Split events into those in time and those that are late; None if none are.
 
-    An event is late if it is earlier than the watermark or, with `by_key`, precedes the `last` event consumed.
+    An event is late if it is earlier than the watermark or, with `by_key`, precedes the last event consumed, which is
+    one of `last`.
     """
     if not len(events):
         return events, None

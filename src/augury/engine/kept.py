@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals
-from augury.runtime.batch import Integers
+from augury.runtime.batch import Integers, ascends
 
 PARTS_JOINED = 32  # parts of equal weight that are joined: fewer copy events more often, more make the list longer
 
@@ -95,4 +95,6 @@ class KeptEvents:
 
 def _part(events: Arrivals, weight: int) -> Part:
     rows = events.rows
+    if ascends(rows):
+        return Part(events, weight, rows.item(0), rows.item(-1))
     return Part(events, weight, int(rows.min()), int(rows.max()))

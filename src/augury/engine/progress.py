@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from augury.engine.arrivals import Arrivals, in_order, release
 from augury.engine.stages import FIRST_DERIVED, Stage, StageResult, step
 from augury.options import Options
-from augury.runtime.state import FOREVER, LONG_AGO
+from augury.runtime.state import LONG_AGO
 from augury.schema import EventSchema
 
 
@@ -26,18 +26,13 @@ class Progress:
 P = TypeVar("P", bound=Progress)
 
 
-def due(at: Progress, schema: EventSchema, *, everything: bool = False) -> tuple[Arrivals, Arrivals]:
+def due(at: Progress, schema: EventSchema) -> tuple[Arrivals, Arrivals]:
     """Split held events into those the watermark has passed, in order, and those that still wait."""
-    ready, held = release(at.held, FOREVER if everything else at.watermark)
+    ready, held = release(at.held, at.watermark)
     return in_order(ready, schema), held
 
 
-def advance(
-    at: P, ready: Arrivals, held: Arrivals, options: Options, **changes: Any
-) -> tuple[P, tuple[StageResult, ...]]:
-    """Match the due events: the progress after the step, in which `held` still wait, and what each stage found.
-
-    `changes` are further fields to replace in the progress.
-    """
+def advance(at: P, ready: Arrivals, held: Arrivals, options: Options) -> tuple[P, tuple[StageResult, ...]]:
+    """Match the due events: the progress after the step, in which `held` still wait, and what each stage found."""
     chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, options)
-    return replace(at, stages=chain, held=held, next_derived=next_derived, **changes), found
+    return replace(at, stages=chain, held=held, next_derived=next_derived), found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -16,35 +17,43 @@ from augury.runtime.batch import EventBatch
 from augury.runtime.columns import distinct_text
 from augury.schema import EventSchema
 
+Consuming: TypeAlias = "Mapping[tuple[str, ...], frozenset[Strategy]]"
+"""The strategies of a program that consume events one by one, by the columns whose values keep events apart."""
+
+
+def consuming(program: CompiledProgram, schema: EventSchema) -> Consuming:
+    """The strategies that concurrent events matter to.
+
+    Events of different partitions are none of each other's business, unless every event of the stream counts.
+    """
+    found: dict[tuple[str, ...], frozenset[Strategy]] = {}
+    for query in program.queries:
+        strategies = query.bound.strategies - {Strategy.SKIP_TILL_ANY_MATCH}
+        if strategies:
+            apart = () if Strategy.STRICT_CONTIGUITY in strategies else query.rewritten.key
+            key = tuple(name for name in apart if name in schema)
+            found[key] = found.get(key, frozenset()) | strategies
+    return found
+
 
 def tie_warnings(
-    program: CompiledProgram, events: Arrivals, schema: EventSchema, after: Arrivals | None = None
+    strategies: Consuming, events: Arrivals, schema: EventSchema, after: Arrivals | None = None
 ) -> tuple[str, ...]:
     """Warnings about concurrent events among `events`, which are in order.
 
     `after` are the events of the stream before them, at least the last one.
     """
-    ties = TieCount(program, schema)
+    ties = TieCount(strategies, schema)
     ties.add(events, after)
     return ties.warnings()
 
 
 class TieCount:
-    """Counts concurrent events under a strategy that consumes events one by one, a part of the stream at a time.
+    """Counts concurrent events under a strategy that consumes events one by one, a part of the stream at a time."""
 
-    Only events of one partition count as concurrent, unless the strategy looks at every event of the stream.
-    """
-
-    def __init__(self, program: CompiledProgram, schema: EventSchema) -> None:
-        self.schema = schema
-        self._strategies: dict[tuple[str, ...], set[Strategy]] = {}
-        for query in program.queries:
-            consuming = query.bound.strategies - {Strategy.SKIP_TILL_ANY_MATCH}
-            if consuming:
-                apart = () if Strategy.STRICT_CONTIGUITY in consuming else query.rewritten.key
-                key = tuple(name for name in apart if name in schema)
-                self._strategies.setdefault(key, set()).update(consuming)
-        self._found = dict.fromkeys(self._strategies, 0)
+    def __init__(self, strategies: Consuming, schema: EventSchema) -> None:
+        self.schema, self._strategies = schema, strategies
+        self._found = dict.fromkeys(strategies, 0)
 
     def add(self, events: Arrivals, after: Arrivals | None = None) -> None:
         """Count ties among events that are in order; `after` are earlier events, which may share the first time."""

@@ -81,6 +81,8 @@ class Tier:
         self._compiled_before = compilations(source)
 
     def _load(self, jit: bool) -> Entries:
+        self._direct: dict[str, Callable[..., Any]] = {}
+        """Entries that are called as they are from now on: nothing has to be compiled, timed or told of them."""
         self.plain = not (jit and self.compilable)
         options: dict[str, Any] = {
             "jit": not self.plain,
@@ -103,18 +105,22 @@ class Tier:
         return self._options.jit is None and self.compilable and self._spent <= MAX_PLAIN_SECONDS
 
     def __call__(self, entry: str, *arguments: Any) -> Any:
-        if not self.plain and not is_compiled(self._entries[entry]):
-            result = self._first_call(entry, *arguments)
-        elif self._registered and not self.plain:
-            result = self._run(entry, *arguments)
-        elif not self.warming_up:
-            result = self._entries[entry](*arguments)
-        else:
-            result = self.timed_call(self._entries[entry], *arguments)
+        direct = self._direct.get(entry)
+        result = self._call(entry, *arguments) if direct is None else direct(*arguments)
         # The result of a kernel that was told to stop means nothing.
         if self.budget is not None:
             self.budget.check()
         return result
+
+    def _call(self, entry: str, *arguments: Any) -> Any:
+        if not self.plain and not is_compiled(self._entries[entry]):
+            return self._first_call(entry, *arguments)
+        if self._registered and not self.plain:
+            return self._run(entry, *arguments)
+        if self.warming_up:
+            return self.timed_call(self._entries[entry], *arguments)
+        self._direct[entry] = self._entries[entry]
+        return self._entries[entry](*arguments)
 
     def _first_call(self, entry: str, *arguments: Any) -> Any:
         """Call an entry that has to be compiled or loaded first."""

@@ -40,6 +40,11 @@ class EventBatch:
         return int(self.table.num_rows)
 
 
+def ascends(numbers: Integers) -> bool:
+    """Whether no number is less than the one before it."""
+    return len(numbers) < 2 or not np.count_nonzero(numbers[1:] < numbers[:-1])
+
+
 def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Integers:
     """The time column in ticks; a null, NaN or out-of-range time is rejected with its row.
 
@@ -48,6 +53,11 @@ def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Inte
     >>> time_ticks(events, EventSchema.from_arrow(events.schema)).tolist()
     [1500000000, 2000000000]
     """
+    return ticks_and_order(table, schema, first_row)[0]
+
+
+def ticks_and_order(table: pa.Table, schema: EventSchema, first_row: int = 0) -> tuple[Integers, bool]:
+    """The same, and whether the times ascend: then the first and the last of them tell whether all are in range."""
     column = table.column(schema.time)
     if column.num_chunks == 1:
         # Arrow is faster on an array than on a chunked array of one, which shows for small batches.
@@ -83,10 +93,17 @@ def time_ticks(table: pa.Table, schema: EventSchema, first_row: int = 0) -> Inte
     return _in_range(ticks, schema, first_row)
 
 
-def _in_range(ticks: Integers, schema: EventSchema, first_row: int) -> Integers:
-    """Check ticks and return them; one so far from 0 that differences may not fit 64 bits is rejected with its row."""
-    if not len(ticks) or (ticks.min() > -MAX_TICKS and ticks.max() < MAX_TICKS):
-        return ticks
+def _in_range(ticks: Integers, schema: EventSchema, first_row: int) -> tuple[Integers, bool]:
+    """Check ticks and return them, and whether they ascend.
+
+    One so far from 0 that differences may not fit 64 bits is rejected with its row.
+    """
+    if not len(ticks):
+        return ticks, True
+    ascending = ascends(ticks)
+    least, greatest = (ticks.item(0), ticks.item(-1)) if ascending else (ticks.min(), ticks.max())
+    if least > -MAX_TICKS and greatest < MAX_TICKS:
+        return ticks, ascending
     row = int(np.flatnonzero((ticks <= -MAX_TICKS) | (ticks >= MAX_TICKS))[0])
     raise HostError(
         "A508",

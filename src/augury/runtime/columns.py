@@ -28,6 +28,9 @@ Arrays: TypeAlias = "dict[str, npt.NDArray[Any]]"
 Compute: TypeAlias = "Callable[[Expr, str, pa.Table], pa.Array]"
 """Computes the value of an expression for each event, taken as the event of a variable."""
 
+Read: TypeAlias = "Callable[[pa.Array], tuple[npt.NDArray[Any], ...]]"
+"""What gives the arrays of a column, as `array_names` lists them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
@@ -191,16 +194,19 @@ def encode(
 class Encoder:
     """Encodes the batches of a stream; everything that does not depend on the batch is prepared once.
 
-    `attributes` are the distinct string attributes; `computed` are the string columns that have to be computed,
-    `numbers` all columns of other kinds.
+    `attributes` are the distinct string attributes, `computed` the string columns that have to be computed. `coded` are
+    the arrays of codes with the position of their column among both, `type_place` is that of the type. `numbers` are
+    all columns of other kinds: the attribute, if the column is one, the names of its arrays, and the function that
+    reads them.
     """
 
     schema: EventSchema
     specs: tuple[ColumnSpec, ...]
     attributes: tuple[str, ...]
     computed: tuple[ColumnSpec, ...]
-    coded: tuple[tuple[ColumnSpec, str | None], ...]
-    numbers: tuple[tuple[ColumnSpec, str | None, tuple[str, ...]], ...]
+    coded: tuple[tuple[str, int], ...]
+    type_place: int | None
+    numbers: tuple[tuple[ColumnSpec, str | None, tuple[str, ...], Read], ...]
     compute: Compute
 
     @classmethod
@@ -213,15 +219,21 @@ class Encoder:
         standardise: StandardiseRows = standardise_rows,
     ) -> Encoder:
         """The encoder for these columns."""
-        coded = tuple((spec, _attribute(spec)) for spec in specs if spec.kind is Kind.STRING)
+        coded = [(spec, _attribute(spec)) for spec in specs if spec.kind is Kind.STRING]
         wanted = dict.fromkeys((schema.type, *(attribute for _, attribute in coded)))
+        attributes = [name for name in wanted if name is not None]
+        computed = [spec for spec, attribute in coded if attribute is None]
+        columns: list[ColumnSpec | str] = [*attributes, *computed]
+        places = {column: k for k, column in enumerate(columns)}
+        others = [(spec, _attribute(spec)) for spec in specs if spec.kind is not Kind.STRING]
         return cls(
             schema,
             tuple(specs),
-            tuple(name for name in wanted if name is not None),
-            tuple(spec for spec, attribute in coded if attribute is None),
-            coded,
-            tuple((spec, _attribute(spec), array_names(spec)) for spec in specs if spec.kind is not Kind.STRING),
+            tuple(attributes),
+            tuple(computed),
+            tuple((spec.name, places[spec if attribute is None else attribute]) for spec, attribute in coded),
+            None if schema.type is None else places[schema.type],
+            tuple((spec, attribute, array_names(spec), _reader(spec.kind)) for spec, attribute in others),
             partial(compute_column, functions=functions, standardise=standardise),
         )
 
@@ -233,20 +245,15 @@ class Encoder:
         text += [distinct(_computed_column(spec, batch, schema, self.compute)) for spec in self.computed]
         encoded, dictionary = encode_strings(text, encoding.dictionary)
         codes = [spread(column, np.int32) for column in encoded]
-        by_attribute = dict(zip(self.attributes, codes, strict=False))
-        by_name = {spec.name: values for spec, values in zip(self.computed, codes[len(by_attribute) :], strict=True)}
-        arrays: Arrays = {
-            spec.name: by_name[spec.name] if attribute is None else by_attribute[attribute]
-            for spec, attribute in self.coded
-        }
-        for spec, attribute, names in self.numbers:
+        arrays: Arrays = {name: codes[place] for name, place in self.coded}
+        for spec, attribute, names, read in self.numbers:
             column = (
                 _computed_column(spec, batch, schema, self.compute)
                 if attribute is None
                 else one_array(batch.table.column(attribute))
             )
-            arrays.update(zip(names, _arrays(spec.kind, column), strict=True))
-        type = np.zeros(size, dtype=np.int32) if schema.type is None else by_attribute[schema.type]
+            arrays.update(zip(names, read(column), strict=True))
+        type = np.zeros(size, dtype=np.int32) if self.type_place is None else codes[self.type_place]
         whole = EncodedBatch(size, encoding.next_event, batch.rows, batch.time, ranks, type, arrays)
         return whole, Encoding(dictionary, last, encoding.next_event + size)
 
@@ -301,19 +308,19 @@ def _as_text(array: pa.Array) -> pa.Array:
     return array if codable(type) else array.cast(pa.large_string())
 
 
-def _arrays(kind: Kind, array: pa.Array) -> tuple[npt.NDArray[Any], ...]:
-    """The arrays of a column that does not hold strings, as `array_names` lists them."""
+def _reader(kind: Kind) -> Read:
+    """What reads a column that does not hold strings."""
     match kind:
         case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
-            return _integers(array), _nulls(array)
+            return lambda array: (_integers(array), _nulls(array))
         case Kind.BOOL:
-            return _booleans(array), _nulls(array)
+            return lambda array: (_booleans(array), _nulls(array))
         case Kind.FLOAT:
-            return (_floats(array),)
+            return lambda array: (_floats(array),)
         case Kind.LIST:
-            return (*list_parts(array), _nulls(array))
+            return lambda array: (*list_parts(array), _nulls(array))
         case Kind.NULL | Kind.OTHER:
-            return (_nulls(array),)
+            return lambda array: (_nulls(array),)
         case Kind.STRING:
             raise AssertionError("strings are encoded by the dictionary")
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class EventStore:
                 self.arrays[array.name] = np.zeros(capacity, dtype=array.dtype)
         for name in self.lists:
             self.arrays[f"{name}_offsets"] = np.zeros(capacity + 1, dtype=np.int64)
+        self.nbytes = self._size()
+        """The memory that the columns take; another number only when one of them has grown."""
 
     @property
     def coded(self) -> list[str]:
@@ -62,12 +64,13 @@ class EventStore:
     def append(self, batch: EncodedBatch) -> None:
         """Add a batch at the end."""
         n, size = self.length, batch.length
-        if n and size and (batch.time[0] < self.arrays["time"][n - 1] or batch.rank[0] < self.arrays["rank"][n - 1]):
+        arrays = self.arrays
+        if n and size and (batch.time[0] < arrays["time"][n - 1] or batch.rank[0] < arrays["rank"][n - 1]):
             # Kernels use binary search on times. Hosts keep the order; only a manipulated state can break it.
             raise inconsistent("its events are later than those that follow")
         if n + size > self.capacity:
             self._grow(max(2 * self.capacity, n + size))
-        arrays, new = self.arrays, slice(n, n + size)
+        new = slice(n, n + size)
         arrays["rows"][new], arrays["time"][new] = batch.rows, batch.time
         arrays["rank"][new], arrays["type"][new] = batch.rank, batch.type
         for name in self.plain:
@@ -80,7 +83,7 @@ class EventStore:
 
     def _ascends(self, start: int, stop: int) -> bool:
         rows = self.arrays["rows"][start:stop]
-        return len(rows) < 2 or bool((rows[1:] > rows[:-1]).all())
+        return len(rows) < 2 or not np.count_nonzero(rows[1:] <= rows[:-1])
 
     def least_row(self, start: int) -> int | None:
         """The least row number of the events from `start` on, None if there are none."""
@@ -96,6 +99,7 @@ class EventStore:
             larger = np.empty(max(2 * len(kept), used + len(values)))
             larger[:used] = kept[:used]
             kept = self.arrays[f"{name}_values"] = larger
+            self.nbytes = self._size()
         kept[used : used + len(values)] = values
         ends[self.length + 1 : self.length + len(offsets)] = offsets[1:] - offsets[0] + used
 
@@ -117,9 +121,7 @@ class EventStore:
         self.length = n
         self.version += 1
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory that the columns take."""
+    def _size(self) -> int:
         return sum(array.nbytes for array in self.arrays.values())
 
     def view(self, name: str) -> npt.NDArray[Any]:
@@ -130,11 +132,18 @@ class EventStore:
             return self.arrays[name]
         return self.arrays[name][: self.length + (name in self.offsets)]
 
+    def views(self, names: Iterable[str]) -> list[npt.NDArray[Any]]:
+        """Columns of the events there are."""
+        if self.lists:
+            return [*map(self.view, names)]
+        part = slice(self.length)
+        return [self.arrays[name][part] for name in names]
+
     def columns(self, specs: Sequence[ColumnSpec]) -> list[npt.NDArray[Any]]:
         """The arrays of these columns, in the order of `array_names`, whose names are cached from step to step."""
         if self.listed[0] is not specs:
             self.listed = specs, tuple(name for spec in specs for name in array_names(spec))
-        return [*map(self.view, self.listed[1])]
+        return self.views(self.listed[1])
 
     def _grow(self, capacity: int) -> None:
         for name, array in self.arrays.items():
@@ -144,6 +153,7 @@ class EventStore:
             larger = np.zeros(size, dtype=array.dtype)
             larger[: len(array)] = array
             self.arrays[name] = larger
+        self.nbytes = self._size()
 
     def to_tables(self) -> dict[str, pa.Table]:
         flat = [n for n in self.arrays if n not in self.values and n not in self.offsets]
@@ -178,6 +188,7 @@ class EventStore:
                 if len(array) > len(self.arrays[f"{name}_{part}"]):
                     self.arrays[f"{name}_{part}"] = np.zeros(2 * len(array), dtype=array.dtype)
                 self.arrays[f"{name}_{part}"][: len(array)] = array
+        self.nbytes = self._size()
 
     def _specs(self) -> list[ArraySpec]:
         """The specs of the saved columns, in the order they are saved."""

@@ -37,11 +37,14 @@ def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None)
     if not size:
         return np.empty(0, dtype=np.int64), last
     columns = [plain(one_array(batch.table[name])) for name in schema.order_by[1:]]
-    first = 0 if last is None else last[0] + (last[1] != _key(batch, columns, 0))
+    key = _key(batch, columns, 0)
+    first = 0 if last is None else last[0] + (last[1] != key)
+    if size == 1:
+        return np.array([first], dtype=np.int64), (first, key)
     differs = batch.time[1:] != batch.time[:-1]
     for column in columns:
         differs |= pc.not_equal(column.slice(1), column.slice(0, size - 1)).to_numpy(zero_copy_only=False)
-    if differs.all():
+    if np.count_nonzero(differs) == size - 1:
         # Most often no events are concurrent.
         ranks = np.arange(first, first + size, dtype=np.int64)
     else:
@@ -51,4 +54,4 @@ def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None)
 
 
 def _key(batch: EventBatch, columns: Sequence[pa.Array], i: int) -> tuple[Value, ...]:
-    return (int(batch.time[i]), *(to_values(column.slice(i, 1))[0] for column in columns))
+    return (batch.time.item(i), *(to_values(column.slice(i, 1))[0] for column in columns))

@@ -94,7 +94,7 @@ def stream_arrays(
     # Ranks are sorted anew whenever a string is new.
     order = ranks(encoding.dictionary) if source.ranks_strings else UNRANKED
     return [
-        *map(events.view, ("time", "rank", "place", "type", "partition")),
+        *events.views(("time", "rank", "place", "type", "partition")),
         order,
         *source.sets,
         *events.columns(specs),

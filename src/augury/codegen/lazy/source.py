@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from augury.codegen.lazy.arrays import keyed, pool_owner, stage_owner, waiting
@@ -140,3 +140,10 @@ class LazyChainSource:
     buffer_of: Mapping[str, int]
     head_keys: Mapping[int, str]
     """The key columns by which the waiting partial matches of a node's parent are found."""
+    lookup_keys: frozenset[str] = field(init=False)
+    """The key columns that have a table with a place for each of their values."""
+
+    def __post_init__(self) -> None:
+        keys = {key for _, key in self.layout.indexes}
+        keys |= {self.head_keys[child] for pool in self.pools for child in pool.heads}
+        object.__setattr__(self, "lookup_keys", frozenset(keys))

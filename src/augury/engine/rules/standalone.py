@@ -17,7 +17,7 @@ from augury.engine.stages import Stage, stages
 from augury.engine.state.bucket import replayable
 from augury.engine.state.compatibility import evaluators, meaning
 from augury.engine.state.expiry import needs_timer
-from augury.engine.warnings import tie_warnings, type_warnings
+from augury.engine.warnings import consuming, tie_warnings, type_warnings
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
 from augury.kernels.ahead import compile_ahead
@@ -64,6 +64,7 @@ class StandaloneRule:
 
     def __init__(self, compiled: CompiledRule, since: StartPosition) -> None:
         self.compiled, self.since = compiled, since
+        self._consuming = consuming(compiled.program, compiled.columns.schema)
         with within(compiled.options.watching):
             self.at = self._beginning()
             for stage in self.at.stages:
@@ -89,7 +90,7 @@ class StandaloneRule:
 
     def step(self, portion: Portion, *, types: frozenset[str] | None = None) -> Matches:
         """Consume the events of a portion; at the end of the stream, all `types` that have occurred are given."""
-        notes = tie_warnings(self.compiled.program, portion.ready, self.compiled.columns.schema, portion.last)
+        notes = tie_warnings(self._consuming, portion.ready, self.compiled.columns.schema, portion.last)
         if types is not None:
             notes += type_warnings(self.compiled.program, types)
         return self._consume(portion.ready, portion.watermark, notes)

@@ -29,7 +29,15 @@ from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import StageResult, stages, step
 from augury.engine.threads import matched, matched_in_steps, threads_of
-from augury.engine.warnings import TieCount, missing_types, names_types, tie_warnings, type_warnings_of, types_of
+from augury.engine.warnings import (
+    TieCount,
+    consuming,
+    missing_types,
+    names_types,
+    tie_warnings,
+    type_warnings_of,
+    types_of,
+)
 from augury.errors import HostError
 from augury.ir.query import TimeWindow
 from augury.jit.compile import compiled_before
@@ -93,7 +101,7 @@ def _of_one(
         options = replace(options, jit=True)
     alone = CompiledProgram((query,))
     notes = (
-        *tie_warnings(alone, events, scan.schema),
+        *tie_warnings(consuming(alone, scan.schema), events, scan.schema),
         *missing_types(alone, events, scan.types, scan.schema),
         *idle_parts(query.bound),
     )
@@ -222,7 +230,7 @@ class MatchesWhileRead:
         pieces = scan.pieces(query.rewritten, encode=cut is None)
         assert pieces is not None
         types_matter = names_types(alone)
-        ties, types, size = TieCount(alone, scan.schema), set[str](), PortionSize()
+        ties, types, size = TieCount(consuming(alone, scan.schema), scan.schema), set[str](), PortionSize()
         read = 0
 
         def noted(cut: CutByTime) -> Iterator[Portion]:
@@ -313,7 +321,7 @@ def _of_stages(
         options = replace(options, jit=True)
     staged = stages(program, scan.arrow, options)
     notes = (
-        *tie_warnings(program, events, scan.schema),
+        *tie_warnings(consuming(program, scan.schema), events, scan.schema),
         *missing_types(program, events, scan.types, scan.schema),
         *(text for query in program.queries for text in idle_parts(query.bound)),
     )

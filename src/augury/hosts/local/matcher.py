@@ -14,9 +14,9 @@ import pyarrow as pa
 from augury import arguments
 from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
-from augury.engine.arrivals import Arrivals, arrive, split_late
+from augury.engine.arrivals import Arrivals, arrive, in_order, split_late
 from augury.engine.idle_parts import idle_parts
-from augury.engine.progress import Progress, advance, due
+from augury.engine.progress import Progress, due
 from augury.engine.results.matches import Matches
 from augury.engine.sources.column_types import EngineColumns, engine_columns
 from augury.engine.sources.events import Events
@@ -24,9 +24,9 @@ from augury.engine.sources.query_text import query_source
 from augury.engine.sources.rows import not_an_event
 from augury.engine.sources.schemas import KnownColumns, Schema, known_columns
 from augury.engine.sources.stream_reader import StreamReader, stream_reader
-from augury.engine.stages import stages
+from augury.engine.stages import Stage, stages, step
 from augury.engine.times import lateness_ticks, moment_ticks
-from augury.engine.warnings import tie_warnings, type_warnings, types_seen
+from augury.engine.warnings import Consuming, consuming, tie_warnings, type_warnings, types_seen
 from augury.errors import AuguryWarning, HostError
 from augury.options import Lateness, MatchOptions, Options, read_options
 from augury.runtime.state import FOREVER, LONG_AGO
@@ -48,28 +48,51 @@ class Setting:
     columns: EngineColumns
     """Casts of the events to the engine's types."""
     nothing: Arrivals
+    consuming: Consuming
+    """The strategies that concurrent events matter to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Position(Progress):
     """The progress of a matcher; events are held back only with a lateness.
 
-    `last` is the event consumed last (or none), `late` counts the late events, `highest` is the latest time seen,
-    `types` are the type names seen.
+    `consumed` are the events consumed last, in order, `late` counts those that came too late, `highest` is the latest
+    time seen, `types` are the names of types seen.
     """
 
-    last: Arrivals
+    consumed: Arrivals
     types: frozenset[str]
     late: int = 0
     highest: int = LONG_AGO
     finished: bool = False
+
+    @property
+    def last(self) -> Arrivals:
+        """The event consumed last, or none."""
+        return self.consumed.slice(max(0, len(self.consumed) - 1), len(self.consumed))
+
+    def after(self, chain: tuple[Stage, ...], held: Arrivals, consumed: Arrivals, next_derived: int) -> Position:
+        """The position after a step; `replace` would cost a small batch as much as its kernel does."""
+        return Position(
+            stages=chain,
+            held=held,
+            next_row=self.next_row,
+            next_derived=next_derived,
+            watermark=self.watermark,
+            consumed=consumed,
+            types=self.types,
+            late=self.late,
+            highest=self.highest,
+            finished=self.finished,
+        )
 
 
 def setting(source: Source, arrow: pa.Schema, schema: EventSchema, options: Options, lateness: int | None) -> Setting:
     """Compile the query for a stream."""
     program = compile_program(source, schema, options, live=True)
     reader, columns = stream_reader(arrow, schema), engine_columns(arrow, schema.type, coded=True)
-    return Setting(source, arrow, schema, options, lateness, program, reader, columns, Arrivals.none(arrow))
+    nothing, strategies = Arrivals.none(arrow), consuming(program, schema)
+    return Setting(source, arrow, schema, options, lateness, program, reader, columns, nothing, strategies)
 
 
 def beginning(of: Setting) -> Position:
@@ -83,7 +106,7 @@ def beginning(of: Setting) -> Position:
             if isinstance(stage.kernel, StreamKernel):
                 # Compiled now, so that no batch has to wait for it.
                 compile_ahead(stage.kernel)
-    return Position(stages=chain, held=of.nothing, last=of.nothing, types=frozenset())
+    return Position(stages=chain, held=of.nothing, consumed=of.nothing, types=frozenset())
 
 
 class Matcher:
@@ -227,17 +250,19 @@ class Matcher:
         with within(self._setting.options.watching):
             at, given = self._position, self._setting
             arrived = arrive(given.reader.read(events), given.schema, at.next_row, given.columns)
-            in_time, late = split_late(arrived, at.last, at.watermark, given.schema, by_key=given.lateness is None)
+            in_time, late = split_late(arrived, at.consumed, at.watermark, given.schema, by_key=given.lateness is None)
             everything = given.lateness is None
             highest = max(at.highest, in_time.latest) if len(in_time) else at.highest
-            at = replace(
-                at,
+            at = Position(
+                stages=at.stages,
                 held=at.held + in_time,
-                late=at.late if late is None else at.late + len(late),
-                types=types_seen(at.types, arrived.batch(given.schema, given.columns), given.schema),
                 next_row=at.next_row + len(arrived),
-                highest=highest,
+                next_derived=at.next_derived,
                 watermark=max(at.watermark, highest - (given.lateness or 0)),
+                consumed=at.consumed,
+                types=types_seen(at.types, arrived.batch(given.schema, given.columns), given.schema),
+                late=at.late if late is None else at.late + len(late),
+                highest=highest,
             )
             return self._consume(at, everything=everything, late=given.nothing if late is None else late, callers=4)
 
@@ -247,15 +272,14 @@ class Matcher:
         Warnings are issued at the line that called into this class, `callers` frames up.
         """
         given = self._setting
-        ready, held = due(at, given.schema, everything=everything)
-        notes = tie_warnings(given.program, ready, given.schema, at.last)
+        ready, held = (in_order(at.held, given.schema), given.nothing) if everything else due(at, given.schema)
+        notes = tie_warnings(given.consuming, ready, given.schema, at.last) if given.consuming else ()
         # Generated code changes its state in place: after a failure halfway the matcher cannot continue.
         self._interrupted = any(stage.query.kernel is not None for stage in at.stages)
-        last = ready.slice(len(ready) - 1, len(ready)) if len(ready) else at.last
-        moved, found = advance(at, ready, held, given.options, last=last)
+        chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
         if at.finished:
             notes += type_warnings(given.program, at.types)
-        self._position = moved
+        self._position = at.after(chain, held, ready if len(ready) else at.consumed, next_derived)
         self._interrupted = False
         for text in notes:
             python_warnings.warn(text, AuguryWarning, stacklevel=callers)

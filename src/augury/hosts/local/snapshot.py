@@ -109,7 +109,7 @@ def _position(tables: Mapping[str, pa.Table], facts: Facts, given: Setting) -> P
     for name, (kind, low, high) in COUNTERS.items():
         require(low <= counters.one(name, kind) <= high, f"`{name}` cannot be {counters.one(name, kind)}")
     types = frozenset(facts.texts("types"))
-    return Position(stages=chain, held=held, last=last, types=types, **dict(counters.stated))
+    return Position(stages=chain, held=held, consumed=last, types=types, **dict(counters.stated))
 
 
 def _authentic(data: bytes, key: bytes | None) -> bytes:

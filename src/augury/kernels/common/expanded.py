@@ -78,6 +78,8 @@ class Expanded:
     @classmethod
     def of(cls, parts: Sequence[Expanded]) -> Expanded:
         """The matches of all parts, in their order."""
+        if len(parts) == 1:
+            return parts[0]
         parts = [p for p in parts if len(p)]
         if len(parts) < 2:
             return parts[0] if parts else cls.none()
@@ -90,7 +92,9 @@ class Expanded:
         return cls(offsets, events, np.concatenate([p.codes for p in parts]))
 
     def __add__(self, other: Expanded) -> Expanded:
-        return Expanded.of([self, other])
+        if not len(other):
+            return self
+        return Expanded.of([self, other]) if len(self) else other
 
     def copy(self) -> Expanded:
         """The same matches in arrays of their own."""

@@ -20,7 +20,7 @@ from augury.codegen.lazy.source import (
     EntryKind,
     LazyChainSource,
 )
-from augury.ir.query import CountWindow, TimeWindow
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.jit.tier import Tier
 from augury.kernels.common.expanded import Expanded
 from augury.kernels.common.keys import NO_PLACES, KeyNumbers, key_words
@@ -57,6 +57,16 @@ class Chain:
     code: Tier
     reporting: SharedReporting
     value_specs: Mapping[str, ColumnSpec]
+    reach: int | None
+    """How many ticks before the last event, or the watermark, an event may matter; None without a window in time."""
+
+
+def reach_of(query: BoundQuery, reporting: SharedReporting) -> int | None:
+    """How many ticks before the last event an event may matter to a match to come, or to one that waits."""
+    if not isinstance(query.window, TimeWindow):
+        return None
+    windows = 3 if reporting.waits else 2 if reporting.negated else 1
+    return max(windows, windows_of(query)) * query.window.ticks + (query.longest_silence or 0)
 
 
 class ChainRunner(StreamKernel[LazyState]):
@@ -104,7 +114,8 @@ class ChainRunner(StreamKernel[LazyState]):
             self.build_up(live, variant, first)
         live.now = self._now(live, end, watermark)
         cuts = live.arrays["buffer_fill"].copy()
-        live.arrays["pool_fill"][:, 1] = live.arrays["pool_fill"][:, 0]
+        if live.source.pools:
+            live.arrays["pool_fill"][:, 1] = live.arrays["pool_fill"][:, 0]
         self.store(live, first, end)
         if first == end:
             return Expanded.none()
@@ -146,7 +157,7 @@ class ChainRunner(StreamKernel[LazyState]):
         at = r0
         while at < r1:
             end = min(r1, at + WARM_UP_EVENTS) if code.warming_up else r1
-            arrays = (live.arrays[name] for name in entry.arrays)
+            arrays = map(live.arrays.__getitem__, entry.arrays)
             at = code(entry.name, at, end, first, live.now, quiet, live.nums, *stream, *arrays)
             full = int(live.nums[ChainCell.FULL])
             live.nums[ChainCell.FULL] = 0
@@ -211,7 +222,7 @@ class ChainRunner(StreamKernel[LazyState]):
         for at in range(first, end, chunk):
             to = min(end, at + chunk)
             live.reserve(to - at)
-            arrays = (live.arrays[name] for name in live.source.store_arrays)
+            arrays = map(live.arrays.__getitem__, live.source.store_arrays)
             chain.code("store", at, to, first, *numbers, live.nums, *stream, *arrays)
         live.sort()
         if self.options.counters:
@@ -237,16 +248,11 @@ class ChainRunner(StreamKernel[LazyState]):
     # -- forgetting -------------------------------------------------------------------------------------------------
 
     def find_horizon(self, live: LazyState, watermark: int) -> int:
-        window, reporting = self.plan.query.window, self.chain(live.variant).reporting
-        n = live.events.length
-        if isinstance(window, TimeWindow) and n:
+        chain, n = self.chain(live.variant), live.events.length
+        if chain.reach is not None and n:
             time = live.events.view("time")
-            now = min(watermark, int(time[-1]))
-            reach = 3 if reporting.waits else 2 if reporting.negated else 1
-            reach = max(reach, windows_of(self.plan.query))
-            silence = self.plan.query.longest_silence or 0
-            first = int(time.searchsorted(now - reach * window.ticks - silence))
-        elif isinstance(window, CountWindow) and n and not reporting.negated:
+            first = int(time.searchsorted(min(watermark, time.item(-1)) - chain.reach))
+        elif isinstance(self.plan.query.window, CountWindow) and n and not chain.reporting.negated:
             places, partitions = live.events.view("place"), live.events.view("partition")
             have = live.counts[np.maximum(partitions, 0)] if self.keys else live.encoding.next_event
             alive = (have - places <= self.span) & (partitions >= 0)
@@ -333,6 +339,8 @@ class MatchesOfStep:
 
     def all(self, *, in_place: bool) -> Expanded:
         """All of them; if there is one part alone it may be left `in_place`, in the arrays that it was written to."""
+        if not self.parts and not self.live.nums[ChainCell.MATCHES]:
+            return Expanded.none()
         last = self._written()
         self.live.nums[ChainCell.MATCHES] = self.live.nums[ChainCell.EVENTS] = 0
         if self.parts:

@@ -29,7 +29,7 @@ from augury.kernels.common.reporting import Bindings
 from augury.kernels.common.restoring import restore_pending
 from augury.kernels.common.shared import SharedReporting
 from augury.kernels.common.totals import Totals, Weighed
-from augury.kernels.lazy.consume import Chain, ChainRunner
+from augury.kernels.lazy.consume import Chain, ChainRunner, reach_of
 from augury.kernels.lazy.rates import Pieces, events_in_window, live_window, new_pieces
 from augury.kernels.lazy.shared import snapshot
 from augury.kernels.lazy.state import LazyState
@@ -108,11 +108,13 @@ class LazyKernel(ChainRunner):
         )
         specs = {spec.name: spec for spec in source.specs}
         names = source.layout.columns.names
+        reporting = SharedReporting(self.plan.query, bindings, code, self.support)
         return Chain(
             source,
             code,
-            SharedReporting(self.plan.query, bindings, code, self.support),
+            reporting,
             {key: specs[names[key]] for key in source.layout.key_columns if key != PARTITION},
+            reach_of(self.plan.query, reporting),
         )
 
     def chain(self, variant: ChainVariant) -> Chain:

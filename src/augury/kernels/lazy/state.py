@@ -67,6 +67,8 @@ class LazyState(StreamState):
     pruned: int = INITIAL_ROOM
     longest: int = INITIAL_ROOM
     """Events that the longest buffer has had room for."""
+    spare: int = 0
+    """Events that every buffer still has room for, at least."""
     seen: int = 0
     """Partial matches made in orders that were left."""
     changes: int = 0
@@ -115,7 +117,7 @@ class LazyState(StreamState):
 
     def renewed(self, source: LazyChainSource) -> LazyState:
         """The same events with empty buffers and pools, as `source` wants them."""
-        self.source, self.values = source, {}
+        self.source, self.values, self.spare = source, {}, 0
         # What has grown once would grow again. Pools are small, and what they hold is limited as they grow.
         sizes = {spec.owner: self.longest for spec in source.arrays if spec.owner}
         sizes |= {pool.owner: INITIAL_ROOM for pool in source.pools}
@@ -139,16 +141,23 @@ class LazyState(StreamState):
     # -- room -------------------------------------------------------------------------------------------------------
 
     def reserve(self, more: int) -> None:
-        """Room for `more` events in every buffer."""
-        arrays = self.arrays
+        """Room for `more` events in every buffer; there often is some from the last time."""
+        if more <= self.spare:
+            self.spare -= more
+            return
+        arrays, spare = self.arrays, []
         for b, fill in enumerate(arrays["buffer_fill"][: len(self.source.layout.buffers)].tolist()):
             arrays.reserve(buffer_owner(b), fill + more)
-            self.longest = max(self.longest, arrays.room(buffer_owner(b)))
+            room = arrays.room(buffer_owner(b))
+            spare.append(room - fill - more)
+            self.longest = max(self.longest, room)
         for (b, _, led), d in self.source.layout.turned.items():
             blocks = -(-arrays.room(buffer_owner(b)) // BLOCK_LISTS)
             width = LEADING + 1 if led else int(arrays["block_width"][d, 0])
             arrays.reserve(block_owner(d), blocks * BLOCK_LISTS * width)
         arrays.reserve(LONGEST, self.longest)
+        # Blocks of lists may need more room though there are no more events.
+        self.spare = 0 if self.source.layout.turned else min(spare, default=0)
 
     def widen(self, first: int, end: int) -> None:
         """Expect lists that are as long as most of the events from `first` to `end`, where nothing is expected yet."""
@@ -175,9 +184,7 @@ class LazyState(StreamState):
     def reserve_keys(self) -> None:
         """Room for every key there is in the tables that are looked up by key."""
         self.arrays[COUNT.name] = self.keys.counts
-        columns = {key for _, key in self.source.layout.indexes}
-        columns |= {self.source.head_keys[child] for pool in self.source.pools for child in pool.heads}
-        for key in columns:
+        for key in self.source.lookup_keys:
             known = self.keys if key == PARTITION else self.values.get(key, ())
             self.arrays.reserve(key_owner(key), len(known))
 
