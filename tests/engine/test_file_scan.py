@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
-from augury.engine.scan.file_scan import ParquetLog, ParquetScan, parquet_files
+from augury.engine.scan.file_scan import MIN_AGE_NANOSECONDS, ParquetLog, ParquetScan, parquet_files
 from augury.engine.scan.narrow import TableScan
 from augury.engine.sources.footers import TAIL_BYTES, open_footer
 from augury.engine.sources.schemas import event_schema
@@ -27,6 +27,7 @@ from augury.runtime.shared import enumerated
 from augury.testing.evaluate import compiled, reference_matches
 from augury.testing.queries import queries
 from augury.testing.streams import streams
+from tests.complexity import calls_of
 from tests.engine.streams import QUERIES, stream
 
 ORDERED = stream().sort_by("ts")
@@ -186,6 +187,25 @@ def test_a_file_that_changes_before_its_events_are_shown(tmp_path: Path) -> None
     os.remove(path)
     with pytest.raises(HostError, match=r"A531.*events\.parquet"):
         found.to_arrow()
+
+
+def test_the_footer_of_a_file_that_stays_is_checked_once(tmp_path: Path) -> None:
+    path = write(stream(), tmp_path)
+    old = os.stat(path).st_mtime_ns - 10 * MIN_AGE_NANOSECONDS
+    os.utime(path, ns=(old, old))
+    first, again = (calls_of(lambda: parquet_files(path)) for _ in range(2))
+    assert again < first / 5
+    write(stream().slice(0, 60), tmp_path)
+    assert scan_of(path).rows == 60
+
+
+def test_a_file_that_is_new_may_change_without_its_times_telling(tmp_path: Path) -> None:
+    path = write(stream(), tmp_path)
+    seen = os.stat(path).st_mtime_ns
+    for rows in (60, 70):
+        write(stream().slice(0, rows), tmp_path)
+        os.utime(path, ns=(seen, seen))
+        assert scan_of(path).rows == rows
 
 
 def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
