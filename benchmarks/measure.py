@@ -145,8 +145,8 @@ class Stopwatch:
     def __call__(self, entry: str, *arguments: Any) -> Any:
         return self._timed(entry, self._entries, entry, *arguments)
 
-    def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self._timed(function.__name__, self._entries.instead, function, *arguments)
+    def timed_call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._timed(function.__name__, self._entries.timed_call, function, *arguments)
 
     def _timed(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         began = thread_time()
