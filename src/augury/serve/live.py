@@ -18,11 +18,9 @@ from tornado.ioloop import IOLoop
 from augury.engine.board import HEADER, RULE_HEADER, Board
 from augury.serve.resources import page_template, resource
 from augury.serve.server import page_server
+from augury.view.drawing import COLOURS
 
 REFRESH_MILLISECONDS = 1_000
-
-COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#14b8a6", "#ec4899", "#84cc16")
-"""Colours of queries, in order; readable on light and dark backgrounds."""
 
 AXIS_COLOUR = "#808a9c"
 """Colour of axes, readable on light and dark backgrounds."""

@@ -19,6 +19,7 @@ from augury.options import Options
 from augury.serve.asking import Answer, Listing, answer, events_of, mistakes, why
 from augury.serve.resources import page_template, resource
 from augury.serve.subjects import LANGUAGES, PATTERN, SQL, Subject
+from augury.view.drawing import inline_json
 
 MODES = {PATTERN: "augury", SQL: "sql"}
 """The names of the languages in the editor."""
@@ -30,11 +31,6 @@ Result = TypeVar("Result")
 
 PAGE_ROWS = 15
 """Rows per page of a table."""
-
-
-def inline_json(value: Any) -> str:
-    """JSON for a script element: no text in it can end the element."""
-    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:

@@ -106,9 +106,9 @@ def draw(scene: Scene, title: str, query: str, plan: str, automaton: str) -> str
         query=_highlighted(query),
         plan=html.escape(plan),
         automaton=automaton,
-        facts=_json(facts),
-        main=_json(_item(column(lanes, over_time, sizing_mode="stretch_width"), "main")),
-        durations=_json(_item(durations, "durations")),
+        facts=inline_json(facts),
+        main=inline_json(_item(column(lanes, over_time, sizing_mode="stretch_width"), "main")),
+        durations=inline_json(_item(durations, "durations")),
     )
 
 
@@ -120,7 +120,7 @@ def _item(model: Model, name: str) -> Any:
     return item
 
 
-def _json(value: Any) -> str:
+def inline_json(value: Any) -> str:
     """JSON for a script element: no text in it can end the element."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

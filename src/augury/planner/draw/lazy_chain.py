@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from augury.plan import ChainBranch, ChainStep, LazyChainPlan, LazyTreePlan
+from augury.planner.describe.lazy_chain import Counters
 from augury.planner.describe.parts import between, event
 from augury.planner.draw.diagram import Diagram, Edge, Node
 from augury.planner.draw.labels import absences, conditions, numbered, taken
 from augury.planner.expected import windows
-
-Counters = Mapping[str, int]
 
 
 def draw_lazy_tree(plan: LazyTreePlan, counters: Counters | None) -> tuple[Diagram, ...]:
