@@ -14,7 +14,7 @@ class SparkOptions(MatchOptions, total=False):
     """`MatchOptions`, and how a frame is split.
 
     - `lateness` says how late an event of a stream may come: "10 minutes", a timedelta, or ticks of the time column;
-    without it the frame needs a watermark of its own;
+      without it the frame needs a watermark of its own;
     - `buckets` of keys hold the state of a stream; without a key, they are ranges of time as long as so many windows;
     - `partitions` of keys, or `chunks` of time, are the parts that a finite frame is split into.
     """
