@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -197,6 +198,18 @@ def test_the_footer_of_a_file_that_stays_is_checked_once(tmp_path: Path) -> None
     assert again < first / 5
     write(stream().slice(0, 60), tmp_path)
     assert scan_of(path).rows == 60
+
+
+def test_a_file_of_the_same_size_and_time_is_another_one(tmp_path: Path) -> None:
+    path = write(stream(), tmp_path)
+    old, size = os.stat(path).st_mtime_ns - 10 * MIN_AGE_NANOSECONDS, os.stat(path).st_size
+    os.utime(path, ns=(old, old))
+    assert scan_of(path).rows == len(stream())
+    time.sleep(0.05)
+    path.write_bytes(b"PAR1".ljust(size, b"x"))
+    os.utime(path, ns=(old, old))
+    with pytest.raises((OSError, pa.ArrowException)):
+        parquet_files(path)
 
 
 def test_a_file_that_is_new_may_change_without_its_times_telling(tmp_path: Path) -> None:

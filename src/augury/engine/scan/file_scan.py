@@ -165,11 +165,12 @@ def _footer(path: Path, identity: tuple[int, int]) -> pq.FileMetaData:
     _, modified = identity
     if time.time_ns() - modified < MIN_AGE_NANOSECONDS:
         return open_footer(path)
-    return _known_footer(path, identity)
+    # Anybody who may write the file may set when it was modified, but not when it was changed.
+    return _known_footer(path, identity, path.stat().st_ctime_ns)
 
 
 @lru_cache(maxsize=MAX_KNOWN_FOOTERS)
-def _known_footer(path: Path, identity: tuple[int, int]) -> pq.FileMetaData:
+def _known_footer(path: Path, identity: tuple[int, int], changed: int) -> pq.FileMetaData:
     return open_footer(path)
 
 
