@@ -16,7 +16,7 @@ from augury.kernels.eager.kernel import EagerKernel
 from augury.options import Options
 from augury.runtime.batch import EventBatch, time_ticks
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import SharedMatches, matches_in
+from augury.runtime.shared import FoundMatches, matches_in
 from augury.runtime.state import FOREVER, RunState
 from augury.schema import EventSchema
 from augury.source import Source
@@ -78,9 +78,9 @@ def kernel_for(workload: Workload, table: pa.Table, cache: Path | None, **option
     return kernel_of(workload.text, table, replace(base, **options))
 
 
-def tally(matches: MatchSet | SharedMatches) -> Tally:
+def tally(matches: FoundMatches) -> Tally:
     """What a set of matches comes to, written out."""
-    if isinstance(matches, SharedMatches):
+    if not isinstance(matches, MatchSet):
         return sum(map(tally, matches.batches()), Tally(0, 0, 0))
     values = [column.flatten().to_numpy() for column in matches.rows]
     return Tally(len(matches.start), sum(len(v) for v in values), int(sum(v.sum() for v in values)))

@@ -195,7 +195,8 @@ class Options:
     """How a query is evaluated, as `MatchOptions` says; passed explicitly to whoever needs it.
 
     `budget` watches `max_memory` and `timeout` while the query runs, `clock` collects the times of its stages. A `live`
-    stream goes on with the plan that it has while a better one is compiled.
+    stream goes on with the plan that it has while a better one is compiled. With `rows_only` kernels may leave the
+    times of matches to be looked up (`RowMatches`).
     """
 
     plan: FamilyName | None = option(None, _plan)
@@ -219,6 +220,7 @@ class Options:
     budget: Budget | None = field(default=None, compare=False, repr=False)
     clock: Clock = field(default=UNTIMED, compare=False, repr=False)
     live: bool = field(default=False, compare=False, repr=False)
+    rows_only: bool = field(default=False, compare=False, repr=False)
 
     def with_budget(self) -> Options:
         """These options with a budget, a new one unless they have one."""

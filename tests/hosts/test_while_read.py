@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +20,7 @@ from augury.engine.results import files
 from augury.engine.scan import file_scan
 from augury.errors import HostError, TooManyMatches
 from augury.hosts.local import finite, sink
+from augury.runtime.row_matches import RowMatches
 from augury.runtime.shared import MatchParts
 
 QUERIES = [
@@ -36,7 +40,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of a few events is as long as one of millions."""
     monkeypatch.setattr(file_scan, "MAX_WHOLE_ROWS", 8)
     monkeypatch.setattr(file_scan, "SAMPLED_ROW_GROUPS", 2)
-    monkeypatch.setattr(finite, "MIN_ROWS_TO_STEP", 8)
+    monkeypatch.setattr(finite, "MIN_ROWS_READ_IN_PIECES", 8)
     monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(5, 5))
     monkeypatch.setattr(sink, "MATCHES_PER_FETCH", 7)
     monkeypatch.setattr(files, "ROW_GROUP_BYTES", 1000)
@@ -106,6 +110,65 @@ def test_warnings_are_those_of_the_whole(small_ranges: None, written: Written) -
     assert [str(w.message) for w in some] == [str(w.message) for w in all_of_them]
     assert any("concurrent" in str(w.message) for w in some)
     assert any("no event is of type `D`" in str(w.message) for w in some)
+
+
+COMPILED = [
+    "SEQ(A a, B b, C c) WHERE a.x <= c.x WITHIN 60 seconds",
+    "AND(A a, B b) WITHIN 20 seconds",
+    "SEQ(A a, B+ b[], C c) WITHIN 12 seconds",
+    "SEQ(A a, NOT(B n), C c) WITHIN 60 seconds",
+]
+
+
+@pytest.mark.parametrize("text", COMPILED)
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_compiled_kernels_report_rows_alone(
+    text: str, shuffled: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Events that were sorted have rows that do not ascend: those kernels look the times up at once."""
+    table = stream(1500)
+    if shuffled:
+        table = table.take(np.random.default_rng(4).permutation(1500))
+    whole = augury.match(table, text, plan="lazy-chain", jit=True, threads=1)
+    monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(400, 400))
+    found = augury.match(table, text, plan="lazy-chain", jit=True, threads=2)
+    assert isinstance(found.found, MatchParts)
+    assert len(found.found.parts) > 2
+    assert any(isinstance(part, RowMatches) for part in found.found.parts) is not shuffled
+    assert list(found) == list(whole)
+    assert found.to_arrow() == whole.to_arrow()
+    assert found[7] == whole[7]
+    assert found[3:11].to_arrow() == whole[3:11].to_arrow()
+    found.sink_parquet(tmp_path / "matches.parquet")
+    assert pq.read_table(tmp_path / "matches.parquet") == whole.to_arrow()
+
+
+@pytest.mark.parametrize("text", [COMPILED[0], "SEQ(A a, D d) WITHIN 5 seconds"])
+def test_a_later_call_matches_while_it_reads(
+    text: str, written: Written, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(finite, "MIN_ROWS_READ_IN_PIECES", 8)
+    monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(50, 50))
+    ways, while_read = [], finite.while_read
+
+    def noted(*args: Any, **named: Any) -> finite.MatchesWhileRead | None:
+        ways.append(while_read(*args, **named))
+        return ways[-1]
+
+    monkeypatch.setattr(finite, "while_read", noted)
+    path = written(stream(200))
+
+    def call() -> tuple[pa.Table, list[str]]:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = augury.match(path, text, plan="lazy-chain", cache_dir=tmp_path / "cache")
+        return found.to_arrow(), [str(warning.message) for warning in told]
+
+    first = call()
+    augury.match(stream(200), text, plan="lazy-chain", jit=True, cache_dir=tmp_path / "cache")
+    assert call() == call() == first
+    assert [way is not None for way in ways] == [False, False, True, True]
 
 
 def test_a_stream_that_is_not_in_order_is_sorted_if_it_fits(small_ranges: None, written: Written) -> None:

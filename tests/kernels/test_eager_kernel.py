@@ -14,8 +14,7 @@ from augury.kernels.eager.kernel import EagerKernel
 from augury.options import Options
 from augury.plan import EagerNfaPlan
 from augury.runtime.batch import EventBatch, time_ticks
-from augury.runtime.matches import MatchSet
-from augury.runtime.shared import SharedMatches, matches_in
+from augury.runtime.shared import FoundMatches, SharedMatches, matches_in
 from augury.runtime.state import FOREVER, RunState
 from augury.schema import EventSchema
 from augury.testing.evaluate import compiled, family_plan, reference_matches, run
@@ -28,7 +27,7 @@ def kernel(text: str, table: pa.Table, **options: object) -> EagerKernel:
     return EagerKernel(plan, chosen)
 
 
-def once(k: EagerKernel, table: pa.Table) -> tuple[RunState, MatchSet | SharedMatches]:
+def once(k: EagerKernel, table: pa.Table) -> tuple[RunState, FoundMatches]:
     time = time_ticks(table, k.plan.query.schema)
     return k.step(k.start(), EventBatch(table, np.arange(table.num_rows), time), FOREVER)
 

@@ -15,6 +15,7 @@ from augury.engine.arrivals import Arrivals
 from augury.engine.cut.portions import Portion
 from augury.options import Options
 from augury.runtime.matches import MatchSet
+from augury.runtime.row_matches import RowMatches
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, Kernel, RunState
 from augury.timing import CallStage
@@ -61,7 +62,7 @@ def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], thread
 
 def matched(
     query: CompiledQuery, portions: Iterable[Portion], options: Options, threads: int
-) -> Iterator[tuple[int, MatchSet]]:
+) -> Iterator[tuple[int, MatchSet | RowMatches]]:
     """The number of events of each portion and the matches that it owns, in the order of the portions."""
     # A kernel serves one thread at a time.
     kernels: SimpleQueue[tuple[Kernel, RunState | None]] = SimpleQueue()
@@ -70,7 +71,7 @@ def matched(
         for _ in range(threads):
             kernels.put((load(query, options), None))
 
-    def one(portion: Portion) -> tuple[int, MatchSet]:
+    def one(portion: Portion) -> tuple[int, MatchSet | RowMatches]:
         kernel, state = kernels.get()
         try:
             with clock.helping(), clock.stage(CallStage.MATCHING):
@@ -78,7 +79,7 @@ def matched(
                 clock.count(CallStage.MATCHING, len(events))
                 begin = kernel.start() if state is None else kernel.restart(state)
                 state, found = kernel.step(begin, events.batch(query.bound.schema), FOREVER)
-                return len(events), portion.owned(enumerated(found))
+                return len(events), portion.owned(found, events)
         except BaseException:
             state = None
             raise

@@ -17,6 +17,8 @@ from augury.runtime.batch import EventBatch
 from augury.runtime.columns import distinct_text
 from augury.schema import EventSchema
 
+MAX_CHUNK_EVENTS = 1 << 16  # events looked at together for their types
+
 Consuming: TypeAlias = "Mapping[tuple[str, ...], frozenset[Strategy]]"
 """The strategies of a program that consume events one by one, by the columns whose values keep events apart."""
 
@@ -106,7 +108,15 @@ def missing_types(
     program: CompiledProgram, relevant: Arrivals, types: Callable[[], frozenset[str]], schema: EventSchema
 ) -> tuple[str, ...]:
     """Warnings about type names that no event has; `types` reads all types, if `relevant` events do not have them."""
-    return type_warnings_of(program, types_of(relevant.table, schema), types) if names_types(program) else ()
+    if not names_types(program):
+        return ()
+    seen = frozenset[str]()
+    # Most often the first events are of all types.
+    for chunk in relevant.table.to_batches(max_chunksize=MAX_CHUNK_EVENTS):
+        seen |= types_of(pa.Table.from_batches([chunk]), schema)
+        if not type_warnings(program, seen):
+            return ()
+    return type_warnings_of(program, seen, types)
 
 
 def names_types(program: CompiledProgram) -> bool:

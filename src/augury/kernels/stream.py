@@ -34,7 +34,7 @@ from augury.runtime.columns import ColumnSpec, EncodedBatch, Encoder, Encoding
 from augury.runtime.dictionary import StringDictionary
 from augury.runtime.events import EventStore
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import FoundMatches
+from augury.runtime.shared import FoundMatches, SharedMatches, enumerated
 from augury.runtime.state import FOREVER, RunState
 from augury.schema import Kind
 from augury.timing import CallStage
@@ -231,8 +231,8 @@ class StreamKernel(ABC, Generic[S]):
             # Whatever is still to come is not before the next event.
             mark = min(watermark, int(encoded.time[hi]))
             some = self._take(live, encoded.part(lo, hi), mark)
-            assert isinstance(some, MatchSet), "a batch is cut only where matches are written out"
-            parts.append(some)
+            assert not isinstance(some, SharedMatches), "a batch is cut only where matches are written out"
+            parts.append(enumerated(some))
             # The rest of the batch is coded already: no string may be coded anew before that has been taken.
             self._forget(live, mark, strings=False)
             if sum(map(len, parts)) > self.options.max_matches:
@@ -241,8 +241,7 @@ class StreamKernel(ABC, Generic[S]):
         live.encoding = encoding
         matches = self._take(live, encoded.part(lo, hi) if lo else encoded, watermark)
         if parts:
-            assert isinstance(matches, MatchSet)
-            matches = MatchSet.concat(matches.variables, [*parts, matches])
+            matches = MatchSet.concat(matches.variables, [*parts, enumerated(matches)])
             if len(matches) > self.options.max_matches:
                 raise self.too_many()
         self._forget(live, watermark)

@@ -271,8 +271,11 @@ def write_rows(
     start: Ints,
     end: Ints,
 ) -> None:
-    """Write matches with one event per variable in `order`; the events of a variable are a column of `events`."""
-    size = events.shape[1]
+    """Write matches with one event per variable in `order`; the events of a variable are a column of `events`.
+
+    Where `start` has no room, times are not written.
+    """
+    size, dated = events.shape[1], start.shape[0] > 0
     for k in range(order.shape[0]):
         m = natural(order[k])
         first = last = events[m, 0]
@@ -280,8 +283,9 @@ def write_rows(
             event = events[m, columns[v]]
             first, last = min(first, event), max(last, event)
             out[v, k] = rows[natural(event)]
-        start[k] = time[natural(first)]
-        end[k] = time[natural(last)]
+        if dated:
+            start[k] = time[natural(first)]
+            end[k] = time[natural(last)]
 
 
 def write_ordered_rows(
@@ -295,7 +299,7 @@ def write_ordered_rows(
     end: Ints,
 ) -> bool:
     """Write matches as `write_rows` does while they are in order; returns whether all of them are."""
-    size, begun, ended = events.shape[1], -1, -1
+    size, begun, ended, dated = events.shape[1], -1, -1, start.shape[0] > 0
     for m in range(events.shape[0]):
         first = last = events[m, 0]
         for v in range(1, size):
@@ -314,8 +318,9 @@ def write_ordered_rows(
         begun, ended = begins, ends
         for v in range(size):
             out[v, m] = rows[natural(events[m, columns[v]])]
-        start[m] = time[natural(first)]
-        end[m] = time[natural(last)]
+        if dated:
+            start[m] = time[natural(first)]
+            end[m] = time[natural(last)]
     return True
 
 
@@ -336,9 +341,9 @@ def write_ordered_lists(
     """Write matches of lists variable by variable while they are in order; returns whether all of them are.
 
     The events of each match are in the order of time, and of the variables. Rows of variable v begin at `begins[v]`,
-    from where its `out_offsets` count.
+    from where its `out_offsets` count. Where `start` has no room, times are not written.
     """
-    variables = begins.shape[0]
+    variables, dated = begins.shape[0], start.shape[0] > 0
     for v in range(variables):
         begins[v] = 0
     # Code by code: vector comparisons take less time than adding to one of several counters.
@@ -377,8 +382,9 @@ def write_ordered_lists(
             at[v] = to
         for v in range(variables):
             out_offsets[v, m + 1] = at[v] - begins[v]
-        start[m] = time[first]
-        end[m] = time[last]
+        if dated:
+            start[m] = time[first]
+            end[m] = time[last]
     return True
 
 

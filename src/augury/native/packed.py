@@ -125,9 +125,10 @@ def write_packed(
 ) -> None:
     """Write the matches of sorted numbers: the rows of their events by variable, and the times they span.
 
-    `widths` are those of the parts at `shifts`; `time` and `rows` are of the events from the first rank on.
+    `widths` are those of the parts at `shifts`; `time` and `rows` are of the events from the first rank on. Where
+    `start` has no room, times are not written.
     """
-    size = out.shape[0]
+    size, dated = out.shape[0], start.shape[0] > 0
     from_start = size - 1 if sequential else size
     lengths = (1 << widths[0]) - 1
     for k in range(keys.shape[0]):
@@ -135,8 +136,9 @@ def write_packed(
         last = key >> shifts[size + 1]
         begin = last - (longest - ((key >> shifts[0]) & lengths))
         base, ends = firsts[natural(begin)], firsts[natural(last)]
-        start[k] = time[natural(base)]
-        end[k] = time[natural(ends)]
+        if dated:
+            start[k] = time[natural(base)]
+            end[k] = time[natural(ends)]
         for v in range(from_start):
             event = base + ((key >> shifts[v + 1]) & ((1 << widths[v + 1]) - 1))
             out[v, k] = rows[natural(event)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +64,7 @@ class MatchSet:
     def of(cls, variables: tuple[str, ...], matches: Iterable[FoundMatch]) -> MatchSet:
         """Columns from single matches."""
         found = list(matches)
-        rows = tuple(_row_lists([m.rows[i] if m.rows else () for m in found]) for i in range(len(variables)))
+        rows = tuple(_listed([m.rows[i] if m.rows else () for m in found]) for i in range(len(variables)))
         scored = any(m.probability is not None for m in found)
         return cls(
             variables,
@@ -126,6 +127,10 @@ class MatchSet:
             self.totals[first:last],
         )
 
+    def ends_before(self, time: int) -> int:
+        """How many matches end before `time`; they are in the order of their ends."""
+        return int(np.searchsorted(self.end, time))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MatchSet):
             return NotImplemented
@@ -160,12 +165,33 @@ class MatchSet:
         )
 
 
-def _row_lists(lists: Sequence[Sequence[int]]) -> pa.ListArray:
+_ONE, _NONE = np.array([1], dtype=np.int64), np.array([-1], dtype=np.int64)
+_ONE.flags.writeable = _NONE.flags.writeable = False
+
+_ROW, _ROWS = pa.int64(), pa.list_(pa.int64())
+
+
+def each_once(matches: int) -> tuple[Integers, Integers]:
+    """The columns `count` and `completed_by` of matches that stand for themselves, in memory that all of them share."""
+    one, none = (np.ndarray((matches,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))
+    return one, none
+
+
+def row_lists(offsets: npt.NDArray[Any], rows: Integers) -> pa.ListArray:
+    """The rows of each match, over the same memory; `pa.array` would import pandas to look at it."""
+    return shared_lists(pa.py_buffer(offsets.astype(np.int32)), len(offsets) - 1, rows)
+
+
+def shared_lists(offsets: pa.Buffer, matches: int, rows: Integers) -> pa.ListArray:
+    """`row_lists` with offsets of 32 bits, which several columns may share."""
+    values = pa.Array.from_buffers(_ROW, len(rows), [None, pa.py_buffer(rows)])
+    return pa.Array.from_buffers(_ROWS, matches, [None, offsets], children=[values])
+
+
+def _listed(lists: Sequence[Sequence[int]]) -> pa.ListArray:
     """A column of lists of rows."""
-    rows = np.array([row for some in lists for row in some], dtype=np.int64)
-    offsets = np.cumsum([0, *map(len, lists)]).astype(np.int32)
-    return pa.Array.from_buffers(
-        pa.list_(pa.int64()), len(lists), [None, pa.py_buffer(offsets)], children=[to_arrow(rows)]
+    return row_lists(
+        np.cumsum([0, *map(len, lists)]), np.array([row for some in lists for row in some], dtype=np.int64)
     )
 
 

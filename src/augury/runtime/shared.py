@@ -10,6 +10,7 @@ import numpy as np
 
 from augury.runtime.batch import Integers
 from augury.runtime.matches import FoundMatch, MatchSet
+from augury.runtime.row_matches import RowMatches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,18 +61,18 @@ class MatchParts:
     """Matches in consecutive sets, which are concatenated only if one set is needed."""
 
     variables: tuple[str, ...]
-    parts: tuple[MatchSet, ...]
+    parts: tuple[MatchSet | RowMatches, ...]
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
     def __iter__(self) -> Iterator[FoundMatch]:
-        for part in self.parts:
+        for part in self.batches():
             yield from part
 
     def batches(self) -> Iterator[MatchSet]:
         """The parts, one set each."""
-        return iter(self.parts)
+        return map(enumerated, self.parts)
 
     def take(self, positions: Integers) -> MatchSet:
         """The matches at `positions`, in that order."""
@@ -85,10 +86,10 @@ class MatchParts:
 
     def enumerate(self) -> MatchSet:
         """All matches in one set."""
-        return MatchSet.concat(self.variables, self.parts)
+        return MatchSet.concat(self.variables, self.batches())
 
 
-FoundMatches: TypeAlias = "MatchSet | SharedMatches"
+FoundMatches: TypeAlias = "MatchSet | RowMatches | SharedMatches"
 """Matches as a kernel reports them."""
 
 QueryMatches: TypeAlias = "FoundMatches | MatchParts"

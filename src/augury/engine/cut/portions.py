@@ -14,9 +14,10 @@ from augury.engine.arrivals import Arrivals
 from augury.engine.cut.by_key import key_shares, shared_key
 from augury.engine.cut.by_time import TimeChunk, halo_of, why_not_by_time
 from augury.ir.terms import Strategy
-from augury.runtime.batch import Integers
+from augury.runtime.batch import Integers, ascends
 from augury.runtime.matches import MatchSet
-from augury.runtime.shared import MatchParts
+from augury.runtime.row_matches import RowMatches
+from augury.runtime.shared import FoundMatches, MatchParts, enumerated
 from augury.runtime.state import LONG_AGO
 
 MAX_PORTION_EVENTS = 1 << 16
@@ -78,7 +79,7 @@ def _ascending(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:
     last = LONG_AGO
     for piece in pieces:
         if len(piece):
-            if piece.time[0] < last or (np.diff(piece.time) < 0).any():
+            if piece.time[0] < last or not ascends(piece.time):
                 raise NotInOrder
             last = int(piece.time[-1])
             yield piece
@@ -126,13 +127,14 @@ class Portion:
         events = self.events()
         return events if self.chunk is None else events.where(self.chunk.owns(events.time))
 
-    def owned(self, found: MatchSet) -> MatchSet:
-        """The matches that this portion reports; `found` is ordered by the ends of matches."""
+    def owned(self, found: FoundMatches, events: Arrivals) -> MatchSet | RowMatches:
+        """The matches that this portion reports; `found` is ordered by the ends of matches, in `events`."""
+        found = found.over(events.rows, events.time) if isinstance(found, RowMatches) else enumerated(found)
         if self.chunk is None:
             return found
         low, high = self.chunk.low, self.chunk.high
-        first = 0 if low is None else int(np.searchsorted(found.end, low))
-        last = len(found) if high is None else int(np.searchsorted(found.end, high))
+        first = 0 if low is None else found.ends_before(low)
+        last = len(found) if high is None else found.ends_before(high)
         return found.slice(first, last)
 
 
@@ -175,7 +177,7 @@ class CutByTime:
         last = len(events) if chunk.seen_until is None else int(np.searchsorted(events.time, chunk.seen_until))
         return Portion(lambda: events.slice(0, last), chunk)
 
-    def joined(self, events: Arrivals, parts: Sequence[MatchSet]) -> MatchParts:
+    def joined(self, events: Arrivals, parts: Sequence[MatchSet | RowMatches]) -> MatchParts:
         """The matches of all portions, which are in the order of their ends."""
         return MatchParts(parts[0].variables, tuple(part for part in parts if len(part)))
 
@@ -202,9 +204,9 @@ class CutByKey:
     def _portion(self, events: Arrivals, positions: npt.NDArray[np.intp]) -> Portion:
         return Portion(lambda: events.take(positions))
 
-    def joined(self, events: Arrivals, parts: Sequence[MatchSet]) -> MatchSet:
+    def joined(self, events: Arrivals, parts: Sequence[MatchSet | RowMatches]) -> MatchSet:
         """The matches of all portions, in the order in which one kernel would have reported them."""
-        found = MatchSet.concat(parts[0].variables, parts)
+        found = MatchSet.concat(parts[0].variables, map(enumerated, parts))
         order = np.lexsort((found.start, found.end))
         same_as_next = (np.diff(found.start[order]) == 0) & (np.diff(found.end[order]) == 0)
         if same_as_next.any():

@@ -18,7 +18,7 @@ from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.host import Totals
 from augury.engine.scan.narrow import Pushdown, narrowed, pushdown_of
 from augury.engine.scan.needed import component_filters
-from augury.engine.scan.row_groups import all_have_times, can_matter, ranges
+from augury.engine.scan.row_groups import all_have_times, can_matter, filtered_columns, ranges, times_are_counted
 from augury.engine.sources.files import validated
 from augury.engine.sources.footers import column_places, open_footer
 from augury.engine.sources.readable import readable_schema, unreadable
@@ -213,15 +213,18 @@ class ParquetScan:
         relevant, files = component_filters([query]), self.files
         groups = [group for group in files.row_groups if group.rows]
         doubtful = [f for f in self.arrow if pa.types.is_uint64(f.type) and f.name in query.schema.names]
-        if relevant is None or doubtful:
+        if relevant is None or doubtful or not times_are_counted(self.arrow, self.schema):
             return groups
-        return [
-            group
-            for group in groups
-            for footer in [files.footers[group.file]]
-            if not all_have_times(footer, group.number, self.arrow, self.schema)
-            or can_matter(relevant, ranges(footer, group.number, self.arrow), self.arrow, self.schema.type)
-        ]
+        columns, found = filtered_columns(relevant, self.schema.type), []
+        places = [column_places(footer) for footer in files.footers]
+        filtered = [{name: k for name, k in known.items() if name in columns} for known in places]
+        for group in groups:
+            footer, file = files.footers[group.file], group.file
+            all_timed = all_have_times(footer, group.number, places[file].get(self.schema.time))
+            known = ranges(footer, group.number, filtered[file]) if all_timed else {}
+            if not all_timed or can_matter(relevant, known, self.arrow, self.schema.type):
+                found.append(group)
+        return found
 
     def _read(self, pushdown: Pushdown, groups: Sequence[NumberedRows]) -> Arrivals:
         """The events of row groups that the pushdown keeps, in order."""
@@ -265,6 +268,9 @@ class ParquetScan:
     @property
     def has_pieces(self) -> bool:
         return True
+
+    def has_read(self, query: BoundQuery) -> bool:
+        return id(query) in self._found
 
     def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals]:
         return self._pieces(pushdown_of(query, self.arrow.names), self._that_can_matter(query), encode=encode)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from augury.engine.scan.needed import ComponentFilter
 from augury.engine.sources.column_types import is_text
-from augury.engine.sources.footers import column_places, statistics
-from augury.ir.predicate import And, Compare, Expr, Literal, Or, Ref
+from augury.engine.sources.footers import statistics
+from augury.ir.predicate import And, Compare, Expr, Literal, Or, Ref, walk
 from augury.schema import EventSchema, Kind
 
 _ORDERED = (Kind.INT, Kind.FLOAT, Kind.STRING)
@@ -29,11 +29,18 @@ class Range:
     high: Any
 
 
-def ranges(footer: pq.FileMetaData, number: int, arrow: pa.Schema) -> Mapping[str, Range]:
-    """The ranges of the columns of a row group that have statistics."""
+def filtered_columns(relevant: tuple[ComponentFilter, ...], type: str | None) -> frozenset[str]:
+    """The columns whose ranges `can_matter` looks at."""
+    exprs = (conjunct.expr for one in relevant for conjunct in one.conjuncts)
+    names = {ref.column for expr in exprs for ref in walk(expr) if isinstance(ref, Ref)}
+    return frozenset(names if type is None else names | {type})
+
+
+def ranges(footer: pq.FileMetaData, number: int, places: Mapping[str, int]) -> Mapping[str, Range]:
+    """The ranges of those of the columns at `places` that have statistics in a row group."""
     found = {}
-    for name, place in column_places(footer).items():
-        told = statistics(footer, number, place) if name in arrow.names else None
+    for name, place in places.items():
+        told = statistics(footer, number, place)
         if told is not None and told.has_min_max:
             try:
                 found[name] = Range(told.min, told.max)
@@ -42,16 +49,18 @@ def ranges(footer: pq.FileMetaData, number: int, arrow: pa.Schema) -> Mapping[st
     return found
 
 
-def all_have_times(footer: pq.FileMetaData, number: int, arrow: pa.Schema, schema: EventSchema) -> bool:
-    """Whether statistics show that every event of a row group has a valid time, so that none needs to be checked.
+def times_are_counted(arrow: pa.Schema, schema: EventSchema) -> bool:
+    """Whether statistics can show that every event has a valid time.
 
     They do not for times that may be NaN, nor if events are ordered by further columns.
     """
     time = arrow.field(schema.time).type
     exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date(time)
-    if len(schema.order_by) > 1 or not exact:
-        return False
-    place = column_places(footer).get(schema.time)
+    return len(schema.order_by) == 1 and bool(exact)
+
+
+def all_have_times(footer: pq.FileMetaData, number: int, place: int | None) -> bool:
+    """Whether statistics show that no event of a row group lacks a time, which is the column at `place`."""
     told = None if place is None else statistics(footer, number, place)
     return bool(told is not None and told.has_null_count and told.null_count == 0)
 

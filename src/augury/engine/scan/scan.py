@@ -46,6 +46,9 @@ class Scan(Protocol):
     def has_pieces(self) -> bool:
         """Whether the events can be read a piece at a time."""
 
+    def has_read(self, query: BoundQuery) -> bool:
+        """Whether the events that a query reads are in memory already."""
+
     def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals] | None:
         """The events that a query reads, in arrival order, a piece at a time; None if they come all at once.
 
@@ -80,6 +83,9 @@ class SinglePieceScan:
     @property
     def has_pieces(self) -> bool:
         return False
+
+    def has_read(self, query: BoundQuery) -> bool:
+        return True
 
     def pieces(self, query: BoundQuery, *, encode: bool = False) -> None:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from augury.engine.warnings import (
     missing_types,
     names_types,
     tie_warnings,
+    type_warnings,
     type_warnings_of,
     types_of,
 )
@@ -43,6 +45,7 @@ from augury.ir.query import TimeWindow
 from augury.jit.compile import compiled_before
 from augury.options import Options, Progress
 from augury.runtime.matches import MatchSet
+from augury.runtime.row_matches import RowMatches
 from augury.runtime.shared import FoundMatches, MatchParts, QueryMatches, SharedMatches, enumerated
 from augury.runtime.state import FOREVER
 from augury.timing import CallStage
@@ -56,14 +59,16 @@ MAX_PROGRESS_REPORTS = 200
 MIN_EVENTS_TO_COMPILE = 20_000
 """Events from which on a kernel is compiled first: as plain Python it would take about as long."""
 
-MIN_ROWS_TO_STEP = 1 << 20
-"""Rows from which on one kernel matches files while they are read, if their events cannot be cut."""
+MIN_ROWS_READ_IN_PIECES = 1 << 20
+"""Rows from which on files are matched while they are read."""
 
 MIN_EVENTS_TO_LOAD = 1_000
 """Events from which on a kernel that was compiled before is loaded."""
 
 COPIES_TO_SORT = 3
 """Copies of the events in memory while they are sorted."""
+
+Part = TypeVar("Part", MatchSet, "MatchSet | RowMatches")
 
 
 def matches_in(
@@ -146,6 +151,7 @@ def _in_portions(
     # Plain Python gains nothing from portions: it runs on one thread at a time.
     if options.jit is not True or not _only_matches(options):
         return None
+    options = replace(options, rows_only=True)
     for way in ways_to_cut(query):
         size = PortionSize()
         size.fit_threads(len(events), threads_of(options))
@@ -188,8 +194,8 @@ def _only_matches(options: Options) -> bool:
 
 
 def _within_limits(
-    parts: Iterable[tuple[int, MatchSet]], options: Options, *, keep: bool = True
-) -> Iterator[tuple[int, MatchSet]]:
+    parts: Iterable[tuple[int, Part]], options: Options, *, keep: bool = True
+) -> Iterator[tuple[int, Part]]:
     """Pass parts on, and raise once their matches exceed a budget; `keep` says whether all stay in memory."""
     matches, held = 0, 0
     account = options.watching.account()
@@ -221,17 +227,18 @@ class MatchesWhileRead:
         keep: bool,
     ) -> None:
         self.query, self.scan, self.cut, self.progress, self.keep = query, scan, cut, progress, keep
-        self.options = replace(options, jit=True) if options.jit is None and query.kernel is not None else options
+        jit = True if options.jit is None and query.kernel is not None else options.jit
+        self.options = replace(options, jit=jit, rows_only=keep)
         self.warnings: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[MatchSet]:
+    def __iter__(self) -> Iterator[MatchSet | RowMatches]:
         query, scan, options, cut = self.query, self.scan, self.options, self.cut
         alone = CompiledProgram((query,))
         pieces = scan.pieces(query.rewritten, encode=cut is None)
         assert pieces is not None
-        types_matter = names_types(alone)
+        unseen = names_types(alone)
         ties, types, size = TieCount(consuming(alone, scan.schema), scan.schema), set[str](), PortionSize()
-        read = 0
+        read, any_found = 0, False
 
         def noted(cut: CutByTime) -> Iterator[Portion]:
             for portion in cut.while_read(seen(), size):
@@ -244,34 +251,39 @@ class MatchesWhileRead:
                 yield events
 
         def seen() -> Iterator[Arrivals]:
-            nonlocal read
+            nonlocal read, unseen
             for piece in options.clock.each(CallStage.READING, pieces):
-                if types_matter:
+                if unseen:
                     types.update(types_of(piece.table, scan.schema))
+                    unseen = bool(type_warnings(alone, frozenset(types)))
                 yield piece
                 # Rows that the query does not read are counted once a later row is read.
                 read = int(piece.rows[-1]) + 1 if len(piece) else read
                 if self.progress is not None:
                     self.progress(read, scan.rows)
 
+        parts: Iterable[tuple[int, MatchSet | RowMatches]]
         if cut is not None:
             parts = matched(query, noted(cut), options, threads_of(options))
         else:
             parts = matched_in_steps(query, noted_steps(), options)
         for events, found in _within_limits(parts, options, keep=self.keep):
             size.note(events, len(found))
+            any_found = any_found or len(found) > 0
             yield found
         if self.progress is not None:
             self.progress(scan.rows, scan.rows)
         options.clock.count(CallStage.READING, scan.rows)
-        missing = type_warnings_of(alone, frozenset(types), scan.types) if types_matter else ()
+        missing = type_warnings_of(alone, frozenset(types), scan.types) if unseen else ()
         self.warnings = (*ties.warnings(), *missing, *idle_parts(query.bound))
+        if not any_found and not scan.is_long:
+            self.warnings += nothing_found(query, scan, scan.events(query.rewritten))
 
 
 def while_read(
     query: CompiledQuery, scan: Scan, options: Options, progress: Progress | None = None, *, keep: bool
 ) -> MatchesWhileRead | None:
-    """Match a query while its events are read; None if they are few enough to read them first, or if they have to be.
+    """Match a query while its events are read; None if they are read already, few, or have to be read first.
 
     `keep` says whether all matches are kept in memory.
     """
@@ -279,9 +291,13 @@ def while_read(
         return None
     ways = ways_to_cut(query)
     cut = next((way for way in ways if isinstance(way, CutByTime)), None)
-    in_steps = cut is None and reports_at_the_end(query) and not ways and scan.rows >= MIN_ROWS_TO_STEP
-    if not in_steps and not (scan.is_long and (cut is not None or reports_at_the_end(query))):
+    if cut is None and not reports_at_the_end(query):
         return None
+    if not scan.is_long:
+        if scan.rows < MIN_ROWS_READ_IN_PIECES or (cut is None and ways):
+            return None
+        if cut is not None and (scan.has_read(query.rewritten) or not ready(query, options)):
+            return None
     return MatchesWhileRead(query, scan, cut, options, progress, keep=keep)
 
 
@@ -301,6 +317,13 @@ def check_sortable(query: CompiledQuery, scan: Scan, options: Options) -> None:
             f"max_memory={size_text(options.watching.memory)}",
             f"write them sorted by `{scan.schema.time}`, or raise max_memory",
         )
+
+
+def ready(query: CompiledQuery, options: Options) -> bool:
+    """Whether the kernel of a query is compiled, so that it takes no longer for few events than for many."""
+    return options.jit is True or (
+        options.jit is None and query.kernel is not None and compiled_before(query.kernel.source, options.cache_dir)
+    )
 
 
 def worth_compiling(query: CompiledQuery, events: int, options: Options) -> bool:

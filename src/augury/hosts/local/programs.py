@@ -24,6 +24,7 @@ NOT_COMPARED = frozenset(
         "cache_dir",
         "threads",
         "live",
+        "rows_only",
         "progress",
     }
     | {"parameters", "functions", "loss", "statistics"}

@@ -17,6 +17,7 @@ from augury.engine.sources.schemas import KnownColumns
 from augury.hosts.local.finite import MatchesWhileRead, check_sortable, matches_in, while_read
 from augury.options import Options, Progress
 from augury.runtime.matches import MatchSet
+from augury.runtime.shared import enumerated
 
 MATCHES_PER_FETCH = 1 << 17
 """Matches whose events are fetched together: enough to be worth reading their row groups again."""
@@ -56,7 +57,7 @@ def _as_found(reading: MatchesWhileRead, scan: Scan, options: Options, path: Pat
         waiting: list[MatchSet] = []
         for part in chain(reading, [None]):
             if part is not None:
-                waiting.append(part)
+                waiting.append(enumerated(part))
             if part is None or sum(map(len, waiting)) >= MATCHES_PER_FETCH:
                 written += sum(map(len, waiting))
                 yield from shown(waiting).to_arrow().cast(schema).to_batches()

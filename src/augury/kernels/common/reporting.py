@@ -24,7 +24,7 @@ from augury.kernels.common.arranging import (
 )
 from augury.kernels.common.candidates import candidates
 from augury.kernels.common.expanded import Expanded
-from augury.kernels.common.packing import Rows, packed
+from augury.kernels.common.packing import packed
 from augury.kernels.common.selection import Selection
 from augury.kernels.common.totals import Totals, Weighed
 from augury.native.groups import Weights
@@ -32,7 +32,8 @@ from augury.plan import Absence
 from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
-from augury.runtime.matches import MAX_LIST_ROWS, MatchSet, exact, too_wide
+from augury.runtime.matches import MAX_LIST_ROWS, MatchSet, each_once, exact, row_lists, shared_lists, too_wide
+from augury.runtime.row_matches import MAX_ROW, ROW, RowColumn, RowMatches
 from augury.runtime.state import FOREVER
 
 WARM_UP_EVENTS = 64
@@ -107,9 +108,17 @@ class Reporting:
     """The last part of a step, from matches that were found to those that are reported."""
 
     def __init__(
-        self, query: BoundQuery, bindings: Bindings, code: Tier, support: Tier, few: int = MAX_PLAIN_MATCHES
+        self,
+        query: BoundQuery,
+        bindings: Bindings,
+        code: Tier,
+        support: Tier,
+        few: int = MAX_PLAIN_MATCHES,
+        *,
+        rows_only: bool = False,
     ) -> None:
-        self.query, self.code, self.support, self.few = query, code, support, few
+        """With `rows_only` matches may be reported as `RowMatches`."""
+        self.query, self.code, self.support, self.few, self.rows_only = query, code, support, few, rows_only
         self.positive = tuple(v.name for v in query.variables if not v.negated)
         self.nothing = MatchSet.of(self.positive, ())
         self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
@@ -132,7 +141,7 @@ class Reporting:
         )
         self.overlapping = len(set(map(frozenset, bound))) < len(bound)
 
-    def report(self, live: Remembered, found: Expanded, watermark: int) -> MatchSet:
+    def report(self, live: Remembered, found: Expanded, watermark: int) -> MatchSet | RowMatches:
         """The matches that are certain now; the others wait."""
         if not len(found) and not len(live.selection.chosen):
             return self.nothing
@@ -152,15 +161,22 @@ class Reporting:
             return self.counted(live, last, np.ones(len(last), dtype=np.int64), self._weighed(live, found))
         return self.written(live, self.selected(live, found, watermark))
 
-    def written(self, live: Remembered, found: Expanded) -> MatchSet:
+    def written(self, live: Remembered, found: Expanded) -> MatchSet | RowMatches:
         """Matches as they are reported; those of partial branches have the count 0."""
         columns = [live.events.view(name) for name in ("rank", "time", "rows")]
         if not len(self.partial):
-            return self.match_set(found, *columns)
+            without_times = self.row_matches(found, *columns) if self._may_omit_times(live, found) else None
+            return self.match_set(found, *columns) if without_times is None else without_times
         partial = self.partial[self.branches(found)]
         whole, others = (self.match_set(found.take(np.flatnonzero(p)), *columns) for p in (~partial, partial))
         both = whole + replace(others, count=np.zeros(len(others), dtype=np.int64))
         return both.take(np.lexsort((both.start, both.end)))
+
+    def _may_omit_times(self, live: Remembered, found: Expanded) -> bool:
+        """Whether matches can be reported as `RowMatches`, which look their times up by row."""
+        if not self.rows_only or self.support.plain or len(found) <= self.few or not live.events.ascending:
+            return False
+        return bool(live.events.view("rows")[-1] <= MAX_ROW)
 
     def selected(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
         """Those of the matches that OUTPUT reports now; what it cannot decide about yet goes back to the others."""
@@ -391,17 +407,19 @@ class Reporting:
         if len(found.events) > MAX_LIST_ROWS:
             raise too_wide(len(found))
         m = len(found)
-        one, none = (np.ndarray((m,), np.int64, number, strides=(0,)) for number in (_ONE, _NONE))
+        one, none = each_once(m)
         if self.fixed and not self.support.plain:
-            events, start, end = self._rows(found, rank, time, rows)
+            out, start, end = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+            self._write_rows(found, rank, time, rows, out, start, end)
             ends = pa.py_buffer(np.arange(m + 1, dtype=np.int32))
-            columns = tuple(_lists(ends, m, of_variable) for of_variable in events)
+            columns = tuple(shared_lists(ends, m, of_variable) for of_variable in out)
             return MatchSet(self.positive, columns, start, end, None, one, none)
         if self.support.plain or m <= self.few:
             order = self._order(found, rank)
             offsets, by_variable = self._by_variable(found, order, rows)
         elif (written := self._lists_in_order(found, rank, time, rows)) is not None:
-            columns, start, end = written
+            ends_of, rows_of, start, end = written
+            columns = tuple(shared_lists(pa.py_buffer(o), m, v) for o, v in zip(ends_of, rows_of, strict=True))
             return MatchSet(self.positive, columns, start, end, None, one, none)
         else:
             words = self._words(found)
@@ -416,47 +434,49 @@ class Reporting:
         start, end = time[found.first[order]], time[found.last[order]]
         return MatchSet(self.positive, columns, start, end, None, one, none)
 
-    def _rows(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> tuple[Rows, Integers, Integers]:
-        """Matches of one event a variable in their order: rows by variable, starts and ends."""
-        m, matches = len(found), found.events.reshape(-1, self.fixed)
-        written = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-        if self.support("write_ordered_rows", self.columns, matches, rank, time, rows, *written):
-            return written
-        if m > self.few:
+    def row_matches(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> RowMatches | None:
+        """The matches without their times; None if they would have to be sorted as lists first."""
+        if self.fixed:
+            out = np.empty((self.fixed, len(found)), ROW)
+            self._write_rows(found, rank, time, rows, out, _UNWRITTEN, _UNWRITTEN)
+            return RowMatches(self.positive, len(found), tuple(map(RowColumn, out)), rows, time)
+        written = self._lists_in_order(found, rank, time, rows, dated=False)
+        if written is None:
+            return None
+        offsets, rows_of, _, _ = written
+        return RowMatches(self.positive, len(found), tuple(map(RowColumn, rows_of, offsets)), rows, time)
+
+    def _write_rows(
+        self, found: Expanded, rank: Integers, time: Integers, rows: Integers, *out: npt.NDArray[Any]
+    ) -> None:
+        """Write matches of one event a variable in their order: rows by variable, starts and ends."""
+        matches = found.events.reshape(-1, self.fixed)
+        if self.support("write_ordered_rows", self.columns, matches, rank, time, rows, *out):
+            return
+        if len(found) > self.few:
             numbers = packed(self.support, matches, self.columns, rank, sequential=self.in_sequence)
             if numbers is not None:
-                numbers.write(self.support, time, rows, *written)
-                return written
-        self.support("write_rows", self._order(found, rank), self.columns, matches, time, rows, *written)
-        return written
+                numbers.write(self.support, time, rows, *out)
+                return
+        self.support("write_rows", self._order(found, rank), self.columns, matches, time, rows, *out)
 
     def _lists_in_order(
-        self, found: Expanded, rank: Integers, time: Integers, rows: Integers
-    ) -> tuple[tuple[pa.ListArray, ...], Integers, Integers] | None:
-        """Columns of rows, starts and ends of matches that were found in their order; None if they were not."""
+        self, found: Expanded, rank: Integers, time: Integers, rows: Integers, *, dated: bool = True
+    ) -> tuple[npt.NDArray[np.int32], list[npt.NDArray[Any]], Integers, Integers] | None:
+        """Offsets and rows by variable, and starts and ends unless not `dated`, of matches found in their order.
+
+        None if they were found in another.
+        """
         m, variables = len(found), len(self.positive)
         begins, offsets = np.empty(variables, dtype=np.int64), np.empty((variables, m + 1), dtype=np.int32)
-        by_variable, start, end = np.empty(len(found.events), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+        by_variable = np.empty(len(found.events), np.int64 if dated else ROW)
+        start, end = (np.empty(m, np.int64) if dated else _UNWRITTEN for _ in range(2))
         matches = found.offsets, found.events, found.codes, self.variable_of
         out = begins, offsets, by_variable, start, end
         if not self.support("write_ordered_lists", *matches, rank, time, rows, *out):
             return None
-        parts = np.split(by_variable, begins[1:])
-        return tuple(_lists(pa.py_buffer(o), m, part) for o, part in zip(offsets, parts, strict=True)), start, end
+        return offsets, np.split(by_variable, begins[1:]), start, end
 
 
-_ONE, _NONE = np.array([1], dtype=np.int64), np.array([-1], dtype=np.int64)
-"""What `count` and `completed_by` are of a match that stands for itself, in memory that all matches share."""
-_ONE.flags.writeable = _NONE.flags.writeable = False
-
-_ROW, _ROWS = pa.int64(), pa.list_(pa.int64())
-
-
-def row_lists(offsets: Integers, rows: Integers) -> pa.ListArray:
-    """The rows of each match, over the same memory; `pa.array` would import pandas to look at it."""
-    return _lists(pa.py_buffer(offsets.astype(np.int32)), len(offsets) - 1, rows)
-
-
-def _lists(offsets: pa.Buffer, matches: int, rows: Integers) -> pa.ListArray:
-    values = pa.Array.from_buffers(_ROW, len(rows), [None, pa.py_buffer(rows)])
-    return pa.Array.from_buffers(_ROWS, matches, [None, offsets], children=[values])
+_UNWRITTEN = np.empty(0, dtype=np.int64)
+"""Stands for the starts and the ends of matches where they are not to be written."""

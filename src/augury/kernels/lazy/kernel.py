@@ -108,7 +108,8 @@ class LazyKernel(ChainRunner):
         )
         specs = {spec.name: spec for spec in source.specs}
         names = source.layout.columns.names
-        reporting = SharedReporting(self.plan.query, bindings, code, self.support)
+        rows_only = self.options.rows_only and not self.tree
+        reporting = SharedReporting(self.plan.query, bindings, code, self.support, rows_only=rows_only)
         return Chain(
             source,
             code,

@@ -10,11 +10,10 @@ from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
 from augury.kernels.common.candidates import candidates
-from augury.kernels.common.reporting import row_lists
 from augury.kernels.lossy.state import LossyState, Scored
 from augury.plan import LossyPlan
 from augury.runtime.batch import Integers
-from augury.runtime.matches import MatchSet
+from augury.runtime.matches import MatchSet, each_once, row_lists
 from augury.runtime.state import FOREVER
 
 WARM_UP_EVENTS = 64
@@ -106,5 +105,5 @@ class LossyReporting:
         for k in range(len(self.variables)):
             events = found.events[:, k]
             columns.append(row_lists(np.concatenate([[0], np.cumsum(events >= 0)]), rows[events[events >= 0]]))
-        one = np.ones(len(found), dtype=np.int64)
-        return MatchSet(self.variables, tuple(columns), time[found.first], time[found.last], found.scores, one, -one)
+        times = time[found.first], time[found.last]
+        return MatchSet(self.variables, tuple(columns), *times, found.scores, *each_once(len(found)))
