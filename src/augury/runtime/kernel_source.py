@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import json
@@ -120,9 +119,8 @@ def functions_as_kernels(text: str) -> tuple[str, tuple[str, ...]]:
     >>> functions_as_kernels("from augury.native.prelude import mix\\n\\n\\ndef twice(x):\\n    return mix(mix(x))\\n")
     ('@kernel\\ndef twice(x):\\n    return mix(mix(x))\\n', ('twice',))
     """
-    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    heads = {function.lineno for function in functions}
     lines = text.split("\n")
-    numbered = enumerate(lines[min(heads) - 1 :], min(heads))
-    body = "\n".join(f"@kernel\n{line}" if number in heads else line for number, line in numbered)
-    return body, tuple(function.name for function in functions)
+    # Parsing the modules would take 12 ms, in every process that matches anything.
+    heads = [number for number, line in enumerate(lines) if line.startswith("def ")]
+    body = "\n".join(f"@kernel\n{line}" if line.startswith("def ") else line for line in lines[heads[0] :])
+    return body, tuple(lines[number][len("def ") : lines[number].index("(")] for number in heads)
