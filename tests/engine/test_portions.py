@@ -143,7 +143,8 @@ def test_a_query_that_depends_on_the_whole_stream_is_not_cut() -> None:
     assert query("SEQ(A a, B b) WHERE [k]") is None
     assert query("SEQ(A a, B b)") == "without WITHIN a match may span the whole stream"
     assert query("SEQ(A a, B b) WITHIN 1 minute OUTPUT NONOVERLAP") is not None
-    contiguous = "PATTERN SEQ(A a, B b) WHERE partition_contiguity { [k] }"
+    assert query("SEQ(A a, B b) WHERE partition_contiguity { [k] }") is None
+    contiguous = "PATTERN SEQ(A a, NOT(C n), B b) WHERE partition_contiguity { [k] }"
     assert query(contiguous) == "to share out events by key would take longer than to match contiguous ones"
     assert query(f"{contiguous} WITHIN 1 minute") is None
 

@@ -267,6 +267,17 @@ class StreamKernel(ABC, Generic[S]):
         live = self.live(state)
         return {"events": live.events.length, "keys": len(live.keys), "strings": len(live.encoding.dictionary)}
 
+    def oldest_row(self, state: RunState) -> int:
+        """The first row that a match to come may bind; `state.oldest_row` may be an earlier one."""
+        live = self.live(state)
+        live.horizon = max(live.horizon, self.find_oldest(live))
+        oldest = live.events.least_row(live.horizon)
+        return live.encoding.next_event if oldest is None else oldest
+
+    def find_oldest(self, live: S) -> int:
+        """The first event that a match to come may hold, whatever it takes to find it."""
+        return live.horizon
+
     def partial_matches(self, state: RunState, key: str) -> Integers:
         """The value of an integer column of the key, for each partial match: a run, or an event that waits."""
         live = self.live(state)

@@ -69,7 +69,8 @@ class EventStore:
             # Kernels use binary search on times. Hosts keep the order; only a manipulated state can break it.
             raise inconsistent("its events are later than those that follow")
         if n + size > self.capacity:
-            self._grow(max(2 * self.capacity, n + size))
+            # A little more than needed, for what is left of this batch when the next one of its size comes.
+            self._grow(max(2 * self.capacity, (n + size) * 9 // 8))
         new = slice(n, n + size)
         arrays["rows"][new], arrays["time"][new] = batch.rows, batch.time
         arrays["rank"][new], arrays["type"][new] = batch.rank, batch.type

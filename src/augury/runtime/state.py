@@ -108,6 +108,15 @@ class Counting(Protocol):
         ...
 
 
+@runtime_checkable
+class LooksBack(Protocol):
+    """A kernel that can look up how far back the partial matches of a state reach."""
+
+    def oldest_row(self, state: RunState) -> int:
+        """The first row that a match to come may bind; `state.oldest_row` may be an earlier one."""
+        ...
+
+
 def _frame(name: str, table: pa.Table) -> bytes:
     try:
         return write_frame(table)

@@ -108,11 +108,16 @@ def in_steps(events: Arrivals, size: int) -> Iterator[Arrivals]:
     """Cut events, which are in the order of time, into steps of `size`, longer if concurrent events follow."""
     first = 0
     while first < len(events):
-        last = len(events)
-        if first + size < last:
-            last = int(np.searchsorted(events.time, events.time[first + size - 1], side="right"))
+        last = end_of_step(events, first, size)
         yield events.slice(first, last)
         first = last
+
+
+def end_of_step(events: Arrivals, first: int, size: int) -> int:
+    """The end of a step from `first` on, of `size` events or more if concurrent ones follow."""
+    if first + size >= len(events):
+        return len(events)
+    return int(np.searchsorted(events.time, events.time[first + size - 1], side="right"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,13 +134,18 @@ class Portion:
 
     def owned(self, found: FoundMatches, events: Arrivals) -> MatchSet | RowMatches:
         """The matches that this portion reports; `found` is ordered by the ends of matches, in `events`."""
-        found = found.over(events.rows, events.time) if isinstance(found, RowMatches) else enumerated(found)
+        found = over(found, events)
         if self.chunk is None:
             return found
         low, high = self.chunk.low, self.chunk.high
         first = 0 if low is None else found.ends_before(low)
         last = len(found) if high is None else found.ends_before(high)
         return found.slice(first, last)
+
+
+def over(found: FoundMatches, events: Arrivals) -> MatchSet | RowMatches:
+    """Matches that bind nothing but `events`, written out."""
+    return found.over(events.rows, events.time) if isinstance(found, RowMatches) else enumerated(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,24 +216,28 @@ class CutByKey:
 
     def joined(self, events: Arrivals, parts: Sequence[MatchSet | RowMatches]) -> MatchSet:
         """The matches of all portions, in the order in which one kernel would have reported them."""
-        found = MatchSet.concat(parts[0].variables, map(enumerated, parts))
-        order = np.lexsort((found.start, found.end))
-        same_as_next = (np.diff(found.start[order]) == 0) & (np.diff(found.end[order]) == 0)
-        if same_as_next.any():
-            tied = np.flatnonzero(np.append(same_as_next, False) | np.append(False, same_as_next))
-            times = np.append(0, np.cumsum(~same_as_next))[tied]
-            words = _words(found.take(order[tied]), events)
-            order[tied] = order[tied][sorted(range(len(tied)), key=lambda k: (times[k], words[k]))]
-        return found.take(order)
+        return in_report_order(MatchSet.concat(parts[0].variables, map(enumerated, parts)), events.positions)
 
 
-def _words(found: MatchSet, events: Arrivals) -> list[tuple[list[int], ...]]:
+def in_report_order(found: MatchSet, positions: Callable[[Integers], Integers]) -> MatchSet:
+    """Matches in the order in which one kernel reports them; `positions` of rows are those in the stream."""
+    order = np.lexsort((found.start, found.end))
+    same_as_next = (np.diff(found.start[order]) == 0) & (np.diff(found.end[order]) == 0)
+    if same_as_next.any():
+        tied = np.flatnonzero(np.append(same_as_next, False) | np.append(False, same_as_next))
+        times = np.append(0, np.cumsum(~same_as_next))[tied]
+        words = _words(found.take(order[tied]), positions)
+        order[tied] = order[tied][sorted(range(len(tied)), key=lambda k: (times[k], words[k]))]
+    return found.take(order)
+
+
+def _words(found: MatchSet, positions: Callable[[Integers], Integers]) -> list[tuple[list[int], ...]]:
     """The sort keys of matches with equal times: the positions of their events in the stream, variable by variable."""
     if (found.completed_by >= 0).any():
-        return [([place],) for place in events.positions(found.completed_by).tolist()]
+        return [([place],) for place in positions(found.completed_by).tolist()]
     lists = []
     for rows in found.rows:
-        places = events.positions(rows.flatten().to_numpy()).tolist()
+        places = positions(rows.flatten().to_numpy()).tolist()
         ends = np.cumsum(rows.value_lengths().to_numpy()).tolist()
         lists.append([places[first:last] for first, last in zip([0, *ends], ends, strict=False)])
     return list(zip(*lists, strict=True))
@@ -253,9 +267,23 @@ def one_pass_is_cheap(query: CompiledQuery) -> bool:
     return query.bound.strategies <= {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}
 
 
+def reports_at_the_end(query: CompiledQuery) -> bool:
+    """Whether every match is certain at its last event, so that the matches of a step follow those of earlier steps."""
+    bound = query.bound
+    return bound.reports_all and not any(variable.negated for variable in bound.variables)
+
+
+def can_start_anywhere(query: CompiledQuery) -> bool:
+    """Whether the matches that begin in a piece of the stream depend on nothing before it, and soon end after it.
+
+    Runs of contiguous events end at the first event that does not fit (`engine/cut/by_start.py`).
+    """
+    return one_pass_is_cheap(query) and reports_at_the_end(query) and query.bound.threshold is None
+
+
 def why_not_cut(query: CompiledQuery) -> str | None:
     """Why the stream of a query is not cut; None if it is."""
-    if ways_to_cut(query):
+    if ways_to_cut(query) or can_start_anywhere(query):
         return None
     alone = CompiledProgram((query,))
     if shared_key(alone) and one_pass_is_cheap(query):

@@ -12,14 +12,17 @@ import numpy as np
 from augury.budget import size_text, too_many_matches
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
+from augury.engine.cut.by_start import matched_by_start
 from augury.engine.cut.portions import (
     STEP_EVENTS,
     CutByTime,
     NotInOrder,
     Portion,
     PortionSize,
+    can_start_anywhere,
     in_steps,
     one_pass_is_cheap,
+    reports_at_the_end,
     ways_to_cut,
     whole_times,
 )
@@ -44,6 +47,7 @@ from augury.errors import HostError
 from augury.ir.query import TimeWindow
 from augury.jit.compile import compiled_before
 from augury.options import Options, Progress
+from augury.runtime.batch import ascends
 from augury.runtime.matches import MatchSet
 from augury.runtime.row_matches import RowMatches
 from augury.runtime.shared import FoundMatches, MatchParts, QueryMatches, SharedMatches, enumerated
@@ -171,7 +175,7 @@ def _in_portions(
 
 
 def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress: Progress | None) -> MatchParts | None:
-    """The matches of a query, found by one kernel that takes a long stream step by step.
+    """The matches of a query in a long stream of contiguous events, which is matched step by step.
 
     None if steps would cost more than they save, or if more than the matches is asked for.
     """
@@ -179,13 +183,29 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
         return None
     if not reports_at_the_end(query) or not one_pass_is_cheap(query):
         return None
+    options = replace(options, rows_only=True)
+    threads = threads_of(options)
+    # As many steps for each thread.
+    size = -(-len(events) // (threads * -(-len(events) // (threads * STEP_EVENTS))))
+    steps = _contiguous(query, in_steps(events, size), options, in_order=ascends(events.rows))
     parts, done = [], 0
-    for seen, found in _within_limits(matched_in_steps(query, in_steps(events, STEP_EVENTS), options), options):
+    for seen, found in _within_limits(steps, options):
         parts.append(found)
         done += seen
         if progress is not None:
             progress(done, len(events))
     return MatchParts(parts[0].variables, tuple(part for part in parts if len(part)))
+
+
+def _contiguous(
+    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, *, in_order: bool
+) -> Iterator[tuple[int, MatchSet | RowMatches]]:
+    """The number of events of each step and its matches, found on all threads if matches can start in any step."""
+    threads = threads_of(options)
+    # Plain Python gains nothing from threads: it runs on one at a time.
+    if threads > 1 and options.jit is True and in_order and can_start_anywhere(query):
+        return matched_by_start(query, steps, options, threads)
+    return matched_in_steps(query, steps, options)
 
 
 def _only_matches(options: Options) -> bool:
@@ -266,7 +286,8 @@ class MatchesWhileRead:
         if cut is not None:
             parts = matched(query, noted(cut), options, threads_of(options))
         else:
-            parts = matched_in_steps(query, noted_steps(), options)
+            # Files are read in the order of their rows.
+            parts = _contiguous(query, noted_steps(), options, in_order=True)
         for events, found in _within_limits(parts, options, keep=self.keep):
             size.note(events, len(found))
             any_found = any_found or len(found) > 0
@@ -299,12 +320,6 @@ def while_read(
         if cut is not None and (scan.has_read(query.rewritten) or not ready(query, options)):
             return None
     return MatchesWhileRead(query, scan, cut, options, progress, keep=keep)
-
-
-def reports_at_the_end(query: CompiledQuery) -> bool:
-    """Whether every match is certain at its last event, so that the matches of a step follow those of earlier steps."""
-    bound = query.bound
-    return bound.reports_all and not any(variable.negated for variable in bound.variables)
 
 
 def check_sortable(query: CompiledQuery, scan: Scan, options: Options) -> None:

@@ -216,6 +216,12 @@ class AutomatonKernel(StreamKernel[EagerState]):
             live.next_look = 2 * live.events.length - first + max(4096, live.pool.room(PARTITIONS))
         return min(first, int(live.pending.events.min())) if len(live.pending) else first
 
+    def find_oldest(self, live: EagerState) -> int:
+        # What a NOT looks for may lie before every run.
+        if self.source.negated or len(live.pending):
+            return live.horizon
+        return self._collect(live)
+
     def expire(self, live: EagerState) -> int:
         self._collect(live)
         nodes = int(live.nums[RunCell.NODES])
