@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import augury
 from augury.compiler import CompiledProgram, CompiledQuery
 from augury.engine.arrivals import Arrivals
 from augury.engine.cut import by_start
-from augury.engine.cut.by_start import matched_by_start
+from augury.engine.cut.by_start import matched_by_start, runs_end_soon
 from augury.engine.cut.portions import can_start_anywhere, in_steps
 from augury.engine.sources.schemas import known_events
 from augury.hosts.local import finite
@@ -59,10 +60,12 @@ def asked(text: str, table: pa.Table) -> tuple[CompiledQuery, Arrivals, list[Fou
     return query, known.scan.events(query.rewritten), list(enumerated(whole.found))
 
 
-def in_pieces(query: CompiledQuery, events: Arrivals, size: int, threads: int) -> tuple[list[FoundMatch], int]:
-    """The matches found in pieces, and the number of events that these were counted for."""
+def in_pieces(
+    query: CompiledQuery, events: Arrivals, step: int, piece: int, threads: int
+) -> tuple[list[FoundMatch], int]:
+    """The matches found in pieces of several steps, and the number of events that these were counted for."""
     options = make_options(jit=False).watched()
-    found = list(matched_by_start(query, in_steps(events, size), options, threads))
+    found = list(matched_by_start(query, in_steps(events, step), options, threads, piece))
     parts = MatchParts((), tuple(part for _, part in found))
     return list(parts), sum(size for size, _ in found)
 
@@ -70,15 +73,21 @@ def in_pieces(query: CompiledQuery, events: Arrivals, size: int, threads: int) -
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
 @pytest.mark.parametrize("text", QUERIES)
 @settings(max_examples=30)
-@given(table=tables(), size=st.integers(1, 12), followed=st.integers(1, 3), threads=st.sampled_from([1, 4]))
+@given(
+    table=tables(),
+    step=st.integers(1, 12),
+    piece=st.integers(1, 20),
+    followed=st.integers(1, 3),
+    threads=st.sampled_from([1, 4]),
+)
 def test_pieces_have_the_matches_of_the_whole_in_its_order(
-    text: str, table: pa.Table, size: int, followed: int, threads: int
+    text: str, table: pa.Table, step: int, piece: int, followed: int, threads: int
 ) -> None:
     query, events, whole = asked(text, table)
     assert can_start_anywhere(query)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(by_start, "FIRST_FOLLOWED_EVENTS", followed)
-        found, count = in_pieces(query, events, size, threads)
+        found, count = in_pieces(query, events, step, piece, threads)
     assert found == whole
     assert count == len(events)
 
@@ -88,7 +97,7 @@ def test_a_run_that_outlives_the_next_piece_is_followed_to_its_end(threads: int)
     types = ["B", "A", *"BBBBBBBBBBBBBBBB", "C", "A", "C", "B"]
     table = pa.table({"ts": list(range(len(types))), "type": types})
     query, events, whole = asked("SEQ(A a, B+ b[], C c) WHERE strict_contiguity { true }", table)
-    found, count = in_pieces(query, events, 3, threads)
+    found, count = in_pieces(query, events, 2, 3, threads)
     assert found == whole
     assert [(match.start, match.end) for match in found] == [(1, 18)]
     assert count == len(types)
@@ -104,3 +113,23 @@ def test_what_depends_on_earlier_events_is_not_cut_by_start() -> None:
     assert not cut("SEQ(A a, B b) WHERE skip_till_next_match { [k] }")
     assert not cut("SEQ(A a, NOT(C n), B b) WHERE partition_contiguity { [k] }")
     assert not cut("SEQ(A a, B b) WHERE partition_contiguity { [k] } OUTPUT NONOVERLAP")
+
+
+def test_the_call_gives_the_same_matches_on_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finite, "STEP_EVENTS", 100)
+    table = pa.table(
+        {"ts": list(range(2000)), "k": [n % 3 for n in range(2000)], "x": [n * n % 7 for n in range(2000)]}
+    )
+    text = "SEQ(a, b*[], c) WHERE partition_contiguity { [k] AND b[i].x >= a.x AND c.x < 2 }"
+    one, two = (augury.match(table, text, jit=True, threads=threads) for threads in (1, 2))
+    assert list(one) == list(two)
+    assert len(one) > 100
+    assert isinstance(two.found, MatchParts)
+
+
+def test_runs_of_many_keys_do_not_end_soon() -> None:
+    text = "SEQ(a, b) WHERE partition_contiguity { [k] }"
+    for keys, soon in ((500, True), (2000, False)):
+        table = pa.table({"ts": list(range(5000)), "k": [n % keys for n in range(5000)]})
+        query, events, _ = asked(text, table)
+        assert runs_end_soon(query, events) == soon

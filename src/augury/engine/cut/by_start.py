@@ -11,27 +11,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from math import prod
 from queue import SimpleQueue
 from threading import Event
+from typing import TypeAlias
 
 import numpy as np
 
 from augury.compiler import CompiledQuery, load
 from augury.engine.arrivals import Arrivals
-from augury.engine.cut.portions import end_of_step, in_report_order, over
+from augury.engine.cut.portions import end_of_step, in_report_order
 from augury.engine.threads import map_in_threads
 from augury.options import Options
 from augury.runtime.matches import MatchSet
-from augury.runtime.row_matches import RowMatches
 from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, Kernel, LooksBack, RunState
 from augury.timing import CallStage
 
+PIECE_EVENTS = 1 << 18
+"""Events in a piece, about: short pieces would be followed for as long as they are."""
+
 FIRST_FOLLOWED_EVENTS = 256
 """Events of the next piece after which a kernel looks whether the runs of its own have ended."""
 
-FOLLOWED_GROWTH = 8
+FOLLOWED_GROWTH = 4
 """How many times as many it takes before it looks again."""
+
+SAMPLED_EVENTS = 4096
+MAX_SAMPLED_KEYS = 512
+"""Keys of the first `SAMPLED_EVENTS` up to which runs end soon: a run waits for the next event of its key."""
+
+Steps: TypeAlias = "tuple[Arrivals, ...]"
+"""Events in order, cut into steps of a kernel; concurrent ones are in the same step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,55 +57,64 @@ class OpenRuns:
 class MatchedPiece:
     """A piece, and the matches that one kernel has found in it and in the `following` one.
 
-    `found` begin and end in the piece; None where it was not matched, because runs have outlived an earlier one.
-    `later` begin in the piece and end in the following one; with `runs` they are all that end there.
+    `found` are those of each step that begin and end in the piece; none if it was not matched, because runs have
+    outlived an earlier one. `later` begin in the piece and end in the following one; with `runs` they are all that end
+    there.
     """
 
-    events: Arrivals
-    following: Arrivals | None
-    found: MatchSet | RowMatches | None = None
-    later: MatchSet | None = None
+    steps: Steps
+    following: Steps
+    later: MatchSet
+    found: tuple[MatchSet, ...] = ()
     runs: OpenRuns | None = None
 
     @property
-    def watermark(self) -> int:
+    def end(self) -> int:
         """No event after the piece is earlier."""
-        return FOREVER if self.following is None else int(self.following.time[0])
+        return int(self.following[0].time[0]) if self.following else FOREVER
+
+
+def runs_end_soon(query: CompiledQuery, first: Arrivals) -> bool:
+    """Whether the first events have so few keys that following pieces costs little."""
+    some = first.table.slice(0, SAMPLED_EVENTS)
+    return prod(len(some[name].unique()) for name in query.bound.partition_by) <= MAX_SAMPLED_KEYS
 
 
 def matched_by_start(
-    query: CompiledQuery, pieces: Iterable[Arrivals], options: Options, threads: int
-) -> Iterator[tuple[int, MatchSet | RowMatches]]:
-    """The number of events of each piece and the matches that end in it, in the order in which one kernel reports them.
+    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, threads: int, piece_events: int = PIECE_EVENTS
+) -> Iterator[tuple[int, MatchSet]]:
+    """The number of events of each step and the matches that end in it, in the order in which one kernel reports them.
 
-    Concurrent events are in the same piece, and the numbers of rows ascend. Parts of the matches of a piece come with 0
-    events.
+    Concurrent events are in the same step, and row numbers ascend. Threads match pieces of some `piece_events` each.
     """
-    schema, clock = query.bound.schema, options.clock
+    clock = options.clock
     # A kernel serves one thread at a time.
     kernels: SimpleQueue[tuple[Kernel, RunState | None]] = SimpleQueue()
     outlived = Event()
+    nothing = MatchSet.of(tuple(v.name for v in query.bound.variables if not v.negated), ())
     with clock.stage(CallStage.LOADING):
         for _ in range(threads):
             kernels.put((load(query, options), None))
 
     def on_its_own(piece: MatchedPiece) -> MatchedPiece:
-        # Whatever piece has outliving runs, those before it have been begun already.
+        # Whichever piece sets this, those before it are under way already.
         if outlived.is_set():
             return piece
         kernel, used_up = kernels.get()
         state: RunState | None = None
         try:
             with clock.helping(), clock.stage(CallStage.MATCHING):
-                clock.count(CallStage.MATCHING, len(piece.events))
-                begin = kernel.start() if used_up is None else kernel.restart(used_up)
-                state, found = kernel.step(begin, piece.events.batch(schema), piece.watermark)
-                piece = replace(piece, found=over(found, piece.events))
-                if piece.following is not None:
-                    state, later, ended = _followed(kernel, state, piece.following, query)
+                state = kernel.start() if used_up is None else kernel.restart(used_up)
+                found = []
+                for step, watermark in _watermarks(piece.steps, piece.end):
+                    clock.count(CallStage.MATCHING, len(step))
+                    state, matches = _step(query, kernel, state, step, watermark)
+                    found.append(matches)
+                piece = replace(piece, found=tuple(found))
+                if piece.following:
+                    state, later, ended = _followed(query, kernel, state, piece.following)
                     if ended:
-                        later = later.take(np.flatnonzero(later.start < piece.watermark))
-                        return replace(piece, later=later)
+                        return replace(piece, later=later.take(np.flatnonzero(later.start < piece.end)))
                     outlived.set()
                     piece = replace(piece, later=later, runs=OpenRuns(kernel, state))
                     kernel, state = load(query, options), None
@@ -105,63 +125,91 @@ def matched_by_start(
         finally:
             kernels.put((kernel, state))
 
-    later: MatchSet | None = None
-    runs: OpenRuns | None = None
-    for piece in clock.threaded(map_in_threads(on_its_own, _with_following(pieces), threads)):
-        size = len(piece.events)
+    later, runs, followed = nothing, None, False
+    for piece in clock.threaded(map_in_threads(on_its_own, _pieces(steps, piece_events, nothing), threads)):
         if runs is None:
-            assert piece.found is not None
-            for part in _joined(later, piece.found):
-                yield size, part
-                size = 0
+            for step, found in zip(piece.steps, piece.found, strict=True):
+                ended, later = _split(later, step)
+                yield len(step), _joined(ended, found)
             later, runs = piece.later, piece.runs
-        elif later is not None:
-            # The kernel with the outliving runs has had these events too.
-            yield size, later
-            later = None
+            followed = runs is not None
+        elif followed:
+            # The kernel of the runs has matched this piece too.
+            for step in piece.steps:
+                ended, later = _split(later, step)
+                yield len(step), ended
+            followed = False
         else:
-            with clock.stage(CallStage.MATCHING, size):
-                state, found = runs.kernel.step(runs.state, piece.events.batch(schema), piece.watermark)
+            for step, watermark in _watermarks(piece.steps, piece.end):
+                with clock.stage(CallStage.MATCHING, len(step)):
+                    state, matches = _step(query, runs.kernel, runs.state, step, watermark)
                 runs = OpenRuns(runs.kernel, state)
-                own = enumerated(found)
-            yield size, own
+                yield len(step), matches
 
 
-def _with_following(pieces: Iterable[Arrivals]) -> Iterator[MatchedPiece]:
-    """Each piece with the next one, before it is matched."""
-    for events, following in pairwise(chain(pieces, [None])):
-        assert events is not None
-        yield MatchedPiece(events, following)
+def _pieces(steps: Iterable[Arrivals], piece_events: int, nothing: MatchSet) -> Iterator[MatchedPiece]:
+    """Steps in pieces, each with the next one; no matches have been found in them yet."""
+
+    def grouped() -> Iterator[Steps]:
+        group: list[Arrivals] = []
+        for step in steps:
+            group.append(step)
+            if sum(map(len, group)) >= piece_events:
+                yield tuple(group)
+                group = []
+        if group:
+            yield tuple(group)
+
+    for piece, following in pairwise(chain(grouped(), [()])):
+        yield MatchedPiece(piece, following, nothing)
+
+
+def _watermarks(steps: Steps, end: int) -> Iterator[tuple[Arrivals, int]]:
+    """Each step with its watermark: no event after it is earlier than the next one."""
+    for step, after in pairwise((*steps, None)):
+        assert step is not None
+        yield step, end if after is None else int(after.time[0])
+
+
+def _step(
+    query: CompiledQuery, kernel: Kernel, state: RunState, step: Arrivals, watermark: int
+) -> tuple[RunState, MatchSet]:
+    state, found = kernel.step(state, step.batch(query.bound.schema), watermark)
+    return state, enumerated(found)
 
 
 def _followed(
-    kernel: Kernel, state: RunState, following: Arrivals, query: CompiledQuery
+    query: CompiledQuery, kernel: Kernel, state: RunState, following: Steps
 ) -> tuple[RunState, MatchSet, bool]:
     """Match the events after a piece until its runs have ended: the matches, and whether all of them have."""
-    boundary, parts = int(following.rows[0]), list[MatchSet]()
-    first, size = 0, FIRST_FOLLOWED_EVENTS
-    while not (ended := _oldest_row(kernel, state) >= boundary) and first < len(following):
-        last = end_of_step(following, first, size)
-        watermark = int(following.time[min(last, len(following) - 1)])
-        state, found = kernel.step(state, following.slice(first, last).batch(query.bound.schema), watermark)
-        parts.append(enumerated(found))
-        first, size = last, size * FOLLOWED_GROWTH
+    boundary, found = int(following[0].rows[0]), list[MatchSet]()
+    ended, size = _oldest_row(kernel, state) >= boundary, FIRST_FOLLOWED_EVENTS
+    for step, watermark in _watermarks(following, int(following[-1].time[-1])):
+        first = 0
+        while not ended and first < len(step):
+            last = end_of_step(step, first, size)
+            mark = int(step.time[last]) if last < len(step) else watermark
+            state, matches = _step(query, kernel, state, step.slice(first, last), mark)
+            found.append(matches)
+            ended = _oldest_row(kernel, state) >= boundary
+            first, size = last, size * FOLLOWED_GROWTH
     variables = tuple(v.name for v in query.bound.variables if not v.negated)
-    return state, MatchSet.concat(variables, parts), ended
+    return state, MatchSet.concat(variables, found), ended
 
 
 def _oldest_row(kernel: Kernel, state: RunState) -> int:
     return kernel.oldest_row(state) if isinstance(kernel, LooksBack) else state.oldest_row
 
 
-def _joined(later: MatchSet | None, found: MatchSet | RowMatches) -> Iterator[MatchSet | RowMatches]:
-    """The matches of a piece, together with those that began in the piece before, in order."""
-    if later is None or not len(later):
-        yield found
-        return
-    among = found.ends_before(int(later.end[-1]) + 1)
-    # Numbers of rows ascend with the events.
-    yield in_report_order(
-        MatchSet.concat(later.variables, [later, enumerated(found.slice(0, among))]), lambda rows: rows
-    )
-    yield found.slice(among, len(found))
+def _split(later: MatchSet, step: Arrivals) -> tuple[MatchSet, MatchSet]:
+    """The matches that end in a step or before it, and the others."""
+    ended = later.ends_before(int(step.time[-1]) + 1)
+    return later.slice(0, ended), later.slice(ended, len(later))
+
+
+def _joined(later: MatchSet, found: MatchSet) -> MatchSet:
+    """Matches that end in the same step, in order."""
+    if not len(later):
+        return found
+    # Row numbers ascend with the events.
+    return in_report_order(MatchSet.concat(found.variables, [later, found]), lambda rows: rows)

@@ -134,18 +134,13 @@ class Portion:
 
     def owned(self, found: FoundMatches, events: Arrivals) -> MatchSet | RowMatches:
         """The matches that this portion reports; `found` is ordered by the ends of matches, in `events`."""
-        found = over(found, events)
+        found = found.over(events.rows, events.time) if isinstance(found, RowMatches) else enumerated(found)
         if self.chunk is None:
             return found
         low, high = self.chunk.low, self.chunk.high
         first = 0 if low is None else found.ends_before(low)
         last = len(found) if high is None else found.ends_before(high)
         return found.slice(first, last)
-
-
-def over(found: FoundMatches, events: Arrivals) -> MatchSet | RowMatches:
-    """Matches that bind nothing but `events`, written out."""
-    return found.over(events.rows, events.time) if isinstance(found, RowMatches) else enumerated(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from augury.budget import size_text, too_many_matches
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
-from augury.engine.cut.by_start import matched_by_start
+from augury.engine.cut.by_start import PIECE_EVENTS, matched_by_start, runs_end_soon
 from augury.engine.cut.portions import (
     STEP_EVENTS,
     CutByTime,
@@ -183,13 +183,13 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
         return None
     if not reports_at_the_end(query) or not one_pass_is_cheap(query):
         return None
-    options = replace(options, rows_only=True)
     threads = threads_of(options)
-    # As many steps for each thread.
-    size = -(-len(events) // (threads * -(-len(events) // (threads * STEP_EVENTS))))
-    steps = _contiguous(query, in_steps(events, size), options, in_order=ascends(events.rows))
+    # As many steps for each thread, and none of more than `STEP_EVENTS`.
+    shares = threads * -(-len(events) // (threads * STEP_EVENTS))
+    steps = in_steps(events, -(-len(events) // shares))
+    found_in = _contiguous(query, steps, options, len(events) // threads, in_order=ascends(events.rows))
     parts, done = [], 0
-    for seen, found in _within_limits(steps, options):
+    for seen, found in _within_limits(found_in, options):
         parts.append(found)
         done += seen
         if progress is not None:
@@ -198,13 +198,19 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
 
 
 def _contiguous(
-    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, *, in_order: bool
-) -> Iterator[tuple[int, MatchSet | RowMatches]]:
-    """The number of events of each step and its matches, found on all threads if matches can start in any step."""
+    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, share: int = PIECE_EVENTS, *, in_order: bool
+) -> Iterator[tuple[int, MatchSet]]:
+    """The number of events of each step and its matches, found on all threads if matches can start anywhere.
+
+    `share` is the number of events for each thread.
+    """
     threads = threads_of(options)
     # Plain Python gains nothing from threads: it runs on one at a time.
     if threads > 1 and options.jit is True and in_order and can_start_anywhere(query):
-        return matched_by_start(query, steps, options, threads)
+        first = [*islice(steps := iter(steps), 1)]
+        steps = chain(first, steps)
+        if first and runs_end_soon(query, first[0]):
+            return matched_by_start(query, steps, options, threads, min(share, PIECE_EVENTS))
     return matched_in_steps(query, steps, options)
 
 
