@@ -9,7 +9,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, place, type_, part, int_values, type_codes, c1_symbol, c0_price, run_state, run_node, run_start, run_rank, run_next, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, final_node):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -165,7 +165,7 @@ def occurs_0(m, nums, time, rank, place, type_, part, string_rank, int_values, f
 
 
 @kernel
-def fits(c, n, keep, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price):
+def fits(c, n, keep, type_, part, type_codes):
     if c == 0:  # d
         for i in range(n):
             keep[i] = part[i] >= 0 and (type_[i] == type_codes[2])

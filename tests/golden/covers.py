@@ -34,7 +34,7 @@ def occurs_0(m, nums, time, rank, place, type_, part, string_rank, int_values, f
 
 
 @kernel
-def fits(c, n, keep, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null):
+def fits(c, n, keep, type_, part, type_codes):
     if c == 0:  # n
         for i in range(n):
             keep[i] = part[i] >= 0 and (type_[i] == type_codes[0])
@@ -111,7 +111,7 @@ def extend_2(i, L, link_event, link_before, link_above, list_tail, path_event, k
 
 
 @kernel
-def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, link_event, link_before, link_above, link_list, list_parent, list_chain, list_tail, list_next, list_child, list_depth, first_list, live_lists, growing, newest_chain, root_list, chain_last, final_parent, final_chain, final_given, final_above, final_own, final_events, path_event, best_event, keep, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
+def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, link_event, link_before, link_above, link_list, list_parent, list_chain, list_tail, list_next, list_child, list_depth, first_list, live_lists, growing, newest_chain, root_list, chain_last, final_parent, final_chain, final_given, final_events, path_event, keep, M_branch, M_offsets, M_events, V_offsets, V_events, C_start, C_part, C_event):
     for i in range(i0, n):
         g = part[i]
         if g < 0:

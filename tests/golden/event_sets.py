@@ -16,7 +16,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, type_, part, int_values, type_codes, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, final_node, list_event):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]
@@ -337,7 +337,7 @@ def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values
 
 
 @kernel
-def flush(now, every, listing, counts, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, c2_volume, c2_volume_null, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def flush(now, every, listing, nums, int_values, run_state, run_node, run_start, run_next, run_integers, free_runs, first_run, live_runs, final_node):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]

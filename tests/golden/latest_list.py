@@ -59,7 +59,7 @@ def extend_2(i, L, link_event, link_before, link_above, list_tail, path_event, k
 
 
 @kernel
-def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, link_event, link_before, link_above, link_list, list_parent, list_chain, list_tail, list_next, list_child, list_depth, first_list, live_lists, growing, newest_chain, root_list, chain_last, final_parent, final_chain, final_given, final_above, final_own, final_events, path_event, best_event, keep):
+def advance(i0, n, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, link_event, link_before, link_above, link_list, list_parent, list_chain, list_tail, list_next, list_child, list_depth, first_list, live_lists, newest_chain, root_list, chain_last, final_given, final_above, final_events, path_event, keep):
     for i in range(i0, n):
         g = part[i]
         if g < 0:

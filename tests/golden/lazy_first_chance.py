@@ -10,7 +10,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_volume, c1_volume_null, c0_price, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c0_price, buffer1_e, buffer1_t, buffer1__c1_volume, buffer1__c1_volume_null, buffer2_e, buffer2_t, buffer2__c1_volume, buffer2__c1_volume_null, buffer2__c0_price, buffer3_e, buffer3_t, buffer3__c0_price, sorted_fill, block_width):
+def store(i0, n, time, type_, type_codes, c1_volume, c1_volume_null, c0_price, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c0_price, buffer1_e, buffer1_t, buffer1__c1_volume, buffer1__c1_volume_null, buffer2_e, buffer2_t, buffer2__c1_volume, buffer2__c1_volume_null, buffer2__c0_price, buffer3_e, buffer3_t, buffer3__c0_price):
     n0 = buffer_fill[0]  # of c
     n1 = buffer_fill[1]  # of n
     n2 = buffer_fill[2]  # of a
@@ -63,7 +63,7 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, int_valu
 
 
 @kernel
-def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_volume, c1_volume_null, c0_price):
+def tally(i0, n, piece, counts, type_, type_codes):
     for i1 in range(natural(i0), n, piece):
         size = min(n - i1, piece)
         total = 0
@@ -93,7 +93,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_volume, c1_volume_null, c0_price, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c0_price, buffer1_e, buffer1_t, buffer1__c1_volume, buffer1__c1_volume_null, buffer2_e, buffer2_t, buffer2__c1_volume, buffer2__c1_volume_null, buffer2__c0_price, buffer3_e, buffer3_t, buffer3__c0_price, sorted_fill, block_width, found3, found2, found1, pool_fill, partition_events, state_seen, match_offset, match_event, match_component):  # take C c
+def start_0(r0, r1, quiet, nums, int_values, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c0_price, buffer1_t, buffer1__c1_volume, buffer1__c1_volume_null, buffer2_e, buffer2_t, buffer2__c1_volume, buffer2__c1_volume_null, buffer2__c0_price, buffer3_e, buffer3_t, buffer3__c0_price, found3, found2, found1, match_event):  # take C c
     within = int_values[0]
     m = nums[0]
     w = nums[1]

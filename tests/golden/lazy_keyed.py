@@ -9,7 +9,7 @@
 
 
 @kernel
-def store(i0, n, k0, key0, key1, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c2_volume, c2_volume_null, c0_price, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c1_symbol, buffer0__c0_price, buffer0_k0, buffer1_e, buffer1_t, buffer1__c1_symbol, buffer1__c2_volume, buffer1__c2_volume_null, buffer1_k1, buffer1_k0, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, buffer2_k1, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1, sorted_fill, block_width):
+def store(i0, n, k0, key0, key1, time, type_, type_codes, c1_symbol, c2_volume, c2_volume_null, c0_price, buffer_fill, buffer0_e, buffer0_t, buffer0__c1_symbol, buffer0__c0_price, buffer0_k0, buffer1_e, buffer1_t, buffer1__c1_symbol, buffer1__c2_volume, buffer1__c2_volume_null, buffer1_k1, buffer1_k0, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, buffer2_k1, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1):
     n0 = buffer_fill[0]  # of a
     n1 = buffer_fill[1]  # of b
     n2 = buffer_fill[2]  # of c
@@ -53,7 +53,7 @@ def store(i0, n, k0, key0, key1, nums, time, rank, place, type_, part, string_ra
 
 
 @kernel
-def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c2_volume, c2_volume_null, c0_price):
+def tally(i0, n, piece, counts, type_, type_codes):
     for i1 in range(natural(i0), n, piece):
         size = min(n - i1, piece)
         total = 0
@@ -77,7 +77,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c2_volume, c2_volume_null, c0_price, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c1_symbol, buffer0__c0_price, buffer0_k0, buffer1_e, buffer1_t, buffer1__c1_symbol, buffer1__c2_volume, buffer1__c2_volume_null, buffer1_k1, buffer1_k0, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, buffer2_k1, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1, sorted_fill, block_width, pool_fill, partition_events, state_seen, pool0_at, pool0_t, pool0_p, pool0_id1, pool0_next1, pool0_head1, pool1_at, pool1_t, pool1_p, pool1_id2, pool1_next2, pool1_head2, match_offset, match_event, match_component):  # take A a
+def start_0(r0, r1, now, quiet, nums, int_values, buffer0_e, buffer0_t, buffer0__c1_symbol, buffer0__c0_price, buffer0_k0, buffer1_e, buffer1_t, buffer1__c1_symbol, buffer1__c2_volume, buffer1__c2_volume_null, buffer1_k1, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, chain0_next, chain0_prev, chain0_first, chain1_next, chain1_prev, chain1_first, link0, link1, pool_fill, pool0_at, pool0_t, pool0_id1, pool0_next1, pool0_head1, pool1_at, pool1_t, pool1_id2, pool1_next2, pool1_head2, match_event):  # take A a
     within = int_values[0]
     m = nums[0]
     w = nums[1]
@@ -209,7 +209,7 @@ def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string
 
 
 @kernel
-def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c2_volume, c2_volume_null, c0_price, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c1_symbol, buffer0__c0_price, buffer0_k0, buffer1_e, buffer1_t, buffer1__c1_symbol, buffer1__c2_volume, buffer1__c2_volume_null, buffer1_k1, buffer1_k0, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, buffer2_k1, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1, sorted_fill, block_width, pool_fill, partition_events, state_seen, pool0_at, pool0_t, pool0_p, pool0_id1, pool0_next1, pool0_head1, pool1_at, pool1_t, pool1_p, pool1_id2, pool1_next2, pool1_head2, match_offset, match_event, match_component):  # take B b from the stream
+def resume_1(r0, r1, now, quiet, nums, int_values, buffer0_e, buffer0_t, buffer0__c1_symbol, buffer0__c0_price, buffer1_e, buffer1_t, buffer1__c1_symbol, buffer1__c2_volume, buffer1__c2_volume_null, buffer1_k1, buffer1_k0, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, chain0_next, chain0_prev, chain0_first, link0, pool_fill, pool0_at, pool0_next1, pool0_head1, pool1_at, pool1_t, pool1_id2, pool1_next2, pool1_head2, match_event):  # take B b from the stream
     within = int_values[0]
     m = nums[0]
     w = nums[1]
@@ -311,7 +311,7 @@ def resume_1(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, strin
 
 
 @kernel
-def resume_2(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c2_volume, c2_volume_null, c0_price, buffer_fill, mask, buffer0_e, buffer0_t, buffer0__c1_symbol, buffer0__c0_price, buffer0_k0, buffer1_e, buffer1_t, buffer1__c1_symbol, buffer1__c2_volume, buffer1__c2_volume_null, buffer1_k1, buffer1_k0, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, buffer2_k1, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1, sorted_fill, block_width, pool_fill, partition_events, state_seen, pool1_at, pool1_t, pool1_p, pool1_id2, pool1_next2, pool1_head2, match_offset, match_event, match_component):  # take C c from the stream
+def resume_2(r0, r1, quiet, nums, int_values, buffer0_e, buffer0_t, buffer0__c0_price, buffer1_e, buffer1_t, buffer1__c2_volume, buffer1__c2_volume_null, buffer2_e, buffer2_t, buffer2__c2_volume, buffer2__c2_volume_null, buffer2__c0_price, buffer2_k1, pool_fill, pool1_at, pool1_next2, pool1_head2, match_event):  # take C c from the stream
     within = int_values[0]
     m = nums[0]
     w = nums[1]

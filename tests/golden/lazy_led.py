@@ -8,7 +8,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, buffer_fill, mask, buffer0_e, buffer0_t, buffer1_e, buffer1_t, block0, cosine0, lead, sorted_fill, block_width):
+def store(i0, n, time, type_, type_codes, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, buffer_fill, mask, buffer0_e, buffer0_t, buffer1_e, buffer1_t, block0, cosine0, lead, block_width):
     n0 = buffer_fill[0]  # of b
     n1 = buffer_fill[1]  # of a
     for i1 in range(natural(i0), n, 4096):
@@ -36,7 +36,7 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, int_valu
 
 
 @kernel
-def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null):
+def tally(i0, n, piece, counts, type_, type_codes):
     for i1 in range(natural(i0), n, piece):
         size = min(n - i1, piece)
         total = 0
@@ -54,7 +54,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, buffer_fill, mask, buffer0_e, buffer0_t, buffer1_e, buffer1_t, block0, cosine0, lead, sorted_fill, block_width, pool_fill, partition_events, state_seen, match_offset, match_event, match_component):  # take B b
+def start_0(r0, r1, quiet, nums, int_values, float_values, c0_standardise_e_history_offsets, c0_standardise_e_history_values, c0_standardise_e_history_null, buffer_fill, buffer0_e, buffer0_t, buffer1_e, buffer1_t, block0, cosine0, lead, block_width, match_event):  # take B b
     within = int_values[0]
     float_values_0 = float_values[0]
     m = nums[0]

@@ -9,7 +9,7 @@
 
 
 @kernel
-def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, buffer_fill, mask, buffer0_e, buffer0_t, buffer0_p, buffer0__c1_volume, buffer0__c1_volume_null, buffer1_e, buffer1_t, buffer1_p, buffer2_e, buffer2_t, buffer2_p, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1, sorted_fill, block_width):
+def store(i0, n, time, type_, part, type_codes, c1_volume, c1_volume_null, buffer_fill, buffer0_e, buffer0_t, buffer0_p, buffer0__c1_volume, buffer0__c1_volume_null, buffer1_e, buffer1_t, buffer1_p, buffer2_e, buffer2_t, buffer2_p, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1):
     n0 = buffer_fill[0]  # of c
     n1 = buffer_fill[1]  # of b
     n2 = buffer_fill[2]  # of a
@@ -48,7 +48,7 @@ def store(i0, n, k0, nums, time, rank, place, type_, part, string_rank, int_valu
 
 
 @kernel
-def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null):
+def tally(i0, n, piece, counts, type_, part, type_codes):
     for i1 in range(natural(i0), n, piece):
         size = min(n - i1, piece)
         total = 0
@@ -72,7 +72,7 @@ def tally(i0, n, piece, counts, time, rank, place, type_, part, string_rank, int
 
 
 @kernel
-def start_0(r0, r1, i0, now, quiet, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c0_price, c1_volume, c1_volume_null, buffer_fill, mask, buffer0_e, buffer0_t, buffer0_p, buffer0__c1_volume, buffer0__c1_volume_null, buffer1_e, buffer1_t, buffer1_p, buffer2_e, buffer2_t, buffer2_p, chain0_id, chain0_next, chain0_prev, chain0_first, chain0_last, chain1_id, chain1_next, chain1_prev, chain1_first, chain1_last, link0, link1, sorted_fill, block_width, places_v1_b, events_v1_b, run_integers_v1_b, run_floats_v1_b, pool_fill, partition_events, state_seen, match_offset, match_event, match_component):  # take C c
+def start_0(r0, r1, quiet, nums, rank, int_values, c0_price, c1_volume, c1_volume_null, buffer0_e, buffer0_t, buffer0_p, buffer0__c1_volume, buffer0__c1_volume_null, buffer1_e, buffer1_t, buffer2_e, buffer2_t, chain0_next, chain0_prev, chain0_first, chain1_prev, link0, link1, places_v1_b, events_v1_b, run_integers_v1_b, run_floats_v1_b, match_offset, match_event, match_component):  # take C c
     within = int_values[0]
     m = nums[0]
     w = nums[1]

@@ -90,7 +90,7 @@ def seen_1(i, base, nums, time, rank, entry_event, entry_older, entry_watched, q
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, c2_volume, c2_volume_null, entry_event, entry_bound, entry_older, entry_younger, entry_watched, best_older, best_younger, free_entries, queue_youngest, queue_oldest, queue_best, queue_last_best, table_first, stretch_start, stretch_series, table_most, edge_table, lead_table, tail_table, tail_score, path_event, path_entry, arrival_bound, stack_component, stack_before, stack_entry, stack_score, match_events, match_score):
+def advance(i0, n, nums, time, rank, type_, part, string_rank, int_values, float_values, type_codes, c1_symbol, c0_price, c2_volume, c2_volume_null, entry_event, entry_bound, entry_older, entry_younger, entry_watched, best_older, best_younger, free_entries, queue_youngest, queue_oldest, queue_best, queue_last_best, table_first, stretch_start, stretch_series, table_most, edge_table, lead_table, tail_table, tail_score, path_event, path_entry, arrival_bound, stack_component, stack_before, stack_entry, stack_score, match_events, match_score):
     for i in range(i0, n):
         g = part[i]
         if g < 0:

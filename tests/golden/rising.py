@@ -12,7 +12,7 @@
 
 
 @kernel
-def advance(i0, n, nums, time, rank, place, type_, part, string_rank, int_values, float_values, type_codes, c1_volume, c1_volume_null, c0_price, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp, list_event):
+def advance(i0, n, nums, time, rank, type_, part, int_values, float_values, type_codes, c1_volume, c1_volume_null, c0_price, run_state, run_node, run_start, run_rank, run_next, run_integers, run_floats, free_runs, first_run, live_runs, node_event, node_before, node_component, node_start, node_edge, edge_node, edge_next, final_node, table_run, table_stamp):
     nodes = nums[0]
     edges = nums[1]
     free = nums[2]

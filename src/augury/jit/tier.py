@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
+from operator import itemgetter
 from time import perf_counter, thread_time
 from typing import Any, TypeVar
 
@@ -67,6 +68,8 @@ class Tier:
     ) -> None:
         """`calls` are the registered functions that the kernel calls, with the kinds of their arguments."""
         self._source, self._options = source, options
+        # An entry takes more than one argument: of one alone, `itemgetter` would not make a tuple.
+        self._taken = {entry: itemgetter(*positions) for entry, positions in source.taken.items()}
         self.budget = options.budget
         known = function_identifiers(calls or ())
         self._functions = {known[name]: options.callables[name] for name in calls or ()}
@@ -106,6 +109,9 @@ class Tier:
 
     def __call__(self, entry: str, *arguments: Any) -> Any:
         direct = self._direct.get(entry)
+        taken = self._taken.get(entry)
+        if taken is not None:
+            arguments = taken(arguments)
         result = self._call(entry, *arguments) if direct is None else direct(*arguments)
         # The result of a kernel that was told to stop means nothing.
         if self.budget is not None:

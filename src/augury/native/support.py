@@ -41,7 +41,7 @@ def support_source() -> KernelSource:
     names = [name for some in entries for name in some]
     known = {name: value for module in MODULES for name, value in vars(module).items() if isfunction(value)}
     source = kernel_source("\n\n".join(bodies), names)
-    return replace(source, signatures={name: parameter_types(known[name]) for name in names})
+    return replace(source, allocates=True, signatures={name: parameter_types(known[name]) for name in names})
 
 
 def parameter_types(function: Callable[..., Any]) -> tuple[ParameterType, ...]:

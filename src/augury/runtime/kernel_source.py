@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import symtable
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -17,7 +18,7 @@ from augury.runtime.arrays import ArraySpec, ParameterType
 
 PRELUDE = ("cells.py", "prelude.py", "prelude_search.py", "prelude_lists.py")
 
-FORMAT = 3
+FORMAT = 4
 """Version of the meaning of kernel texts: raised when `kernel` or the loader does something new with them."""
 
 
@@ -38,10 +39,13 @@ class Signature:
         return tuple(int if isinstance(p, str) else p.type for p in self.parameters)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(p if isinstance(p, str) else p.name for p in self.parameters)
+
+    @property
     def head(self) -> str:
         """The first line of the function."""
-        names = (p if isinstance(p, str) else p.name for p in self.parameters)
-        return f"def {self.name}({', '.join(names)}):"
+        return f"def {self.name}({', '.join(self.names)}):"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,10 @@ class KernelSource:
     """Values, and sets of values, that functions take as arguments, so that other values need no other code."""
     signatures: Mapping[str, tuple[ParameterType, ...]] = field(default_factory=dict, compare=False, repr=False)
     """Parameter types of entries, so that they can be compiled before they are called."""
+    taken: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """Which arguments of a call an entry takes, by their positions, where it does not take all of them."""
+    allocates: bool = False
+    """Whether functions make arrays of their own: the library's do, generated ones do not."""
 
 
 class Emitted(Protocol):
@@ -84,7 +92,8 @@ def kernel_source(
 ) -> KernelSource:
     """Make a source, whose fingerprint is of all that decides what it computes: text, entries and prelude.
 
-    `code` is the text without its comments, which decide nothing.
+    `code` is the text without its comments, which decide nothing. Hosts call an entry with everything that its
+    signature names, and it takes what it uses: for each parameter, Numba compiles code that unpacks the argument.
 
     >>> source = kernel_source("@kernel\\ndef double(x):\\n    return x + x\\n", ("double",))
     >>> len(source.fingerprint), source == kernel_source(source.text, source.entries)
@@ -95,8 +104,26 @@ def kernel_source(
     names = tuple(entry if isinstance(entry, str) else entry.name for entry in entries)
     parts = json.dumps([FORMAT, *prelude().values(), names, text if code is None else code])
     digest = hashlib.sha256(parts.encode()).hexdigest()
-    signatures = {entry.name: entry.types for entry in entries if isinstance(entry, Signature)}
-    return KernelSource(text, names, digest, ranks_strings, tuple(sets.values()), signatures)
+    declared = [entry for entry in entries if isinstance(entry, Signature)]
+    text, used = _without_unused(text, declared) if declared else (text, {})
+    signatures = {e.name: tuple(e.types[k] for k in used.get(e.name, range(len(e.parameters)))) for e in declared}
+    return KernelSource(text, names, digest, ranks_strings, tuple(sets.values()), signatures, used)
+
+
+def _without_unused(text: str, entries: Sequence[Signature]) -> tuple[str, dict[str, tuple[int, ...]]]:
+    """The text, whose entries do not name parameters that they do not use; and which ones these use."""
+    tables = symtable.symtable(text, "<kernel>", "exec").get_children()
+    functions = {table.get_name(): table for table in tables if isinstance(table, symtable.Function)}
+    called = {name for f in functions.values() for name in f.get_globals()}
+    found = {}
+    for entry in entries:
+        # What other functions of the text call is left as it is.
+        if entry.name not in called and text.count(entry.head) == 1:
+            table = functions[entry.name]
+            used = [k for k, name in enumerate(entry.names) if table.lookup(name).is_referenced()]
+            text = text.replace(entry.head, Signature(entry.name, tuple(entry.parameters[k] for k in used)).head)
+            found[entry.name] = tuple(used)
+    return text, found
 
 
 @functools.cache
