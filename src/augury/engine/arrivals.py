@@ -17,6 +17,7 @@ from augury.errors import HostError
 from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import EventBatch, Integers, ascends, ticks_and_order, time_ticks
 from augury.runtime.checks import require
+from augury.runtime.memory import joined
 from augury.runtime.state import FOREVER
 from augury.schema import EventSchema
 
@@ -91,13 +92,13 @@ class Arrivals:
         if not len(self):
             return other
         table = pa.concat_tables([self.table, other.table])
-        rows = np.concatenate([self.rows, other.rows])
+        rows = joined([self.rows, other.rows])
         own = self.rows is self.anchors and other.rows is other.anchors
         return Arrivals(
             table.combine_chunks() if table.column(0).num_chunks > MAX_TABLE_CHUNKS else table,
             rows,
-            rows if own else np.concatenate([self.anchors, other.anchors]),
-            np.concatenate([self.time, other.time]),
+            rows if own else joined([self.anchors, other.anchors]),
+            joined([self.time, other.time]),
         )
 
     def take(self, positions: Integers) -> Arrivals:

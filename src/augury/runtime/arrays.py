@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from augury.runtime.memory import empty_array, zero_array
+
 INT64, INT32, UINT8, FLOAT64, FLOAT32 = (np.dtype(t) for t in (np.int64, np.int32, np.uint8, np.float64, np.float32))
 
 Array = npt.NDArray[Any]
@@ -87,10 +89,12 @@ class ArraySpec:
     def allocate(self, owners: int = 0) -> Array:
         """A new array for this number of owners."""
         if self.fill is None:
-            return np.empty(self.shape(owners), dtype=self.dtype)
+            return empty_array(self.shape(owners), self.dtype)
         if self.fill == 0:
-            return np.zeros(self.shape(owners), dtype=self.dtype)
-        return np.full(self.shape(owners), self.fill, dtype=self.dtype)
+            return zero_array(self.shape(owners), self.dtype)
+        array = empty_array(self.shape(owners), self.dtype)
+        array[...] = self.fill
+        return array
 
     def grown(self, old: Array, owners: int) -> Array:
         """A larger array for more owners, with the contents of the old one."""

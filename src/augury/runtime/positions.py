@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from augury.ir.predicate import Value
 from augury.runtime.batch import EventBatch, Integers
+from augury.runtime.memory import ascending
 from augury.runtime.values import plain, to_values
 from augury.schema import EventSchema
 
@@ -46,7 +47,7 @@ def ranks_in_order(batch: EventBatch, schema: EventSchema, last: LastKey | None)
         differs |= pc.not_equal(column.slice(1), column.slice(0, size - 1)).to_numpy(zero_copy_only=False)
     if np.count_nonzero(differs) == size - 1:
         # Most often no events are concurrent.
-        ranks = np.arange(first, first + size, dtype=np.int64)
+        ranks = ascending(first, size)
     else:
         ranks = np.full(size, first, dtype=np.int64)
         ranks[1:] += np.add.accumulate(differs, dtype=np.int64)

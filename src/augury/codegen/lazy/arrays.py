@@ -104,8 +104,9 @@ MASK = ArraySpec("mask", UINT8, owner=LONGEST, more=SPARE_ELEMENTS)
 COUNT = ArraySpec("partition_events", owner=PARTITIONS)
 
 FOUND = (
+    # The first match begins at 0.
     ArraySpec("match_offset", owner=MATCHES, more=1, account="matches"),
-    ArraySpec("match_event", owner=MATCH_EVENTS, account="matches"),
-    ArraySpec("match_component", owner=MATCH_EVENTS, account="matches"),
+    ArraySpec("match_event", owner=MATCH_EVENTS, fill=None, account="matches"),
+    ArraySpec("match_component", owner=MATCH_EVENTS, fill=None, account="matches"),
 )
 """Matches as they are found."""

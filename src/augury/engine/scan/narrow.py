@@ -21,6 +21,7 @@ from augury.engine.sources.column_types import engine_table, is_text
 from augury.engine.warnings import types_of
 from augury.ir.query import BoundQuery
 from augury.runtime.batch import Integers, time_ticks
+from augury.runtime.memory import ascending
 from augury.schema import EventSchema
 
 
@@ -108,7 +109,7 @@ def narrowed(table: pa.Table, schema: EventSchema, pushdown: Pushdown, first_row
     if pushdown.test is not None:
         narrow, rows = _kept(narrow, rows, passing(narrow, schema, pushdown.test))
     if rows is None:
-        rows = np.arange(table.num_rows, dtype=np.int64)
+        rows = ascending(0, table.num_rows)
         time = _ticks(table, schema) if time is None else time
     else:
         time = _ticks(narrow, schema) if time is None else time[rows]

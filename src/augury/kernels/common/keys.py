@@ -15,6 +15,7 @@ from augury.runtime.batch import Integers
 from augury.runtime.checks import MAX_COUNT, ArraySpec, read_arrays, require
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.events import EventStore
+from augury.runtime.memory import zero_array
 from augury.schema import Kind
 
 FIRST_KEYS = 64
@@ -132,8 +133,8 @@ def key_words(
     arrays: Mapping[str, npt.NDArray[Any]], length: int, keys: Sequence[ColumnSpec]
 ) -> tuple[Integers, npt.NDArray[np.uint8]]:
     """The columns of a key as 64-bit words that are equal iff the values are, and which events lack one."""
-    words = np.zeros((max(1, len(keys)), length), dtype=np.int64)
-    null = np.zeros(length, dtype=np.uint8)
+    words = zero_array((max(1, len(keys)), length))
+    null = zero_array(length, np.uint8)
     for k, spec in enumerate(keys):
         values = arrays.get(spec.name)
         match spec.kind:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from augury.jit.tier import Tier
 from augury.runtime.batch import Integers
+from augury.runtime.memory import empty_array
 
 Rows = npt.NDArray[np.int64]
 """A row of events for each match, or of rows of the stream for each variable."""
@@ -41,7 +42,7 @@ class PackedMatches:
         self, support: Tier, time: Integers, rows: Integers, events: Rows, start: Integers, end: Integers
     ) -> None:
         """Write the matches in order: rows by variable to `events`, and their starts and ends."""
-        keys, other = self.keys, np.empty_like(self.keys)
+        keys, other = self.keys, empty_array(len(self.keys))
         counts = np.zeros((-(-self.bits // DIGIT_BITS), 1 << DIGIT_BITS), np.int64)
         if support("sort_packed", keys, DIGIT_BITS, counts, other):
             keys = other
@@ -71,6 +72,6 @@ def packed(
     bits = sum(widths) + int(ranks[-1]).bit_length()
     if bits > KEY_BITS:
         return None
-    keys, longest = np.empty(len(matches), dtype=np.int64), int(most[0])
+    keys, longest = empty_array(len(matches)), int(most[0])
     support("pack_rows", matches, columns, low, ranks, firsts, sequential, longest, shifts, keys)
     return PackedMatches(keys, bits, low, firsts, longest, shifts, np.array(widths), sequential)

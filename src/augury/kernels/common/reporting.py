@@ -33,6 +33,7 @@ from augury.runtime.batch import Integers
 from augury.runtime.columns import Encoding
 from augury.runtime.events import EventStore
 from augury.runtime.matches import MAX_LIST_ROWS, MatchSet, each_once, exact, row_lists, shared_lists, too_wide
+from augury.runtime.memory import empty_array
 from augury.runtime.row_matches import MAX_ROW, ROW, RowColumn, RowMatches
 from augury.runtime.state import FOREVER
 
@@ -315,8 +316,8 @@ class Reporting:
         variables = len(self.positive)
         if self.support.plain:
             return spell_plainly(found.offsets, found.events, self.variable_of[found.codes], variables)
-        starts = np.empty(len(found) + 1, dtype=np.int64)
-        words = np.empty(len(found.events) + variables * len(found), dtype=np.int64)
+        starts = empty_array(len(found) + 1)
+        words = empty_array(len(found.events) + variables * len(found))
         self.support("spell", found.offsets, found.events, found.codes, self.variable_of, variables, starts, words)
         return starts, words
 
@@ -409,7 +410,7 @@ class Reporting:
         m = len(found)
         one, none = each_once(m)
         if self.fixed and not self.support.plain:
-            out, start, end = np.empty((self.fixed, m), np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+            out, start, end = empty_array((self.fixed, m)), empty_array(m), empty_array(m)
             self._write_rows(found, rank, time, rows, out, start, end)
             ends = pa.py_buffer(np.arange(m + 1, dtype=np.int32))
             columns = tuple(shared_lists(ends, m, of_variable) for of_variable in out)
@@ -424,11 +425,11 @@ class Reporting:
         else:
             words = self._words(found)
             order = self._order(found, rank, words)
-            offsets = np.empty((len(self.positive), m + 1), dtype=np.int64)
+            offsets = empty_array((len(self.positive), m + 1))
             of_code = np.bincount(found.codes, minlength=len(self.variable_of))
             of_variable = np.bincount(self.variable_of, of_code, minlength=len(self.positive)).astype(np.int64)
             offsets[:, 0] = np.cumsum(of_variable) - of_variable
-            by_variable = np.empty(len(found.events), dtype=np.int64)
+            by_variable = empty_array(len(found.events))
             self.support("write_words", order, *words, rows, offsets, by_variable)
         columns = tuple(row_lists(o - o[0], by_variable[int(o[0]) : int(o[-1])]) for o in offsets)
         start, end = time[found.first[order]], time[found.last[order]]
@@ -437,7 +438,7 @@ class Reporting:
     def row_matches(self, found: Expanded, rank: Integers, time: Integers, rows: Integers) -> RowMatches | None:
         """The matches without their times; None if they would have to be sorted as lists first."""
         if self.fixed:
-            out = np.empty((self.fixed, len(found)), ROW)
+            out = empty_array((self.fixed, len(found)), ROW)
             self._write_rows(found, rank, time, rows, out, _UNWRITTEN, _UNWRITTEN)
             return RowMatches(self.positive, len(found), tuple(map(RowColumn, out)), rows, time)
         written = self._lists_in_order(found, rank, time, rows, dated=False)
@@ -468,9 +469,9 @@ class Reporting:
         None if they were found in another.
         """
         m, variables = len(found), len(self.positive)
-        begins, offsets = np.empty(variables, dtype=np.int64), np.empty((variables, m + 1), dtype=np.int32)
-        by_variable = np.empty(len(found.events), np.int64 if dated else ROW)
-        start, end = (np.empty(m, np.int64) if dated else _UNWRITTEN for _ in range(2))
+        begins, offsets = np.empty(variables, dtype=np.int64), empty_array((variables, m + 1), np.int32)
+        by_variable = empty_array(len(found.events), np.int64 if dated else ROW)
+        start, end = (empty_array(m) if dated else _UNWRITTEN for _ in range(2))
         matches = found.offsets, found.events, found.codes, self.variable_of
         out = begins, offsets, by_variable, start, end
         if not self.support("write_ordered_lists", *matches, rank, time, rows, *out):
