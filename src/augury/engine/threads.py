@@ -20,8 +20,8 @@ from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, Kernel, RunState
 from augury.timing import CallStage
 
-QUEUED_ITEMS_PER_THREAD = 2
-"""Items per thread that are running or queued: enough that no thread runs out of work."""
+QUEUED_ITEMS_PER_THREAD = 1
+"""Items per thread that are running or queued, one more in all: no thread runs out of work, and few are in memory."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

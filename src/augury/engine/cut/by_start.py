@@ -28,7 +28,7 @@ from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, Kernel, LooksBack, RunState
 from augury.timing import CallStage
 
-PIECE_EVENTS = 1 << 18
+PIECE_EVENTS = 1 << 17
 """Events in a piece, about: short pieces would be followed for as long as they are."""
 
 FIRST_FOLLOWED_EVENTS = 256
