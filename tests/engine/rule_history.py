@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -42,8 +43,14 @@ class Version:
     seen: pa.Table
 
 
-def asked_for(history: Iterable[Batch], columns: pa.Schema, keep: int = 0) -> list[MatchRow]:
-    """All matches that rules have to find, without those of the end of the stream; events are kept for `keep` ticks."""
+def asked_for(
+    history: Iterable[Batch], columns: pa.Schema, keep: int = 0, *, lateness: int | None = WAIT, **order: Any
+) -> list[MatchRow]:
+    """All matches that rules have to find, without those of the end of the stream; events are kept for `keep` ticks.
+
+    With the `lateness` None events are consumed as they come.
+    """
+    new = partial(_matcher, columns=columns, lateness=lateness, **order)
     found: list[MatchRow] = []
     live: dict[str, Version] = {}
     arrived, watermark = columns.empty_table(), LONG_AGO
@@ -54,7 +61,7 @@ def asked_for(history: Iterable[Batch], columns: pa.Schema, keep: int = 0) -> li
             before, live = live, {}
             for row in batch.rules:
                 if row.get("enabled") is not False and not _is_broken(row["query"], columns):
-                    live[row["id"]] = _begun(row, before.get(row["id"]), columns, past, watermark, found)
+                    live[row["id"]] = _begun(row, before.get(row["id"]), new, past, watermark, found)
         arrived = pa.concat_tables([arrived, batch.events])
         for id, version in live.items():
             seen = pa.concat_tables([version.seen, batch.events])
@@ -69,7 +76,7 @@ def asked_for(history: Iterable[Batch], columns: pa.Schema, keep: int = 0) -> li
 def _begun(
     row: Mapping[str, Any],
     before: Version | None,
-    columns: pa.Schema,
+    new: Callable[[str], augury.Matcher],
     past: pa.Table,
     watermark: int,
     found: list[MatchRow],
@@ -77,15 +84,19 @@ def _begun(
     labels = tuple(row.get("labels") or ())
     if before is not None and before.row["query"] == row["query"]:
         return replace(before, row=row, labels=labels)
-    matcher = augury.Matcher(row["query"], columns, plan="reference", lateness=WAIT)
+    matcher = new(row["query"])
     same = before is not None and _without_return(before.row["query"]) == _without_return(row["query"])
-    seen = before.seen if before is not None and same else past if row.get("backfill") else columns.empty_table()
+    seen = before.seen if before is not None and same else past if row.get("backfill") else past.slice(0, 0)
     version = Version(row, labels, matcher, seen)
     told = matcher.feed(seen), *([matcher.advance(watermark)] if watermark != LONG_AGO else [])
     if not same:
         for some in told:
             _note(version, some, found)
     return version
+
+
+def _matcher(query: str, columns: pa.Schema, **options: Any) -> augury.Matcher:
+    return augury.Matcher(query, columns, plan="reference", **options)
 
 
 def _note(version: Version, matches: augury.Matches, found: list[MatchRow]) -> None:

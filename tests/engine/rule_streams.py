@@ -29,6 +29,15 @@ SHAPES = [
     "PATTERN SEQ({A} a, {B} b) WHERE NOT (a.x <= {n}) AND b.x - a.x > {m} AND b.k != '{k}' WITHIN 6 seconds",
     "PATTERN {A} a WHERE a.x * 2 > {n} AND a.k >= '{k}' WITHIN 1 second",
     "PATTERN SEQ({A} a, NOT({B} b) FOR 3 seconds) WHERE a.x > {n} AND b.x > {m} WITHIN 4 seconds",
+    "PATTERN SEQ(NOT({B} b), {A} a, NOT({C} c)) WHERE b.x > {n} AND c.y > {f} WITHIN 5 seconds",
+    "PATTERN AND({A} a, NOT({B} b)) WHERE a.x > {n} AND b.x < {m} WITHIN 4 seconds",
+]
+
+ALONE = [
+    "PATTERN SEQ({A} a, {B} b) WHERE a.x > {n} WITHIN {w} seconds OUTPUT NONOVERLAP",
+    "PATTERN SEQ({A} a, {B} b) WHERE strict_contiguity {{ a.x > {n} }} WITHIN {w} seconds RETURN a.x AS x",
+    "PATTERN SEQ({A} a, {B} b) WHERE a.x > {n} WITHIN {w} seconds OUTPUT COUNT",
+    "PATTERN SEQ({A} a, {B} b) WHERE a.x > {n} WITHIN 8 EVENTS",
 ]
 
 
@@ -41,6 +50,25 @@ def drawn_rules(rng: Random, shape: str, count: int) -> list[dict[str, Any]]:
         text = shape.format(**given, w=rng.choice([3, 7]), k=rng.choice(["p", "q", "unseen"]))
         rows.append({"id": f"r{k}", "query": text})
     return rows
+
+
+def edited(rng: Random, table: dict[str, dict[str, Any]], shapes: list[str], moment: int) -> None:
+    """Change a table of rules: new ones, other values, other labels, another RETURN, gone, off and on."""
+    for row in drawn_rules(rng, rng.choice(shapes), rng.choice([1, 2])):
+        id = f"{rng.randrange(7)}"
+        known = table.get(id)
+        kind = rng.choice(["new", "new", "backfill", "labels", "return", "gone", "off"])
+        if kind in ("new", "backfill") or known is None:
+            table[id] = {**row, "id": id, "labels": [str(moment)], "backfill": kind == "backfill"}
+        elif kind == "labels":
+            table[id] = {**known, "labels": [str(moment)], "enabled": True}
+        elif kind == "return" and "OUTPUT" not in known["query"] and "EVENTS" not in known["query"]:
+            query = known["query"].split(" RETURN")[0] + f" RETURN {moment} AS m"
+            table[id] = {**known, "query": query, "backfill": rng.random() < 0.2}
+        elif kind == "gone":
+            del table[id]
+        else:
+            table[id] = {**known, "enabled": False}
 
 
 def drawn_events(rng: Random, count: int) -> pa.Table:

@@ -188,3 +188,32 @@ def test_the_limit_of_a_step_is_none_of_all_steps_that_are_kept(plan: FamilyName
         shelf.save(bucket)
         bucket = shelf.load()
     assert found == 12
+
+
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked"])
+def test_a_lower_limit_is_not_for_matches_that_have_been_reported(plan: FamilyName) -> None:
+    events = pa.table({"ts": [0, 1, 2, 3, 4, 5, 6, 12], "type": ["A"] * 6 + ["B"] * 2})
+    query = Source("PATTERN SEQ(A a, B b) WITHIN 9 seconds")
+    before, after = (
+        job_of(query, events.schema, Roles(), make_options(plan=plan, jit=False, max_matches=limit), live=True)
+        for limit in (6, 4)
+    )
+    shelf = Shelf(before, kept=False)
+    shelf.save(advance(new_bucket(before), before, events.slice(0, 7), 7)[0])
+    shelf.job = after
+    _, found = advance(shelf.load(), after, events.slice(7), FOREVER)
+    assert sum(table.num_rows for table in after.columns(found)) == 3
+
+
+@pytest.mark.parametrize("plan", ["eager-nfa", "lazy-chain", "linked"])
+def test_the_memory_of_a_step_is_enough_to_continue(plan: FamilyName) -> None:
+    """All matches of the last window together would need several times as much."""
+    events = pa.table({"ts": range(161), "type": ["A"] * 80 + ["B"] * 81})
+    options = make_options(plan=plan, jit=False, max_memory="450 KB")
+    job = job_of(Source("PATTERN SEQ(A a, B b) WITHIN 900 seconds"), events.schema, Roles(), options, live=True)
+    shelf, bucket = Shelf(job, kept=False), new_bucket(job)
+    for k in range(0, 160, 8):
+        bucket, _ = advance(bucket, job, events.slice(k, 8), k + 8)
+    shelf.save(bucket)
+    _, found = advance(shelf.load(), job, events.slice(160), FOREVER)
+    assert sum(table.num_rows for table in job.columns(found)) == 80

@@ -22,18 +22,11 @@ from augury.options import make_options
 from augury.runtime.state import LONG_AGO
 from augury.schema import EventSchema
 from tests.engine.rule_history import Batch, MatchRow, asked_for
-from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules
+from tests.engine.rule_streams import ALONE, SHAPES, drawn_events, edited
 from tests.engine.test_stream import Dictionaries
 from tests.thorough import rounds
 
 COLUMNS = drawn_events(Random(0), 4).schema
-
-ALONE = [
-    "PATTERN SEQ({A} a, {B} b) WHERE a.x > {n} WITHIN {w} seconds OUTPUT NONOVERLAP",
-    "PATTERN SEQ({A} a, {B} b) WHERE strict_contiguity {{ a.x > {n} }} WITHIN {w} seconds RETURN a.x AS x",
-    "PATTERN SEQ({A} a, {B} b) WHERE a.x > {n} WITHIN {w} seconds OUTPUT COUNT",
-    "PATTERN SEQ({A} a, {B} b) WHERE a.x > {n} WITHIN 8 EVENTS",
-]
 
 KEYED = [
     *(shape for shape in SHAPES if "[k]" in shape or "a.k = b.k" in shape),
@@ -102,25 +95,6 @@ class RuleHost:
                 self.found.append((row["rule"], tuple(row["labels"]), row["start"], row["end"], row["match"]))
             else:
                 self.told.append((row["rule"], row["code"]))
-
-
-def edited(rng: Random, table: dict[str, dict[str, Any]], shapes: list[str], moment: int) -> None:
-    """Change a table of rules: new ones, other values, other labels, another RETURN, gone, off and on."""
-    for row in drawn_rules(rng, rng.choice(shapes), rng.choice([1, 2])):
-        id = f"{rng.randrange(7)}"
-        known = table.get(id)
-        kind = rng.choice(["new", "new", "backfill", "labels", "return", "gone", "off"])
-        if kind in ("new", "backfill") or known is None:
-            table[id] = {**row, "id": id, "labels": [str(moment)], "backfill": kind == "backfill"}
-        elif kind == "labels":
-            table[id] = {**known, "labels": [str(moment)], "enabled": True}
-        elif kind == "return" and "OUTPUT" not in known["query"] and "EVENTS" not in known["query"]:
-            query = known["query"].split(" RETURN")[0] + f" RETURN {moment} AS m"
-            table[id] = {**known, "query": query, "backfill": rng.random() < 0.2}
-        elif kind == "gone":
-            del table[id]
-        else:
-            table[id] = {**known, "enabled": False}
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")

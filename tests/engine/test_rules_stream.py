@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import augury
@@ -19,7 +20,10 @@ from augury.jit.compile import _loaded
 from augury.kernels import stream as kernels
 from augury.kernels.stream import StreamKernel
 from augury.plan import FamilyName
-from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone, listed
+from augury.runtime.state import LONG_AGO
+from tests.engine.rule_history import Batch, MatchRow, asked_for
+from tests.engine.rule_streams import ALONE, SHAPES, drawn_events, drawn_rules, edited, found_alone, listed
+from tests.thorough import rounds
 
 COLUMNS = drawn_events(Random(0), 4).schema
 
@@ -89,6 +93,45 @@ def test_a_rule_is_put_into_a_stream_as_an_update_would() -> None:
     assert len(put._live.groups) == len(updated._live.groups)
 
 
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+@pytest.mark.parametrize("case", ["at once", "in order", "late"])
+@pytest.mark.parametrize("seed", range(rounds(3, 60)))
+def test_rules_that_change_between_concurrent_events_see_what_their_history_says(seed: int, case: str) -> None:
+    """Several events have one time, and batches end between them; rules of any kind start there, some with backfill."""
+    rng = Random(seed)
+    shapes, keep = rng.sample([*SHAPES, *ALONE], 3), rng.choice([0, 2, 8, 20])
+    events = drawn_events(rng, 70)
+    times = sorted(rng.randint(0, rng.choice([12, 40])) for _ in range(70))
+    order: dict[str, Any] = {}
+    lateness = None
+    if case == "late":
+        lateness, times = rng.choice([0, 3]), [t - rng.choice([0, 0, 1, 3]) for t in times]
+    events = events.set_column(0, "ts", pa.array(times, pa.int64()))
+    if case == "in order":
+        order = {"order_by": ("ts", "x")}
+        events = events.set_column(2, "x", pa.array([rng.randrange(10) for _ in times], pa.int64()))
+        events = events.sort_by([("ts", "ascending"), ("x", "ascending")])
+    stream = Rules.read([]).stream(COLUMNS, jit=False, keep=keep, lateness=lateness, **order)
+    table, history, found = dict[str, dict[str, Any]](), list[Batch](), list[MatchRow]()
+    first, highest, watermark = 0, LONG_AGO, LONG_AGO
+    while first < len(events):
+        rules = None
+        if rng.random() < 0.6:
+            edited(rng, table, shapes, first)
+            rules = [dict(row) for row in table.values()]
+            stream.update(Rules.read(rules))
+        batch = events.slice(first, rng.choice([0, 1, 2, 5, 9]))
+        first += len(batch)
+        in_time = batch.filter(pc.greater_equal(batch["ts"], watermark))
+        highest = max([highest, *in_time["ts"].to_pylist()])
+        watermark = highest if highest == LONG_AGO else max(watermark, highest - (lateness or 0))
+        history.append(Batch(rules, in_time, watermark))
+        rows = stream.feed(batch).table.to_pylist()
+        found += [(row["rule"], tuple(row["labels"]), row["start"], row["end"], row["match"]) for row in rows]
+    wanted = asked_for(history, COLUMNS, keep, **order, **({"lateness": None} if lateness is None else {}))
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
 def certain(row: dict[str, Any], events: pa.Table) -> list[tuple[str, Any, Any, str]]:
     """What a matcher of its own has found by the end of these events, which is not the end of the stream."""
     table = augury.Matcher(row["query"], COLUMNS, plan="reference").feed(events).to_arrow()
@@ -145,6 +188,36 @@ def test_another_return_goes_on_and_backfill_sees_what_is_kept() -> None:
         # The last event consumed was that of time 13.
         seen = augury.match(events.slice(5), text, plan="reference").to_arrow().to_pylist()
         assert [m["end"] for m in found if m["rule"] == "back"] == [m["end"] for m in seen]
+
+
+@pytest.mark.parametrize("output", ["", " OUTPUT COUNT"])
+@pytest.mark.parametrize("pattern", ["SEQ(NOT(B b), A a, NOT(C c))", "AND(A a, NOT(B b))", "SEQ(AND(A a, NOT(B b)))"])
+def test_a_match_that_waits_remembers_what_it_must_not_come_after(pattern: str, output: str) -> None:
+    """`b` is two windows before the time at which the match of `a` would be certain, and forbids it."""
+    text = f"PATTERN {pattern} WITHIN 5 seconds{output}"
+    events = pa.table({"ts": [1, 6, 11, 12], "type": ["B", "A", "D", "D"]})
+    for change in ({"id": "r", "query": f"{text} RETURN 1 AS one"}, {"id": "new", "query": text}):
+        stream = Rules.read([{"id": "r", "query": text}]).stream(events, jit=False)
+        found = listed(stream.feed(events.slice(0, 3)))
+        stream.update(Rules.read([{"id": "r", "query": text}, change] if change["id"] == "new" else [change]))
+        assert found + listed(stream.feed(events.slice(3))) + listed(stream.finish()) == []
+
+
+@pytest.mark.parametrize("output", ["", " OUTPUT LATEST"])
+def test_concurrent_events_that_came_one_by_one_may_do_so_again(output: str) -> None:
+    """Each finds as many matches as a step may find; a rule of the same shape is changed between two of them."""
+    pair = f"PATTERN SEQ(A a, B b) WITHIN 9 seconds{output}"
+    events = pa.table({"ts": [0, 0, 0, 0, 1, 1, 1], "type": ["A"] * 4 + ["B"] * 3, "x": range(7)})
+    stream = Rules.read([{"id": "r", "query": pair}]).stream(events, jit=False, max_matches=4)
+    found = []
+    for k in range(7):
+        if k == 6:
+            stream.update(Rules.read([{"id": "r", "query": f"{pair} RETURN b.x AS x"}]))
+        some = stream.feed(events.slice(k, 1))
+        assert some.diagnostics.num_rows == 0
+        found += listed(some)
+    wanted = [("r", 0, 1, json.dumps({"x": 6}))]
+    assert [match for match in found if match[3] == wanted[0][3]] == wanted * (1 if output else 4)
 
 
 def test_texts_of_rules_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

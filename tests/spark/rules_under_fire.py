@@ -27,8 +27,8 @@ from typing import Any
 
 import augury.spark
 from augury.errors import AuguryWarning
-from tests.engine.rule_streams import SHAPES
-from tests.engine.test_rule_buckets import ALONE, KEYED, edited
+from tests.engine.rule_streams import ALONE, SHAPES, edited
+from tests.engine.test_rule_buckets import KEYED
 from tests.spark.conftest import SETTINGS
 from tests.spark.processes import environment, kill, module, running, wait_until
 from tests.spark.rule_streams import drawn_file, history_asks_for, rules_over_files, written

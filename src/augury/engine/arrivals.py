@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -241,14 +240,6 @@ def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
 
 def _came_in_order(events: Arrivals) -> bool:
     return (events.ascending or ascends(events.time)) and events.rows is events.anchors and ascends(events.rows)
-
-
-def by_time(events: Arrivals) -> Iterator[tuple[Arrivals, int]]:
-    """Split events that are in order by time: the events of each time, with the time that follows it."""
-    time = events.time
-    bounds = [0, *(np.flatnonzero(time[1:] != time[:-1]) + 1).tolist(), len(time)]
-    for first, end in pairwise(bounds):
-        yield events.slice(first, end), int(time[end]) if end < len(time) else FOREVER
 
 
 def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:

@@ -6,14 +6,14 @@ rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from augury.compiler import CompiledQuery, compile_bound
-from augury.engine.arrivals import Arrivals, by_time
+from augury.engine.arrivals import Arrivals
 from augury.engine.rules.candidates import EventColumns, RuleValues, Tests, tests_of
 from augury.engine.rules.shapes import Shape, ShapedRule, role
 from augury.engine.scan.needed import decisive_columns
@@ -57,10 +57,11 @@ class SharedEvents:
         self.events = replace(self.events, table=table.combine_chunks())
         self.columns = EventColumns(self.events.table, self.events.time, self.schema.type)
 
-    def by_time(self) -> Iterator[tuple[SharedEvents, int]]:
-        """The events of each time, with the time that follows it."""
-        for part, next_time in by_time(self.events):
-            yield SharedEvents(part, self.schema), next_time
+    def slice(self, start: int, stop: int) -> SharedEvents:
+        """The events from `start` up to `stop`."""
+        if not start and stop == len(self.events):
+            return self
+        return SharedEvents(self.events.slice(start, stop), self.schema)
 
     @property
     def any_ties(self) -> bool:

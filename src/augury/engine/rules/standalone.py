@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from augury.budget import within
 from augury.compiler import CompiledProgram, compile_program
-from augury.engine.arrivals import Arrivals, by_time
+from augury.engine.arrivals import Arrivals
 from augury.engine.progress import Progress, advance
+from augury.engine.replaying import ReplayedStep, replayed
 from augury.engine.results.matches import Matches
 from augury.engine.rules.grouping import options_of, source_of
 from augury.engine.rules.kept import Portion, StartPosition
+from augury.engine.rules.reach import reach_of
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import Stage, stages
@@ -18,8 +21,6 @@ from augury.engine.state.bucket import replayable
 from augury.engine.state.compatibility import evaluators, meaning
 from augury.engine.state.expiry import needs_timer
 from augury.engine.warnings import consuming, tie_warnings, type_warnings
-from augury.errors import AuguryError
-from augury.ir.query import TimeWindow
 from augury.kernels.ahead import compile_ahead
 from augury.kernels.stream import StreamKernel
 from augury.options import Options
@@ -28,19 +29,23 @@ from augury.runtime.state import RunState
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    """The compiled queries of a standalone rule, for events of these columns."""
+    """The compiled queries of a standalone rule, for events of these columns.
+
+    An event more than `reach` ticks before the watermark makes no difference to any of the queries.
+    """
 
     rule: Rule
     program: CompiledProgram
     columns: KnownColumns
     options: Options
+    reach: int
 
     @classmethod
     def of(cls, rule: Rule, columns: KnownColumns, options: Options) -> CompiledRule:
         own = replace(options_of(options, rule), live=True).watched()
         with within(own.watching):
             program = compile_program(source_of(rule), columns.schema, own, live=True)
-        return cls(rule, program, columns, own)
+        return cls(rule, program, columns, own, max(map(reach_of, program.rewritten), default=0))
 
     @property
     def meaning(self) -> str:
@@ -51,12 +56,6 @@ class CompiledRule:
     def replayable(self) -> bool:
         """Whether its state can be rebuilt from the events of its last window."""
         return replayable(self.program)
-
-    @property
-    def reach(self) -> int:
-        """How many ticks before the watermark an event can still make a difference, by the longest WITHIN."""
-        windows = [query.bound.window for query in self.program.queries]
-        return max((window.ticks for window in windows if isinstance(window, TimeWindow)), default=0)
 
 
 class StandaloneRule:
@@ -100,16 +99,18 @@ class StandaloneRule:
         return self._consume(past, watermark, ())
 
     def replay(self, past: Arrivals, watermark: int) -> None:
-        """Consume events again to rebuild the state; their matches have been reported before."""
+        """Consume events again to rebuild the state of a new rule; their matches have been reported before."""
         if not len(past):
             return
-        try:
-            self._consume(past, watermark, ())
-        except AuguryError:
-            # One step finds the matches of many, which may exceed a budget that holds for each step.
-            self.at = self._beginning()
-            for part, next_time in by_time(past):
-                self._consume(part, min(watermark, next_time), ())
+        beginning = self.at
+
+        def consume(steps: Iterator[ReplayedStep]) -> None:
+            began = (replace(stage, state=stage.kernel.start()) for stage in beginning.stages)
+            self.at = replace(beginning, stages=tuple(began))
+            for start, stop, mark in steps:
+                self._consume(past.slice(start, stop), mark, ())
+
+        replayed(past.time, watermark, consume)
 
     def _consume(self, events: Arrivals, watermark: int, notes: tuple[str, ...]) -> Matches:
         events = self.since.seen(events)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from augury.compiler import CompiledQuery, load
+from augury.engine.replaying import ReplayedStep, replayed
 from augury.engine.rules.candidates import OpenKeys, RuleIndex, RuleValues
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
 from augury.engine.rules.kept import Portion, StartPosition
+from augury.engine.rules.reach import reach_of
 from augury.engine.rules.rule_text import GroupedRule
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
@@ -103,6 +105,8 @@ class StreamGroup:
             self.template, source_of(first.rule), first.written, options, None, live=True
         )
         self.reports_late = any(variable.negated for variable in self.query.bound.variables)
+        self.reach = reach_of(self.query.rewritten)
+        """How many ticks before the watermark an event can still make a difference."""
         self._rules: dict[str, LiveRule] = {}
         self._active: ActiveRules | None = None
         self._next = 0
@@ -110,11 +114,6 @@ class StreamGroup:
         if options.jit and isinstance(self._going.kernel, StreamKernel):
             # Compiled now, so that no batch has to wait for it.
             compile_ahead(self._going.kernel)
-
-    @property
-    def reach(self) -> int:
-        """How many ticks before the watermark an event can still make a difference."""
-        return self.template.tests.reach
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -228,14 +227,14 @@ class StreamGroup:
         """A new kernel for these rules, fed the events of the last window."""
         if not active.rules or not len(before.events):
             return self._begun()
-        try:
-            return self._stepped(self._begun(), active, before, watermark)[0]
-        except AuguryError:
-            # One step finds the matches of many, which may exceed a budget that holds for each step.
+
+        def consume(steps: Iterator[ReplayedStep]) -> RunningKernel:
             going = self._begun()
-            for part, next_time in before.by_time():
-                going = self._stepped(going, active, part, min(watermark, next_time))[0]
+            for start, stop, mark in steps:
+                going = self._stepped(going, active, before.slice(start, stop), mark)[0]
             return going
+
+        return replayed(before.events.time, watermark, consume)
 
     def _stepped(
         self, going: RunningKernel, active: ActiveRules, shared: SharedEvents, watermark: int

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from augury.budget import within
-from augury.compiler import CompiledProgram
+from augury.compiler import CompiledProgram, load
 from augury.engine import progress
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.job import Job
 from augury.engine.progress import Progress
+from augury.engine.replaying import ReplayedStep, replayed
 from augury.engine.stages import Stage, StageResult
 from augury.engine.state.event_segments import Segment
 from augury.errors import TooManyMatches
 from augury.ir.query import TimeWindow
+from augury.runtime.checks import MAX_COUNT
 from augury.runtime.state import Kernel, RunState
-from augury.schema import EventSchema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -67,31 +69,26 @@ def replayable(program: CompiledProgram) -> bool:
     return isinstance(query.window, TimeWindow) and query.one_by_one
 
 
-def replayed(stage: Stage, job: Job, watermark: int) -> Stage:
+def rebuilt(stage: Stage, job: Job, watermark: int) -> Stage:
     """The stage with the state of a kernel that has consumed its log again; matches in it were reported before."""
-    events = in_order(stage.log.everything(), job.schema)
     with within(stage.budget):
-        return replace(stage, state=_rebuilt(stage.kernel, events, job.schema, watermark))
-
-
-def _rebuilt(kernel: Kernel, events: Arrivals, schema: EventSchema, watermark: int) -> RunState:
-    """The state of the kernel after these events.
-
-    `max_matches` holds for one step, and the events came in several: if all of them at once have more matches than
-    that, the batches are halved until they do not.
-    """
-    size = max(1, len(events))
-    while True:
-        state = kernel.start()
         try:
-            for start in range(0, max(1, len(events)), size):
-                stop = start + size
-                # No event that is still to come is earlier than the next one.
-                mark = watermark if stop >= len(events) else min(watermark, int(events.time[stop]))
-                state, _ = kernel.step(state, events.slice(start, min(stop, len(events))).batch(schema), mark)
+            state = _replay(stage.kernel, stage, job, watermark)
         except TooManyMatches:
-            if size == 1:
-                raise
-            size = (size + 1) // 2
-        else:
-            return state
+            # The limit was higher when the events came: it is for matches that are reported, and these have been.
+            unlimited = load(stage.query, replace(job.options, max_matches=MAX_COUNT).watched(job.slots))
+            state = RunState.from_bytes(_replay(unlimited, stage, job, watermark).to_bytes())
+            state = stage.kernel.restore(state)
+        return replace(stage, state=state)
+
+
+def _replay(kernel: Kernel, stage: Stage, job: Job, watermark: int) -> RunState:
+    events = in_order(stage.log.everything(), job.schema)
+
+    def consume(steps: Iterator[ReplayedStep]) -> RunState:
+        state = kernel.start()
+        for start, stop, mark in steps:
+            state, _ = kernel.step(state, events.slice(start, stop).batch(job.schema), mark)
+        return state
+
+    return replayed(events.time, watermark, consume)

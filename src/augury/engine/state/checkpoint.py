@@ -17,7 +17,7 @@ from augury.engine.arrivals import Arrivals, in_order, release
 from augury.engine.job import Job
 from augury.engine.kept import KeptEvents
 from augury.engine.stages import LAST_DERIVED, Stage
-from augury.engine.state.bucket import Bucket, replayable, replayed
+from augury.engine.state.bucket import Bucket, rebuilt, replayable
 from augury.engine.state.compatibility import evaluators, state_identity
 from augury.engine.state.compression import compress, decompress
 from augury.engine.state.event_segments import fit, next_segments, read_segments, segment_bytes
@@ -117,7 +117,7 @@ def load_bucket(head: Head, segment: Callable[[int], bytes], job: Job) -> Bucket
     consumed, held = release(events, watermark)
     log = in_order(consumed.where(consumed.rows >= oldest), job.schema)
     (stage,) = job.stages()
-    stage = replayed(replace(stage, log=KeptEvents.of(log)), job, watermark)
+    stage = rebuilt(replace(stage, log=KeptEvents.of(log)), job, watermark)
     return replace(bucket((stage,), held), segments=head.segments, saved=next_row)
 
 
