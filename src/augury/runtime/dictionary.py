@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from augury.runtime.arrow_numbers import to_arrow, to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.checks import inconsistent, require
+from augury.runtime.memory import empty_array
 
 K = TypeVar("K", bound=Hashable)
 
@@ -281,7 +282,8 @@ def spread(column: Distinct[int], dtype: type[np.signedinteger[Any]] = np.int64)
     [9, -1, 7]
     """
     # Position -1 is the last place of the table, which stands for null.
-    return np.array([*column.keys, -1], dtype=dtype).take(column.positions, mode="wrap")
+    numbers = empty_array(len(column.positions), dtype)
+    return np.array([*column.keys, -1], dtype=dtype).take(column.positions, mode="wrap", out=numbers)
 
 
 def encode_strings(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from augury.runtime.batch import Integers
 from augury.runtime.checks import FLOAT64, INT32, MAX_COUNT, UINT8, ArraySpec, flags, inconsistent, read_arrays, require
 from augury.runtime.columns import Arrays, ColumnSpec, EncodedBatch, array_names, column_arrays
-from augury.runtime.memory import zero_array
+from augury.runtime.memory import empty_array
 from augury.schema import Kind
 
 FIXED = {
@@ -38,7 +38,8 @@ class EventStore:
         self.ascending = True
         """Whether the row numbers ascend, as they do unless events came out of order."""
         self.arrays: Arrays = {
-            name: zero_array(capacity if name != "place" or with_places else 0, dtype) for name, dtype in FIXED.items()
+            name: np.zeros(capacity if name != "place" or with_places else 0, dtype=dtype)
+            for name, dtype in FIXED.items()
         }
         self.plain: list[str] = []
         self.listed: tuple[Sequence[ColumnSpec], tuple[str, ...]] = ((), ())
@@ -46,7 +47,7 @@ class EventStore:
             for array in column_arrays(spec):
                 if spec.kind is not Kind.LIST or array.dtype == UINT8:
                     self.plain.append(array.name)
-                self.arrays[array.name] = zero_array(capacity, array.dtype)
+                self.arrays[array.name] = np.zeros(capacity, dtype=array.dtype)
         for name in self.lists:
             self.arrays[f"{name}_offsets"] = np.zeros(capacity + 1, dtype=np.int64)
         self.nbytes = self._size()
@@ -151,7 +152,7 @@ class EventStore:
             if name in self.values or not len(array):
                 continue
             size = capacity + (name in self.offsets)
-            larger = zero_array(size, array.dtype)
+            larger = empty_array(size, array.dtype)
             larger[: len(array)] = array
             self.arrays[name] = larger
         self.nbytes = self._size()

@@ -15,7 +15,7 @@ from augury.runtime.batch import Integers
 from augury.runtime.checks import MAX_COUNT, ArraySpec, read_arrays, require
 from augury.runtime.columns import ColumnSpec
 from augury.runtime.events import EventStore
-from augury.runtime.memory import zero_array
+from augury.runtime.memory import empty_array, zero_array
 from augury.schema import Kind
 
 FIRST_KEYS = 64
@@ -133,7 +133,7 @@ def key_words(
     arrays: Mapping[str, npt.NDArray[Any]], length: int, keys: Sequence[ColumnSpec]
 ) -> tuple[Integers, npt.NDArray[np.uint8]]:
     """The columns of a key as 64-bit words that are equal iff the values are, and which events lack one."""
-    words = zero_array((max(1, len(keys)), length))
+    words = empty_array((len(keys), length)) if keys else zero_array((1, length))
     null = zero_array(length, np.uint8)
     for k, spec in enumerate(keys):
         values = arrays.get(spec.name)
@@ -148,7 +148,7 @@ def key_words(
                 words[k] = values
                 null |= values < 0
             case Kind.NULL | Kind.OTHER | Kind.LIST:
-                null[:] = 1
+                words[k], null[:] = 0, 1
             case _:
                 assert values is not None
                 words[k] = values
