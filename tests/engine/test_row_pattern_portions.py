@@ -8,7 +8,7 @@ import pytest
 
 from augury.engine.row_patterns import evaluate
 from augury.engine.row_patterns.evaluate import MIN_PORTION_ROWS
-from augury.engine.row_patterns.sorting import MIN_ROWS_TO_SHARE, key_numbers
+from augury.engine.row_patterns.keys import MIN_ROWS_TO_SHARE, key_numbers
 from augury.jit.tier import Tier
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options

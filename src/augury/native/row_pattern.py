@@ -31,8 +31,13 @@ def scatter(values: NDArray[Any], place: NDArray[Any], out: NDArray[Any]) -> Non
         out[place[row]] = values[row]
 
 
-def number_integers(values: NDArray[Any], least: int, seen: NDArray[Any], numbers: NDArray[Any]) -> int:
-    """Number integers by first appearance from 0 on; returns how many differ. `seen` is -1 for each from `least` on."""
+def number_integers(
+    values: NDArray[Any], least: int, seen: NDArray[Any], numbers: NDArray[Any], counts: NDArray[Any]
+) -> int:
+    """Number integers by first appearance from 0 on, and count them; returns how many differ.
+
+    `seen` is -1 for each possible value from `least` on.
+    """
     count = 0
     for row in range(values.shape[0]):
         at = values[row] - least
@@ -42,42 +47,44 @@ def number_integers(values: NDArray[Any], least: int, seen: NDArray[Any], number
             seen[at] = number
             count += 1
         numbers[row] = number
+        counts[number] += 1
     return count
 
 
-def word_at(words: NDArray[Any], begin: int, length: int) -> int:
-    """Up to 8 of `length` bytes from `begin` on as one integer; `words` is padded by one word."""
-    word = 0
-    if length > 0:
-        at = begin >> 3
-        shift = 8 * (begin & 7)
-        word = words[at]
-        if shift > 0:
-            word = ((word >> shift) & ((1 << (64 - shift)) - 1)) | (words[at + 1] << (64 - shift))
-        if length < 8:
-            word &= (1 << (8 * length)) - 1
-    return word
-
-
 def number_words(
-    offsets: NDArray[Any], words: NDArray[Any], table: NDArray[Any], spelled: NDArray[Any], numbers: NDArray[Any]
+    offsets: NDArray[Any],
+    words: NDArray[Any],
+    table: NDArray[Any],
+    spelled: NDArray[Any],
+    count: int,
+    numbers: NDArray[Any],
+    counts: NDArray[Any],
 ) -> int:
-    """Number strings of at most 16 bytes by first appearance from 0 on; returns how many differ.
+    """Number strings of at most 16 bytes by first appearance, and count them; returns how many differ by now.
 
-    String r is the bytes of `words` from `offsets[r]` up to `offsets[r + 1]`. `table` is a hash table of numbers, empty
-    places are -1; its size is a power of two and at least twice the number of strings that `spelled` has room for. If
-    there are more strings than that, or a longer one, -1 is returned.
+    String r is the bytes from `offsets[r]` up to `offsets[r + 1]`; `words[b]` are the 8 bytes from b on, for 16 bytes
+    from the begin of each string on. `table` is a hash table of numbers, empty places are -1; its size is a power of
+    two and at least twice the number of strings that `spelled` has room for. `count` strings are known from calls
+    before. If there are more strings than there is room for, or a longer one, -1 is returned.
     """
-    count = 0
     mask = table.shape[0] - 1
-    for row in range(offsets.shape[0] - 1):
+    for row in range(numbers.shape[0]):
         begin = offsets[row]
         length = offsets[row + 1] - begin
-        if length > 16:
+        first = words[begin]
+        second = 0
+        if length < 8:
+            first &= (1 << (8 * length)) - 1
+            place = mix(int(first ^ (length << 56)))
+        elif length <= 16:
+            if length > 8:
+                second = words[begin + 8]
+                if length < 16:
+                    second &= (1 << (8 * (length - 8))) - 1
+            place = mix(int(first ^ mix(int(second ^ length))))
+        else:
             return -1
-        first = word_at(words, begin, length)
-        second = word_at(words, begin + 8, length - 8)
-        place = (mix(int(first ^ mix(int(second ^ length)))) >> 32) & mask
+        place = (place >> 32) & mask
         while True:
             number = table[place]
             if number < 0:
@@ -94,6 +101,7 @@ def number_words(
                 break
             place = (place + 1) & mask
         numbers[row] = number
+        counts[number] += 1
     return count
 
 

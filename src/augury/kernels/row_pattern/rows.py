@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.ir.row_expression import Aggregate, ColumnValue, RowExpression
 from augury.jit.tier import Tier
@@ -47,7 +49,7 @@ class Unsorted:
     """Columns in the order of a table: sorted row k is its row `order[k]`, or row `first + k` if `order` is None."""
 
     columns: Mapping[int, Vector]
-    order: Integers | None
+    order: npt.NDArray[np.signedinteger[Any]] | None
     first: int = 0
 
     def at(self, column: int, rows: Integers) -> Vector:
