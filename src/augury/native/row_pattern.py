@@ -105,11 +105,30 @@ def number_words(
     return count
 
 
-def mark_rows(true: NDArray[Any], mask: int, words: int, word: int, bits: NDArray[Any]) -> None:
-    """Set the bits of `mask` in one word of every row for which a condition is true."""
-    for row in range(true.shape[0]):
-        if true[row]:
-            bits[row * words + word] |= mask
+MARKED_ROWS = 4096
+"""Rows whose bits are set at a time: they stay in the nearest cache while one condition after the other is read."""
+
+
+def mark_rows(true: NDArray[Any], masks: NDArray[Any], always: int, words: int, word: int, bits: NDArray[Any]) -> None:
+    """In one word of every row, set the bits of `always`, and those of `masks[k]` if condition k is true.
+
+    `true` are bytes, 0 or 1: of booleans the compiler would make branches, and which way they go cannot be foreseen.
+    """
+    for first in range(0, true.shape[1], MARKED_ROWS):
+        end = min(first + MARKED_ROWS, true.shape[1])
+        if words == 1:
+            for row in range(first, end):
+                bits[row] = always
+            for k in range(masks.shape[0]):
+                mask = masks[k]
+                for row in range(first, end):
+                    bits[row] |= -int(true[k, row]) & mask
+        else:
+            for row in range(first, end):
+                held = always
+                for k in range(masks.shape[0]):
+                    held |= -int(true[k, row]) & masks[k]
+                bits[row * words + word] = held
 
 
 def window_sums(

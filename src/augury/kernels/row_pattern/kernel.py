@@ -13,6 +13,7 @@ from augury.codegen.row_pattern.cells import CELLS, Cell, SkipMode, Status
 from augury.codegen.row_pattern.search import RowPatternSource, emit_row_pattern
 from augury.ir.row_pattern import Rows, SkipTo
 from augury.jit.tier import Tier
+from augury.kernels.row_pattern.conditions import Flags, true_rows
 from augury.kernels.row_pattern.rows import Progress, SortedRows
 from augury.kernels.row_pattern.vectors import FAILED, KNOWN, Integers, Vector, merged
 from augury.native.row_pattern_support import row_pattern_support
@@ -202,35 +203,48 @@ def _bits(
         state = FIRST_POSITION + k
         masks[position.label, tables.word_of[state]] |= tables.mask_of[state]
     always = np.zeros(words, np.int64)
+    # Variables of the same condition share its rows: `alike` are theirs by the text of the condition.
+    alike: dict[str, list[int]] = {}
     for label, condition in enumerate(plan.conditions):
         if condition.bit is None:
             always |= masks[label]
-    bits = np.empty((size, words), np.int64)
-    bits[:] = always
-    flat = bits.reshape(-1)
+        else:
+            alike.setdefault(repr(condition.bit), []).append(label)
+    true = np.empty((len(alike), size), np.bool_)
+    set_bits = np.zeros((len(alike), words), np.int64)
     failures: Integers | None = None
     marked: dict[int, int] = {}
-    for label, condition in enumerate(plan.conditions):
-        if condition.bit is None:
-            continue
-        vector = rows.value(condition.bit, support)
-        true = vector.values.astype(np.bool_) if vector.kind == "boolean" else np.zeros(size, np.bool_)
-        if vector.codes is not None:
-            true = true & (vector.codes == KNOWN)
-            failed = vector.codes == FAILED
+    for k, labels in enumerate(alike.values()):
+        expression = plan.conditions[labels[0]].bit
+        assert expression is not None
+        set_bits[k] = np.bitwise_or.reduce(masks[labels])
+        found = true_rows(rows, expression, support)
+        if found is None:
+            found, failed = _true_or_failed(rows.value(expression, support))
             if failed.any():
                 failures = np.zeros((size, words), np.int64) if failures is None else failures
-                failures[failed] |= masks[label]
-                true = true | failed
-        marked[label] = int(np.count_nonzero(true))
+                failures[failed] |= set_bits[k]
+        true[k] = found
+        marked.update(dict.fromkeys(labels, int(np.count_nonzero(found))))
+    if support.plain:
+        bits = np.broadcast_to(always, (size, words)).copy()
+        for k in range(len(alike)):
+            bits[true[k]] |= set_bits[k]
+        flat = bits.reshape(-1)
+    else:
+        flat = np.empty(size * words, np.int64)
         for word in range(words):
-            if not masks[label, word]:
-                continue
-            if support.plain:
-                bits[true, word] |= masks[label, word]
-            else:
-                support("mark_rows", true, int(masks[label, word]), words, word, flat)
+            support("mark_rows", true.view(np.int8), set_bits[:, word].copy(), int(always[word]), words, word, flat)
     return flat, None if failures is None else failures.reshape(-1), marked
+
+
+def _true_or_failed(vector: Vector) -> tuple[Flags, Flags]:
+    """The rows for which a condition is true or fails, and those for which it fails."""
+    true = vector.values.astype(np.bool_) if vector.kind == "boolean" else np.zeros(len(vector), np.bool_)
+    if vector.codes is None:
+        return true, np.zeros(len(vector), np.bool_)
+    failed = vector.codes == FAILED
+    return true & (vector.codes == KNOWN) | failed, failed
 
 
 def _probe(plan: RowPatternPlan, tables: _Tables, marked: Mapping[int, int]) -> tuple[int, int]:

@@ -117,10 +117,10 @@ class SortedRows:
         values[into] = column.values[out_of]
         if column.codes is not None:
             codes[into] = column.codes[out_of]
-        codes[self._outside(shift)] = unknown
+        codes[self.outside(shift)] = unknown
         return replace(column, values=values, codes=codes)
 
-    def _outside(self, shift: int) -> Integers:
+    def outside(self, shift: int) -> Integers:
         """Mask of the rows whose partition has no row at that offset."""
         firsts, ends, far = self.starts[:-1], self.starts[1:], abs(shift)
         short = np.minimum(far, ends - firsts)
