@@ -115,20 +115,23 @@ def mark_rows(true: NDArray[Any], masks: NDArray[Any], always: int, words: int, 
     `true` are bytes, 0 or 1: of booleans the compiler would make branches, and which way they go cannot be foreseen.
     """
     for first in range(0, true.shape[1], MARKED_ROWS):
-        end = min(first + MARKED_ROWS, true.shape[1])
+        # Slices of their own: the compiler does not work on many rows at once where an index might be negative.
+        told = true[:, first : first + MARKED_ROWS]
+        size = told.shape[1]
         if words == 1:
-            for row in range(first, end):
-                bits[row] = always
+            held = bits[first : first + size]
+            held[:] = always
             for k in range(masks.shape[0]):
                 mask = masks[k]
-                for row in range(first, end):
-                    bits[row] |= -int(true[k, row]) & mask
+                condition = told[k]
+                for row in range(size):
+                    held[row] |= -int(condition[row]) & mask
         else:
-            for row in range(first, end):
-                held = always
+            for row in range(size):
+                together = always
                 for k in range(masks.shape[0]):
-                    held |= -int(true[k, row]) & masks[k]
-                bits[row * words + word] = held
+                    together |= -int(told[k, row]) & masks[k]
+                bits[(first + row) * words + word] = together
 
 
 def window_sums(
@@ -219,6 +222,28 @@ def reach_of(
             while end < high and known[row] and known[end] and abs(times[end] - times[row]) <= distance:
                 end += 1
             reach[row] = end
+
+
+def labelled_rows(
+    states: NDArray[Any], wanted: NDArray[Any], offset: NDArray[Any], last: bool, nth: int, place: NDArray[Any]
+) -> None:
+    """For each match, the number of a mapped row in a `wanted` state: `nth` from the first or the last; -1 if none.
+
+    The mapped rows of match m are numbers `offset[m]` up to `offset[m + 1]`.
+    """
+    for match in range(place.shape[0]):
+        at = offset[match + 1] - 1 if last else offset[match]
+        step = -1 if last else 1
+        left = nth
+        found = -1
+        for _ in range(offset[match + 1] - offset[match]):
+            if wanted[states[at]]:
+                if left == 0:
+                    found = at
+                    break
+                left -= 1
+            at += step
+        place[match] = found
 
 
 def add_up(
