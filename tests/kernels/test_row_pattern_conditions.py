@@ -138,6 +138,20 @@ def test_masks_of_aggregates_over_the_rows_before(aggregate: str, many: int, nul
     assert found[enough].tolist() == expected[enough].tolist()
 
 
+@pytest.mark.parametrize("type, most", [(pa.int8(), 127), (pa.int32(), 2**31 - 1), (pa.int64(), 2**63 - 1)])
+@pytest.mark.parametrize("operation", ["x + 1", "-2 - x", "x * 2", "x * -2 - 3"])
+def test_numbers_beyond_their_type_have_failed(type: pa.DataType, most: int, operation: str) -> None:
+    """However small the others are."""
+    for values, fits in (([1, 2, 3], True), ([1, most, 3], False)):
+        table = pa.table({"x": pa.array(values, type)})
+        rows = SortedRows(np.array([0, 3]), {0: column_vector(table.column(0))})
+        one = {pa.int8(): "tinyint", pa.int32(): "integer", pa.int64(): "bigint"}[type]
+        written = operation.replace("1", f"CAST(1 AS {one})").replace("2", f"CAST(2 AS {one})")
+        written = written.replace("3", f"CAST(3 AS {one})")
+        found = true_rows(rows, condition_of(f"A AS {written} < 100", "A", table), SUPPORT)
+        assert (found is not None) == fits
+
+
 def test_sums_that_may_not_fit_have_no_mask() -> None:
     table = pa.table({"x": pa.array([2**62, 2**62, 1, 1], pa.int64())})
     rows = SortedRows(np.array([0, 4]), {0: column_vector(table.column(0))})

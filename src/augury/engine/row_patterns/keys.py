@@ -149,7 +149,7 @@ def _numbered(column: pa.ChunkedArray, threads: int, support: Tier | None) -> Nu
 def _encoded(column: pa.ChunkedArray, threads: int) -> Numbers:
     """The number of each value, by the dictionaries of Arrow."""
     if threads > 1 and len(column) >= MIN_ROWS_TO_SHARE and not column.null_count:
-        parts = [column[share] for share in _shares(len(column), threads)]
+        parts = [column[share] for share in shares_of(len(column), threads)]
         shares = map_in_threads(lambda part: part.combine_chunks().dictionary_encode(), parts, threads)
         encoded = pa.chunked_array([c for s in shares for c in (s.chunks if isinstance(s, pa.ChunkedArray) else [s])])
     else:
@@ -163,7 +163,7 @@ def _encoded(column: pa.ChunkedArray, threads: int) -> Numbers:
     return np.ascontiguousarray(encoded.indices.to_numpy(zero_copy_only=False))
 
 
-def _shares(rows: int, threads: int) -> list[slice]:
+def shares_of(rows: int, threads: int) -> list[slice]:
     """Consecutive ranges of rows: one per thread if there are many rows, else a single one."""
     size = rows if rows < MIN_ROWS_TO_SHARE else -(-rows // threads)
     return [slice(first, min(first + size, rows)) for first in range(0, rows, max(size, 1))]
@@ -197,7 +197,7 @@ def _of_integers(column: pa.ChunkedArray, support: Tier, threads: int) -> Number
         return numbers, counts[:count], seen
 
     # Every share has a look-up array of its own.
-    shares = _shares(len(column), threads if size * threads <= len(column) else 1)
+    shares = shares_of(len(column), threads if size * threads <= len(column) else 1)
     known, count, out = np.full(size, -1, np.int64), 0, []
     for numbers, counts, seen in map_in_threads(one, shares, len(shares)):
         places = np.flatnonzero(seen >= 0)
@@ -213,7 +213,7 @@ def _of_integers(column: pa.ChunkedArray, support: Tier, threads: int) -> Number
 
 
 def _of_strings(column: pa.ChunkedArray, support: Tier, threads: int) -> NumberedKeys | None:
-    shares = _shares(len(column), threads)
+    shares = shares_of(len(column), threads)
     known: dict[tuple[int, ...], int] = {}
     out: list[KeyShare] = []
     for found in map_in_threads(lambda share: _spelled(column[share], support), shares, len(shares)):

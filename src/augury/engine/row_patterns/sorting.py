@@ -22,6 +22,7 @@ from augury.engine.row_patterns.keys import (
     counted_keys,
     number_keys,
     number_type,
+    shares_of,
 )
 from augury.engine.threads import map_in_threads
 from augury.ir.row_pattern import BoundRowPattern, Order
@@ -48,6 +49,17 @@ class SortedTable:
     def rows(self, sorted_rows: Integers) -> Numbers:
         """The row numbers in the table of rows given by their place in the order."""
         return sorted_rows + self.first if self.order is None else self.order[sorted_rows]
+
+    def sorted_numbers(self, column: pa.ChunkedArray, support: Tier) -> npt.NDArray[Any]:
+        """64-bit numbers without nulls, brought into the order chunk by chunk; needs `place`."""
+        assert self.place is not None
+        dtype, at = column.type.to_pandas_dtype(), 0
+        out = np.empty(len(column), np.int64)
+        for chunk in column.chunks:
+            values = chunk.to_numpy().view(np.int64)
+            support("scatter", values, self.place[at : at + len(values)], out)
+            at += len(values)
+        return out.view(dtype)
 
     def sorted(self, values: npt.NDArray[Any], support: Tier) -> npt.NDArray[Any]:
         """Values of the table's rows, brought into the order."""
@@ -86,15 +98,18 @@ def sort_table(bound: BoundRowPattern, table: pa.Table, support: Tier, threads: 
     if keys is None:
         starts = np.array([0, table.num_rows] if table.num_rows else [0], np.int64)
         return SortedTable(table, _sorted(table, bound.order_by), starts)
-    return sort_by_key(bound, table, keys, support)
+    return sort_by_key(bound, table, keys, support, threads)
 
 
-def sort_by_key(bound: BoundRowPattern, table: pa.Table, keys: NumberedKeys, support: Tier) -> SortedTable:
+def sort_by_key(
+    bound: BoundRowPattern, table: pa.Table, keys: NumberedKeys, support: Tier, threads: int = 1
+) -> SortedTable:
     """The order in which rows are searched."""
     starts = np.zeros(keys.count + 1, np.int64)
     np.cumsum(keys.rows_by_key(), out=starts[1:])
     order, place = (None, None) if keys.ascend() else _grouped(keys, starts, support)
-    if not _is_sorted(table, bound.order_by, order, starts):
+    in_order = _ascends_whole(table, bound.order_by, threads) or _is_sorted(table, bound.order_by, order, starts)
+    if not in_order:
         rows = _sorted(table, bound.order_by)
         if rows is None:
             order, place = _grouped(keys, starts, support)
@@ -128,7 +143,7 @@ def _grouped(keys: NumberedKeys, starts: Integers, support: Tier) -> tuple[Numbe
     return order, place
 
 
-def _plain_values(column: pa.ChunkedArray) -> npt.NDArray[Any] | None:
+def _plain_values(column: pa.ChunkedArray | pa.Array) -> npt.NDArray[Any] | None:
     """Numbers with the order of the column's values; None if it has nulls or NaN, or no cheap conversion."""
     type = column.type
     if column.null_count:
@@ -139,8 +154,31 @@ def _plain_values(column: pa.ChunkedArray) -> npt.NDArray[Any] | None:
         column = column.cast(pa.int32())
     elif not (pa.types.is_integer(type) or pa.types.is_floating(type)):
         return None
-    values: npt.NDArray[Any] = column.to_numpy()
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return None if values.dtype.kind == "f" and np.isnan(values).any() else values
+
+
+def _ascends_whole(table: pa.Table, by: tuple[Order, ...], threads: int = 1) -> bool:
+    """Whether all rows ascend by the only column of ORDER BY, as they do where they come as they happened.
+
+    Then the rows of a key do as well, and need not be brought together to be compared.
+    """
+    if len(by) != 1 or by[0].descending or not table.num_rows:
+        return False
+    column = table.column(by[0].column)
+    shares = shares_of(table.num_rows, threads)
+    parts = [chunk for share in shares for chunk in column[share].chunks if len(chunk)]
+
+    def ends_of(part: pa.Array) -> tuple[Any, Any] | None:
+        values = _plain_values(part)
+        return None if values is None or not ascends(values) else (values[0], values[-1])
+
+    last = None
+    for ends in map_in_threads(ends_of, parts, len(shares)):
+        if ends is None or (last is not None and last > ends[0]):
+            return False
+        last = ends[1]
+    return True
 
 
 def _is_sorted(table: pa.Table, by: tuple[Order, ...], order: Numbers | None, starts: Integers) -> bool:
@@ -155,9 +193,6 @@ def _is_sorted(table: pa.Table, by: tuple[Order, ...], order: Numbers | None, st
         values = _plain_values(table.column(item.column))
         if values is None:
             return False
-        if len(by) == 1 and not item.descending and ascends(values):
-            # Rows of one key keep their order, and need not be brought together to be compared.
-            return True
         values = values if order is None else values.take(order)
         before, after = (values[1:], values[:-1]) if item.descending else (values[:-1], values[1:])
         if (tied & (before > after)).any():
@@ -171,7 +206,7 @@ def _sorted(table: pa.Table, by: tuple[Order, ...]) -> Integers | None:
 
     NaN is greater than every number.
     """
-    if _is_sorted(table, by, None, np.array([0, table.num_rows])):
+    if _ascends_whole(table, by) or _is_sorted(table, by, None, np.array([0, table.num_rows])):
         return None
     keys: dict[str, Any] = {}
     directions: list[tuple[str, str]] = []

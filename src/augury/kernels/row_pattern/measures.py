@@ -153,11 +153,11 @@ class MeasureEvaluator:
         if key not in self._places:
             places, begin, end = self._range(at.variables, running=at.running)
             number = end - 1 - at.offset if at.last else begin + at.offset
-            inside = (number >= begin) & (number < end)
-            if places is None or not len(places):
-                self._places[key] = np.where(inside, number, -1)
-            else:
-                self._places[key] = np.where(inside, places.take(number, mode="clip"), -1)
+            outside = (number < begin) | (number >= end)
+            place = number if places is None or not len(places) else places.take(number, mode="clip")
+            if outside.any():
+                place[outside] = -1
+            self._places[key] = place
         return self._places[key]
 
     def _walked(self, at: Navigation, variables: frozenset[str]) -> Integers:
@@ -171,10 +171,14 @@ class MeasureEvaluator:
     def _row(self, at: Navigation) -> Integers:
         """The row that a navigation leads to, -1 if there is none."""
         place = self._place(at)
-        row = np.where(place < 0, -1, place + self.points.of(self.mapped.ahead) + at.shift)
+        row: Integers = place + self.points.of(self.mapped.ahead)
+        outside = place < 0
         if at.shift:
+            row += at.shift
             low, high = self._bounds()
-            row[(place < 0) | (row < low) | (row >= high)] = -1
+            outside |= (row < low) | (row >= high)
+        if outside.any():
+            row[outside] = -1
         return row
 
     def _bounds(self) -> tuple[Integers, Integers]:
