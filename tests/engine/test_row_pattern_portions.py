@@ -8,7 +8,7 @@ import pytest
 
 from augury.engine.row_patterns import evaluate
 from augury.engine.row_patterns.evaluate import MIN_PORTION_ROWS
-from augury.engine.row_patterns.sorting import MIN_ROWS_TO_SHARE, key_numbers
+from augury.engine.row_patterns.keys import MIN_ROWS_TO_SHARE, key_numbers
 from augury.jit.tier import Tier
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
@@ -67,3 +67,27 @@ def test_keys_are_numbered_alike_on_several_threads(kind: pa.DataType, compiled:
     assert three is not None
     assert (one == three).all()
     assert one[0] == 0
+
+
+@pytest.mark.parametrize("key", [pa.string(), pa.dictionary(pa.int32(), pa.string()), pa.int64()])
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "out of order where chunks meet"])
+def test_chunks_write_what_the_whole_table_writes(key: pa.DataType, shuffled: bool) -> None:
+    chance = np.random.default_rng(4)
+    parts = []
+    for first, size in ((0, 700), (700, 0), (700, 1), (701, 900)):
+        names = pa.array(chance.integers(0, 30, size)).cast(pa.string())
+        names = names.cast(key) if not pa.types.is_dictionary(key) else names.dictionary_encode()
+        own = np.arange(first, first + size)
+        parts.append(
+            pa.table({"k": names, "n": own - 800 if shuffled and first else own, "x": chance.integers(0, 9, size)})
+        )
+    chunked = pa.concat_tables(parts)
+    clause = (
+        "PARTITION BY k ORDER BY n MEASURES FIRST(n) AS since, A.x - LAST(x) AS fall PATTERN (A B+) "
+        "DEFINE B AS x < PREV(x)"
+    )
+    bound = bound_clause(clause, chunked.schema)
+    found = evaluate(bound, chunked, options=Options(jit=True, threads=2))
+    expected = evaluate(bound, chunked.combine_chunks(), plan="reference")
+    assert found.num_rows
+    assert found.to_pylist() == expected.to_pylist()

@@ -54,3 +54,18 @@ def test_failures_by_within_are_forgotten() -> None:
 def test_long_matches_grow_their_room() -> None:
     found = search("PATTERN (A+ B) DEFINE A AS count(*) > 0 AND x >= FIRST(x), B AS x = 2999", list(range(3000)))
     assert found.length.tolist() == [3000]
+
+
+def test_a_search_leaves_nothing_to_the_next_one() -> None:
+    clause = "PATTERN (A+ B?) DEFINE A AS x > PREV(x), B AS x = 3"
+    chance = np.random.default_rng(3)
+    tables = [pa.table({"x": chance.integers(0, 5, size)}) for size in (5_000, 40, 9_000, 1)]
+    plan = build_row_pattern(bound_clause(f"ORDER BY x MEASURES count(*) AS n {clause}", tables[0].schema))
+    assert isinstance(plan, RowPatternPlan)
+    one = RowPatternKernel(plan, Options(jit=False))
+    inputs = [SortedRows(np.array([0, len(t)]), {0: column_vector(t.column(0))}) for t in tables]
+    found = [one.search(rows, 1_000_000) for rows in inputs]
+    for rows, before in zip(inputs, found, strict=True):
+        alone = RowPatternKernel(plan, Options(jit=False)).search(rows, 1_000_000)
+        assert before.start.tolist() == alone.start.tolist()
+        assert before.states.tolist() == alone.states.tolist()

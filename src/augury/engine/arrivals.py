@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from augury.engine.sources.column_types import EngineColumns, engine_columns, engine_table
 from augury.errors import HostError
+from augury.nouns import per_batch
 from augury.runtime.arrow_numbers import to_arrow
 from augury.runtime.batch import EventBatch, Integers, ascends, ticks_and_order, time_ticks
 from augury.runtime.checks import require
@@ -39,14 +40,14 @@ class EventLog(Protocol):
         """Every event, with every column."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class Arrivals:
     """Events as they came, in any order.
 
     `rows` are their positions in the stream. `anchors` are those of the events they arrived with: an event derived from
     a match arrives right after the last event of the match, every other one is its own anchor. `time` is in ticks.
     `texts` caches encoded string columns for all kernels that read these events. `ascending` says that the times are
-    known to ascend.
+    known to ascend, `consecutive` that the rows are known to be consecutive numbers.
     """
 
     table: pa.Table
@@ -55,6 +56,7 @@ class Arrivals:
     time: Integers
     texts: dict[str, Any] = field(default_factory=dict)
     ascending: bool = False
+    consecutive: bool = False
 
     @classmethod
     def none(cls, arrow: pa.Schema) -> Self:
@@ -66,7 +68,8 @@ class Arrivals:
     def of(cls, table: pa.Table, schema: EventSchema) -> Self:
         """The events of a table, numbered by their rows; they have been checked already."""
         rows = np.arange(table.num_rows, dtype=np.int64)
-        return cls(table, rows, rows, time_ticks(engine_table(table.select([schema.time]), None), schema))
+        time = time_ticks(engine_table(table.select([schema.time]), None), schema)
+        return cls(table, rows, rows, time, consecutive=True)
 
     @classmethod
     def concat(cls, parts: Sequence[Arrivals], arrow: pa.Schema) -> Self:
@@ -75,7 +78,8 @@ class Arrivals:
             return cls.none(arrow)
         if len(parts) == 1:
             [part] = parts
-            return cls(part.table, part.rows, part.anchors, part.time, part.texts, part.ascending)
+            known = part.texts, part.ascending, part.consecutive
+            return cls(part.table, part.rows, part.anchors, part.time, *known)
         rows = np.concatenate([part.rows for part in parts])
         own = all(part.rows is part.anchors for part in parts)
         anchors = rows if own else np.concatenate([part.anchors for part in parts])
@@ -122,7 +126,7 @@ class Arrivals:
         rows = self.rows[part]
         anchors = rows if self.rows is self.anchors else self.anchors[part]
         table = self.table.slice(start, stop - start)
-        return Arrivals(table, rows, anchors, self.time[part], ascending=self.ascending)
+        return Arrivals(table, rows, anchors, self.time[part], ascending=self.ascending, consecutive=self.consecutive)
 
     @property
     def earliest(self) -> int:
@@ -139,7 +143,7 @@ class Arrivals:
         if not len(rows):
             return np.empty(0, dtype=np.int64)
         first = int(self.rows[0]) if len(self.rows) else 0
-        if (self.rows == np.arange(first, first + len(self.rows))).all():
+        if self.consecutive or (self.rows == np.arange(first, first + len(self.rows))).all():
             # Most often they are numbered one after the other.
             there = rows - first
             require((there >= 0) & (there < len(self.rows)), NOT_KEPT)
@@ -169,7 +173,7 @@ class Arrivals:
         `columns` are the casts to the engine's types, if they are known already.
         """
         columns = columns or engine_columns(self.table.schema, schema.type, coded=True)
-        return EventBatch(columns.read(self.table), self.rows, self.time, self.texts)
+        return EventBatch(columns.read(self.table), self.rows, self.time, self.texts, self.consecutive)
 
 
 def arrive(table: pa.Table, schema: EventSchema, first_row: int, columns: EngineColumns | None = None) -> Arrivals:
@@ -196,7 +200,7 @@ def arrive(table: pa.Table, schema: EventSchema, first_row: int, columns: Engine
                 "drop or repair such rows, or leave the column out of order_by",
             )
     rows = np.arange(first_row, first_row + len(time), dtype=np.int64)
-    return Arrivals(table, rows, rows, time, ascending=ascending)
+    return Arrivals(table, rows, rows, time, ascending=ascending, consecutive=True)
 
 
 def order_ranks(events: Arrivals, schema: EventSchema) -> Integers:
@@ -239,7 +243,8 @@ def in_order(events: Arrivals, schema: EventSchema) -> Arrivals:
 
 
 def _came_in_order(events: Arrivals) -> bool:
-    return (events.ascending or ascends(events.time)) and events.rows is events.anchors and ascends(events.rows)
+    in_time = events.ascending or ascends(events.time)
+    return in_time and events.rows is events.anchors and (events.consecutive or ascends(events.rows))
 
 
 def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:

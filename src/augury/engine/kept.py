@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals
+from augury.nouns import per_batch
 from augury.runtime.batch import Integers, ascends
 
 PARTS_JOINED = 32  # parts of equal weight that are joined: fewer copy events more often, more make the list longer
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class Part:
     """Events joined from `weight` batches, with the least and the greatest of their rows."""
 
@@ -23,7 +24,7 @@ class Part:
     highest: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class KeptEvents:
     """An `EventLog` in parts, so that a step costs as much as its own batch and not as all events that are kept.
 
@@ -95,6 +96,6 @@ class KeptEvents:
 
 def _part(events: Arrivals, weight: int) -> Part:
     rows = events.rows
-    if ascends(rows):
+    if events.consecutive or ascends(rows):
         return Part(events, weight, rows.item(0), rows.item(-1))
     return Part(events, weight, int(rows.min()), int(rows.max()))

@@ -72,7 +72,7 @@ def matches_of(
                 runs[share] = [ProgramRun(job, coded) for job in group.jobs]
             rows = np.arange(numbered, numbered + len(part), dtype=np.int64)
             for k, run in enumerate(runs[share]):
-                yield from shown(k, run.feed(replace(part, rows=rows, anchors=rows), watermark))
+                yield from shown(k, run.feed(replace(part, rows=rows, anchors=rows, consecutive=False), watermark))
             if last:
                 del runs[share]
         # Later events have higher numbers in any share.

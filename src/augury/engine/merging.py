@@ -71,5 +71,5 @@ def _ordered(found: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, fi
     if ARRIVAL in table.column_names:
         came = table[ARRIVAL].to_numpy()
         table = table.drop_columns([ARRIVAL])
-    events = in_order(replace(arrive(table, schema, first_row), rows=came, anchors=came), schema)
+    events = in_order(replace(arrive(table, schema, first_row), rows=came, anchors=came, consecutive=False), schema)
     return replace(events, rows=rows, anchors=rows)

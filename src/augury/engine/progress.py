@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from augury.engine.arrivals import Arrivals, in_order, release
 from augury.engine.stages import FIRST_DERIVED, Stage, StageResult, step
+from augury.nouns import per_batch
 from augury.options import Options
 from augury.runtime.state import LONG_AGO
 from augury.schema import EventSchema
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@per_batch(kw_only=True)
 class Progress:
     """The stages of a program, the events `held` back until the watermark passes them, and the next numbers to give."""
 

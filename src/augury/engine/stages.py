@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from augury.engine.sources.column_types import EngineColumns, conform, engine_co
 from augury.errors import HostError
 from augury.ir.query import TimeWindow
 from augury.ir.terms import OutputMode
+from augury.nouns import per_batch
 from augury.options import Options
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import FoundMatches, enumerated, matches_in
@@ -30,7 +31,7 @@ LAST_DERIVED = 2**63 - 2**32
 """The largest next number in a saved state: what is left above it is enough for the derived events of any batch."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class Stage:
     """One query of a program, with its kernel state and the events that it holds.
 
@@ -51,7 +52,7 @@ class Stage:
     """Casts of the events to the kernel's types."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class StageResult:
     """The matches that one query found in a step, and the events that they bind."""
 

@@ -31,8 +31,13 @@ def scatter(values: NDArray[Any], place: NDArray[Any], out: NDArray[Any]) -> Non
         out[place[row]] = values[row]
 
 
-def number_integers(values: NDArray[Any], least: int, seen: NDArray[Any], numbers: NDArray[Any]) -> int:
-    """Number integers by first appearance from 0 on; returns how many differ. `seen` is -1 for each from `least` on."""
+def number_integers(
+    values: NDArray[Any], least: int, seen: NDArray[Any], numbers: NDArray[Any], counts: NDArray[Any]
+) -> int:
+    """Number integers by first appearance from 0 on, and count them; returns how many differ.
+
+    `seen` is -1 for each possible value from `least` on.
+    """
     count = 0
     for row in range(values.shape[0]):
         at = values[row] - least
@@ -42,42 +47,44 @@ def number_integers(values: NDArray[Any], least: int, seen: NDArray[Any], number
             seen[at] = number
             count += 1
         numbers[row] = number
+        counts[number] += 1
     return count
 
 
-def word_at(words: NDArray[Any], begin: int, length: int) -> int:
-    """Up to 8 of `length` bytes from `begin` on as one integer; `words` is padded by one word."""
-    word = 0
-    if length > 0:
-        at = begin >> 3
-        shift = 8 * (begin & 7)
-        word = words[at]
-        if shift > 0:
-            word = ((word >> shift) & ((1 << (64 - shift)) - 1)) | (words[at + 1] << (64 - shift))
-        if length < 8:
-            word &= (1 << (8 * length)) - 1
-    return word
-
-
 def number_words(
-    offsets: NDArray[Any], words: NDArray[Any], table: NDArray[Any], spelled: NDArray[Any], numbers: NDArray[Any]
+    offsets: NDArray[Any],
+    words: NDArray[Any],
+    table: NDArray[Any],
+    spelled: NDArray[Any],
+    count: int,
+    numbers: NDArray[Any],
+    counts: NDArray[Any],
 ) -> int:
-    """Number strings of at most 16 bytes by first appearance from 0 on; returns how many differ.
+    """Number strings of at most 16 bytes by first appearance, and count them; returns how many differ by now.
 
-    String r is the bytes of `words` from `offsets[r]` up to `offsets[r + 1]`. `table` is a hash table of numbers, empty
-    places are -1; its size is a power of two and at least twice the number of strings that `spelled` has room for. If
-    there are more strings than that, or a longer one, -1 is returned.
+    String r is the bytes from `offsets[r]` up to `offsets[r + 1]`; `words[b]` are the 8 bytes from b on, for 16 bytes
+    from the begin of each string on. `table` is a hash table of numbers, empty places are -1; its size is a power of
+    two and at least twice the number of strings that `spelled` has room for. `count` strings are known from calls
+    before. If there are more strings than there is room for, or a longer one, -1 is returned.
     """
-    count = 0
     mask = table.shape[0] - 1
-    for row in range(offsets.shape[0] - 1):
+    for row in range(numbers.shape[0]):
         begin = offsets[row]
         length = offsets[row + 1] - begin
-        if length > 16:
+        first = words[begin]
+        second = 0
+        if length < 8:
+            first &= (1 << (8 * length)) - 1
+            place = mix(int(first ^ (length << 56)))
+        elif length <= 16:
+            if length > 8:
+                second = words[begin + 8]
+                if length < 16:
+                    second &= (1 << (8 * (length - 8))) - 1
+            place = mix(int(first ^ mix(int(second ^ length))))
+        else:
             return -1
-        first = word_at(words, begin, length)
-        second = word_at(words, begin + 8, length - 8)
-        place = (mix(int(first ^ mix(int(second ^ length)))) >> 32) & mask
+        place = (place >> 32) & mask
         while True:
             number = table[place]
             if number < 0:
@@ -94,14 +101,37 @@ def number_words(
                 break
             place = (place + 1) & mask
         numbers[row] = number
+        counts[number] += 1
     return count
 
 
-def mark_rows(true: NDArray[Any], mask: int, words: int, word: int, bits: NDArray[Any]) -> None:
-    """Set the bits of `mask` in one word of every row for which a condition is true."""
-    for row in range(true.shape[0]):
-        if true[row]:
-            bits[row * words + word] |= mask
+MARKED_ROWS = 4096
+"""Rows whose bits are set at a time: they stay in the nearest cache while one condition after the other is read."""
+
+
+def mark_rows(true: NDArray[Any], masks: NDArray[Any], always: int, words: int, word: int, bits: NDArray[Any]) -> None:
+    """In one word of every row, set the bits of `always`, and those of `masks[k]` if condition k is true.
+
+    `true` are bytes, 0 or 1: of booleans the compiler would make branches, and which way they go cannot be foreseen.
+    """
+    for first in range(0, true.shape[1], MARKED_ROWS):
+        # Slices of their own: the compiler does not work on many rows at once where an index might be negative.
+        told = true[:, first : first + MARKED_ROWS]
+        size = told.shape[1]
+        if words == 1:
+            held = bits[first : first + size]
+            held[:] = always
+            for k in range(masks.shape[0]):
+                mask = masks[k]
+                condition = told[k]
+                for row in range(size):
+                    held[row] |= -int(condition[row]) & mask
+        else:
+            for row in range(size):
+                together = always
+                for k in range(masks.shape[0]):
+                    together |= -int(told[k, row]) & masks[k]
+                bits[(first + row) * words + word] = together
 
 
 def window_sums(
@@ -192,6 +222,28 @@ def reach_of(
             while end < high and known[row] and known[end] and abs(times[end] - times[row]) <= distance:
                 end += 1
             reach[row] = end
+
+
+def labelled_rows(
+    states: NDArray[Any], wanted: NDArray[Any], offset: NDArray[Any], last: bool, nth: int, place: NDArray[Any]
+) -> None:
+    """For each match, the number of a mapped row in a `wanted` state: `nth` from the first or the last; -1 if none.
+
+    The mapped rows of match m are numbers `offset[m]` up to `offset[m + 1]`.
+    """
+    for match in range(place.shape[0]):
+        at = offset[match + 1] - 1 if last else offset[match]
+        step = -1 if last else 1
+        left = nth
+        found = -1
+        for _ in range(offset[match + 1] - offset[match]):
+            if wanted[states[at]]:
+                if left == 0:
+                    found = at
+                    break
+                left -= 1
+            at += step
+        place[match] = found
 
 
 def add_up(

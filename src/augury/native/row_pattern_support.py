@@ -13,7 +13,7 @@ def row_pattern_support() -> KernelSource:
     """The functions of `row_pattern.py`, each an entry.
 
     >>> row_pattern_support().entries[:5]
-    ('place_by_key', 'scatter', 'number_integers', 'word_at', 'number_words')
+    ('place_by_key', 'scatter', 'number_integers', 'number_words', 'mark_rows')
     """
     body, entries = functions_as_kernels(files("augury.native").joinpath("row_pattern.py").read_text(encoding="utf-8"))
     return kernel_source(body, entries)

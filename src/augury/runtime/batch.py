@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.errors import HostError
+from augury.nouns import per_batch
 from augury.runtime.arrow_numbers import to_numpy
 from augury.schema import MAX_TICKS, UNITS, Kind
 
@@ -22,19 +23,21 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 _NO_BAD_TIMES = np.zeros(0, dtype=bool)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class EventBatch:
     """Events sorted by their order key, concurrent ones by arrival.
 
     `rows` are the positions at which the events arrived, counted from 0 over the whole stream; `time` is in ticks of
     the schema's time unit and has no nulls. String columns may be dictionary-encoded. `texts` caches string columns by
-    their distinct values, for all kernels that are given these events.
+    their distinct values, for all kernels that are given these events. `consecutive` says that the rows are known to be
+    consecutive numbers.
     """
 
     table: pa.Table
     rows: Integers
     time: Integers
     texts: dict[str, Any] = field(default_factory=dict)
+    consecutive: bool = False
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from augury.errors import FunctionFailed
 from augury.ir.evaluate import EMPTY, Functions
 from augury.ir.predicate import Expr, Ref, variables, walk
+from augury.nouns import per_batch
 from augury.runtime.arrays import FLOAT64, INT32, UINT8, ArraySpec
 from augury.runtime.arrow_numbers import to_numpy
 from augury.runtime.batch import EventBatch, Integers
@@ -81,7 +82,7 @@ def column_arrays(spec: ColumnSpec) -> tuple[ArraySpec, ...]:
             assert_never(spec.kind)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class EncodedBatch:
     """A batch as arrays, all of them one-dimensional and contiguous, and of the same types in every batch.
 
@@ -90,7 +91,7 @@ class EncodedBatch:
     `first` is the number of the first event, counted from 0 in the order of consumption; `rows` are the positions at
     which the events arrived. `rank` orders the events, concurrent ones share theirs. `type` is the code of the type
     name, -1 for null, and all zeros when the events have no type column: then no component names a type and kernels do
-    not look.
+    not look. `consecutive` says that the rows are known to be consecutive numbers.
     """
 
     length: int
@@ -100,6 +101,7 @@ class EncodedBatch:
     rank: Integers
     type: Codes
     arrays: Arrays
+    consecutive: bool = False
 
     def part(self, lo: int, hi: int) -> EncodedBatch:
         """The events from `lo` up to `hi`, over the same memory."""
@@ -113,10 +115,10 @@ class EncodedBatch:
                 arrays[name] = values[lo : hi + len(values) - self.length]
         some = slice(lo, hi)
         rows, time, rank, type = self.rows[some], self.time[some], self.rank[some], self.type[some]
-        return EncodedBatch(hi - lo, self.first + lo, rows, time, rank, type, arrays)
+        return EncodedBatch(hi - lo, self.first + lo, rows, time, rank, type, arrays, self.consecutive)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class Encoding:
     """The state of the encoding between batches, which never changes: `encode` returns a new one."""
 
@@ -254,7 +256,8 @@ class Encoder:
             )
             arrays.update(zip(names, read(column), strict=True))
         type = np.zeros(size, dtype=np.int32) if self.type_place is None else codes[self.type_place]
-        whole = EncodedBatch(size, encoding.next_event, batch.rows, batch.time, ranks, type, arrays)
+        first, rows = encoding.next_event, batch.rows
+        whole = EncodedBatch(size, first, rows, batch.time, ranks, type, arrays, batch.consecutive)
         return whole, Encoding(dictionary, last, encoding.next_event + size)
 
 

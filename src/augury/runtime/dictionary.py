@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from augury.nouns import per_batch
 from augury.runtime.arrow_numbers import to_arrow, to_numpy
 from augury.runtime.batch import Integers
 from augury.runtime.checks import inconsistent, require
@@ -188,7 +189,7 @@ def ranks(dictionary: StringDictionary) -> Integers:
     return order
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class Distinct(Generic[K]):
     """A column by its distinct values, in the order of appearance: event i has `keys[positions[i]]`, null at -1."""
 
@@ -233,11 +234,19 @@ def distinct(array: pa.Array) -> Distinct[Any]:
     return Distinct(to_numpy(indices), encoded.dictionary.to_pylist())
 
 
+class _Places(dict[Any, int]):
+    """The place of each value by first appearance; null has -1."""
+
+    def __missing__(self, value: Any) -> int:
+        place = self[value] = len(self) - 1
+        return place
+
+
 def _numbered(values: list[Any]) -> Distinct[Any]:
     """The distinct values of a short column, without Arrow."""
-    keys = [value for value in dict.fromkeys(values) if value is not None]
-    places = {None: -1, **{value: k for k, value in enumerate(keys)}}
-    return Distinct(np.fromiter(map(places.__getitem__, values), np.int32, len(values)), keys)
+    places = _Places({None: -1})
+    positions = np.fromiter(map(places.__getitem__, values), np.int32, len(values))
+    return Distinct(positions, [*places][1:])
 
 
 def codes_of(array: pa.DictionaryArray) -> Codes:

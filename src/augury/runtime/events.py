@@ -62,13 +62,20 @@ class EventStore:
     def capacity(self) -> int:
         return len(self.arrays["time"])
 
+    @property
+    def latest(self) -> int:
+        """The time of the last event; there must be one."""
+        return int(self.arrays["time"].item(self.length - 1))
+
     def append(self, batch: EncodedBatch) -> None:
         """Add a batch at the end."""
         n, size = self.length, batch.length
         arrays = self.arrays
-        if n and size and (batch.time[0] < arrays["time"][n - 1] or batch.rank[0] < arrays["rank"][n - 1]):
-            # Kernels use binary search on times. Hosts keep the order; only a manipulated state can break it.
-            raise inconsistent("its events are later than those that follow")
+        if n and size:
+            time, rank = arrays["time"].item(n - 1), arrays["rank"].item(n - 1)
+            if batch.time.item(0) < time or batch.rank.item(0) < rank:
+                # Kernels use binary search on times. Hosts keep the order; only a manipulated state can break it.
+                raise inconsistent("its events are later than those that follow")
         if n + size > self.capacity:
             # A little more than needed, for what is left of this batch when the next one of its size comes.
             self._grow(max(2 * self.capacity, (n + size) * 9 // 8))
@@ -77,15 +84,19 @@ class EventStore:
         arrays["rank"][new], arrays["type"][new] = batch.rank, batch.type
         for name in self.plain:
             arrays[name][new] = batch.arrays[name]
-        self.ascending = (self.ascending or not n) and self._ascends(max(0, n - 1), n + size)
+        if self.ascending or not n:
+            # Of consecutive rows only the first has to be compared.
+            self.ascending = self._ascends(max(0, n - 1), n + min(1, size) if batch.consecutive else n + size)
         for name in self.lists:
             self._append_list(name, batch.arrays[f"{name}_offsets"], batch.arrays[f"{name}_values"])
         self.length = n + size
         self.version += 1
 
     def _ascends(self, start: int, stop: int) -> bool:
-        rows = self.arrays["rows"][start:stop]
-        return len(rows) < 2 or not np.count_nonzero(rows[1:] <= rows[:-1])
+        rows = self.arrays["rows"]
+        if stop - start == 2:
+            return bool(rows.item(start) < rows.item(start + 1))
+        return stop - start < 2 or not np.count_nonzero(rows[start + 1 : stop] <= rows[start : stop - 1])
 
     def least_row(self, start: int) -> int | None:
         """The least row number of the events from `start` on, None if there are none."""

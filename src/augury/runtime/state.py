@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from augury.errors import HostError
+from augury.nouns import per_batch
 from augury.runtime.batch import EventBatch
 from augury.runtime.frames import ALIGNMENT, NotAFrame, NotSavable, parse_json, read_frame, write_frame
 from augury.runtime.shared import FoundMatches
@@ -27,7 +27,7 @@ OLD_MARK = b"\xff\xff\xff\xff"
 """The first bytes of states of earlier releases, which were Arrow streams."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@per_batch
 class RunState:
     """Buffers and partial matches of one kernel as Arrow tables, with small facts as JSON.
 

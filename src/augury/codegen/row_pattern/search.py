@@ -19,6 +19,12 @@ from augury.codegen.row_pattern.cells import STEPS_A_ROW, Cell, SkipMode, Status
 from augury.plan.row_pattern import ACCEPT, AT_FIRST_ROW, ELSEWHERE, RowPatternPlan
 from augury.runtime.kernel_source import KernelSource, kernel_source
 
+STEPS_A_POLL = 4096
+"""Steps of a candidate after which it is seen whether the search is to stop."""
+
+WORD_BITS = 63
+"""Positions that one word of a row has bits for; the sign is left alone."""
+
 ARGUMENTS = (
     "nums",
     "starts",
@@ -78,13 +84,14 @@ class RowPatternSource:
 
 def emit_row_pattern(plan: RowPatternPlan) -> RowPatternSource:
     """The search of a plan; the same plan gives the same text."""
+    one_word = len(plan.program.positions) <= WORD_BITS
     if not plan.looks_back:
-        return _search_of_bits()
+        return _search_of_bits(one_word=one_word)
     out, carry = Lines(), Carry(plan)
     for line in heading(plan.bound.source):
         out.comment(line)
     out.add()
-    _emit_search(out, carry)
+    _emit_search(out, carry, one_word=one_word)
     return RowPatternSource(
         kernel_source(f"{out}\n", ("search",)),
         tuple(carry.start_integers),
@@ -95,14 +102,19 @@ def emit_row_pattern(plan: RowPatternPlan) -> RowPatternSource:
 
 
 @cache
-def _search_of_bits() -> RowPatternSource:
+def _search_of_bits(*, one_word: bool) -> RowPatternSource:
     """The search of every pattern whose conditions are all bits of rows."""
     out = Lines()
-    _emit_search(out, None)
+    _emit_search(out, None, one_word=one_word)
     return RowPatternSource(kernel_source(f"{out}\n", ("search",)))
 
 
-def _emit_search(out: Lines, carry: Carry | None) -> None:
+def _word(row: str, state: str, *, one_word: bool) -> str:
+    """The number of the word of a row that has the bit of a state."""
+    return row if one_word else f"{row} * words + word_of[{state}]"
+
+
+def _emit_search(out: Lines, carry: Carry | None, *, one_word: bool) -> None:
     extra = [] if carry is None else [a for a in carry.arguments if a != "path"]
     out.add("@kernel")
     with out.block(f"def search({', '.join([*ARGUMENTS, *extra])}):"):
@@ -128,7 +140,7 @@ def _emit_search(out: Lines, carry: Carry | None) -> None:
                 out.add(f"nums[{Cell.FIRST_USED}] = used")
             out.add(f"allowed = nums[{Cell.STEPS}] + {STEPS_A_ROW} * (high - low)")
             with out.block("while row < high:"):
-                _emit_candidate(out, carry)
+                _emit_candidate(out, carry, one_word=one_word)
             with out.block(f"if status == {Status.DONE} or status == {Status.WAITING}:"):
                 out.add(f"status = {Status.DONE}")
                 out.add("resume[partition] = row")
@@ -167,7 +179,7 @@ def _emit_first_bits(out: Lines) -> None:
         out.add("promising |= mask_of[follow[j]]")
 
 
-def _emit_candidate(out: Lines, carry: Carry | None) -> None:
+def _emit_candidate(out: Lines, carry: Carry | None, *, one_word: bool) -> None:
     """One candidate: find its match, write it, and go on with the next one."""
     with out.block("if promising != 0 and row != first and bits[row] & promising == 0 and logged == 0:"):
         out.add("row += 1")
@@ -197,9 +209,10 @@ def _emit_candidate(out: Lines, carry: Carry | None) -> None:
     out.add("depth = 0")
     out.add("cut = 0", why="how many rows of the path were mapped when WITHIN cut it off")
     out.add("steps = 0")
+    out.add(f"poll = {STEPS_A_POLL}")
     out.add("matched = False")
     with out.block("while True:"):
-        _emit_steps(out, carry)
+        _emit_steps(out, carry, one_word=one_word)
     out.add("tried += steps")
     with out.block(f"if status != {Status.DONE}:"):
         out.add("break")
@@ -232,8 +245,9 @@ def _emit_written(out: Lines, *, length: str, number: str) -> None:
     out.add("found += 1")
 
 
-def _emit_steps(out: Lines, carry: Carry | None) -> None:
+def _emit_steps(out: Lines, carry: Carry | None, *, one_word: bool) -> None:
     """Map one more row, or go back to the row before."""
+    word = _word("at", "next", one_word=one_word)
     out.add("went = False")
     with out.block("if at < end:"):
         out.add("last = begin[state + 1]")
@@ -244,9 +258,9 @@ def _emit_steps(out: Lines, carry: Carry | None) -> None:
             with out.block(f"if next == {ACCEPT}:"):
                 out.add("matched = True")
                 out.add("break")
-            with out.block("if bits[at * words + word_of[next]] & mask_of[next] == 0:"):
+            with out.block(f"if bits[{word}] & mask_of[next] == 0:"):
                 out.add("continue")
-            with out.block("if fallible != 0 and failures[at * words + word_of[next]] & mask_of[next] != 0:"):
+            with out.block(f"if fallible != 0 and failures[{word}] & mask_of[next] != 0:"):
                 _emit_failed(out)
             with out.block("if depth >= path.shape[0]:"):
                 out.add(f"status = {Status.PATH_FULL}")
@@ -265,6 +279,8 @@ def _emit_steps(out: Lines, carry: Carry | None) -> None:
             out.add("k = begin[state]")
             out.add("went = True")
             out.add("break")
+        with out.block("if went:", why="a path is no longer than its partition: steps are counted where it goes back"):
+            out.add("continue")
     with out.block("elif waits:"), out.block("if begin[state] < begin[state + 1]:"):
         with out.block(f"if follow[begin[state]] == {ACCEPT}:", why="whatever comes, this match is preferred"):
             out.add("matched = True")
@@ -281,20 +297,21 @@ def _emit_steps(out: Lines, carry: Carry | None) -> None:
     with out.block("if steps > allowed:"):
         out.add(f"status = {Status.TOO_LONG}")
         out.add("break")
-    with out.block("if steps & 4095 == 0 and stopped(nums):"):
-        out.add(f"status = {Status.PAUSED}")
-        out.add("break")
-    with out.block("if went:"):
-        out.add("continue")
+    with out.block("if steps >= poll:"):
+        out.add(f"poll = steps + {STEPS_A_POLL}")
+        with out.block("if stopped(nums):"):
+            out.add(f"status = {Status.PAUSED}")
+            out.add("break")
     out.add("k = -1")
     with out.block("while depth > 0 and k < 0:", why="back to the last row that could be mapped otherwise"):
-        _emit_back(out)
+        _emit_back(out, one_word=one_word)
     with out.block(f"if k < 0 or status != {Status.DONE}:"):
         out.add("break")
 
 
-def _emit_back(out: Lines) -> None:
+def _emit_back(out: Lines, *, one_word: bool) -> None:
     """Give up the last row of the path; `k` is what comes next for it, if there is something left to try."""
+    word = _word("at", "state", one_word=one_word)
     out.add("depth -= 1")
     out.add("at -= 1")
     with out.block("if remembered[state] != 0:", why="no way on from here, however it was reached"):
@@ -302,10 +319,10 @@ def _emit_back(out: Lines) -> None:
             with out.block("if logged >= log.shape[0]:"):
                 out.add(f"status = {Status.LOG_FULL}")
                 out.add("break")
-            out.add("log[logged, 0] = at * words + word_of[state]")
+            out.add(f"log[logged, 0] = {word}")
             out.add("log[logged, 1] = mask_of[state]")
             out.add("logged += 1")
-        out.add("bits[at * words + word_of[state]] &= ~mask_of[state]")
+        out.add(f"bits[{word}] &= ~mask_of[state]")
     out.add("cut = min(cut, depth)")
     out.add("state = path[depth - 1] if depth > 0 else start")
     with out.block("if back[depth] < begin[state + 1]:"):

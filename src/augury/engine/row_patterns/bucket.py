@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from augury.engine.row_patterns.evaluate import compiling, sorted_vector
+from augury.engine.row_patterns.keys import Numbers, counted_keys, key_numbers
 from augury.engine.row_patterns.planned import PlannedRowPattern
-from augury.engine.row_patterns.sorting import SortedTable, key_numbers, sort_by_key
+from augury.engine.row_patterns.sorting import SortedTable, sort_by_key
 from augury.ir.row_pattern import BoundRowPattern
 from augury.jit.tier import Tier
 from augury.kernels.row_pattern.kernel import FoundMatches, RowPatternKernel
@@ -152,7 +153,7 @@ def _key_columns(bound: BoundRowPattern, rows: pa.Table) -> pa.Table:
     return pa.table(columns, names=[str(k) for k in range(len(columns))])
 
 
-def _with_new_keys(bound: BoundRowPattern, known: KeyStates, rows: pa.Table) -> tuple[KeyStates, Integers]:
+def _with_new_keys(bound: BoundRowPattern, known: KeyStates, rows: pa.Table) -> tuple[KeyStates, Numbers]:
     """Add the keys of new rows to the known ones; also the number of each new row's key."""
     values = pa.concat_tables([known.values, _key_columns(bound, rows)])
     found = key_numbers(values.columns, values.num_rows)
@@ -192,11 +193,12 @@ class _KeySearch:
     max_steps: int
     options: Options
 
-    def run(self, rows: pa.Table, keys: Integers) -> tuple[pa.Table, pa.Table, KeyStates]:
+    def run(self, rows: pa.Table, keys: Numbers) -> tuple[pa.Table, pa.Table, KeyStates]:
         """Run the search: the rows of the result, the rows that are still needed, and the new states of the keys."""
         bound = self.planned.bound
         options = compiling(self.planned, rows.num_rows, self.options)
-        table = sort_by_key(bound, rows, keys, len(self.states), Tier(row_pattern_support(), options))
+        numbered = counted_keys(keys, len(self.states))
+        table = sort_by_key(bound, rows, numbered, Tier(row_pattern_support(), options))
         before = self._before(table.starts)
         every = np.arange(len(self.states))
         if self.planned.plan is None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from queue import SimpleQueue
 
 import numpy as np
 import pyarrow as pa
 
+from augury.engine.row_patterns.keys import Numbers
 from augury.engine.row_patterns.planned import PlannedRowPattern, plan_row_pattern
 from augury.engine.row_patterns.sorting import SortedTable, sort_table
 from augury.engine.threads import map_in_threads, threads_of
@@ -26,6 +28,7 @@ from augury.kernels.row_pattern.rows import SortedRows, Unsorted
 from augury.kernels.row_pattern.vectors import Vector, column_vector
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
+from augury.plan.row_pattern import kind_of
 from augury.reference.row_pattern.output import match_rows
 from augury.reference.row_pattern.search import Budget
 
@@ -74,7 +77,7 @@ def run(planned: PlannedRowPattern, table: pa.Table, max_steps: int, options: Op
         return bound.output_schema.empty_table()
     if planned.source is not None:
         options = compiling(planned, table.num_rows, options)
-        table = _in_one_chunk(table, bound.leading_columns + bound.trailing_columns)
+        table = _in_one_chunk(table, [c for c in _written(bound) if c not in bound.partition_by])
     rows = sort_table(bound, table, Tier(row_pattern_support(), options), threads_of(options))
     if planned.plan is None:
         return _by_reference(bound, rows, range(len(rows.starts) - 1), max_steps)
@@ -89,6 +92,11 @@ def _in_one_chunk(table: pa.Table, columns: Sequence[int]) -> pa.Table:
             whole = column.combine_chunks()
             table = table.set_column(number, table.schema.field(number), whole)
     return table
+
+
+def _written(bound: BoundRowPattern) -> tuple[int, ...]:
+    """The columns of the input that are written beside the measures."""
+    return bound.leading_columns + bound.trailing_columns
 
 
 def compiling(planned: PlannedRowPattern, rows: int, options: Options) -> Options:
@@ -111,45 +119,76 @@ def _compiled(planned: PlannedRowPattern, table: SortedTable, max_steps: int, op
     plan, bound = planned.plan, planned.bound
     support = Tier(row_pattern_support(), options)
 
-    def read(column: int) -> Vector:
-        vector = column_vector(table.table.column(column))
-        return sorted_vector(table, vector, support) if column in plan.searched_columns else vector
+    def read(number: int) -> Vector:
+        column = table.table.column(number)
+        if number not in plan.searched_columns:
+            return column_vector(column)
+        if table.place is not None and column.type in (pa.int64(), pa.float64()) and not column.null_count:
+            return Vector(column.type, kind_of(column.type), table.sorted_numbers(column, support))
+        return sorted_vector(table, column_vector(column), support)
 
     # Columns that only measures read are not sorted: only a few of their values are read.
     used = sorted(bound.used_columns)
     vectors = dict(zip(used, map_in_threads(read, used, threads_of(options) if options.jit else 1), strict=True))
+    keys = {c: _at_rows(table.table.column(c), table.rows(table.starts[:-1])) for c in bound.partition_by}
     if not options.jit:
-        return _portion(RowPatternKernel(plan, options, planned.source), table, vectors, max_steps)
+        return _portion(RowPatternKernel(plan, options, planned.source), table, vectors, keys, max_steps)
     words = max((len(v.words) for v in vectors.values()), default=0)
     portions = table.portions(max(MIN_PORTION_ROWS, MIN_PORTION_ROWS_PER_WORD * words))
+    first_keys = [0, *accumulate(len(portion.starts) - 1 for portion in portions)]
     threads = min(threads_of(options), len(portions))
     # A kernel serves one thread at a time.
     kernels: SimpleQueue[RowPatternKernel] = SimpleQueue()
     for _ in range(threads):
         kernels.put(RowPatternKernel(plan, options, planned.source))
 
-    def one(portion: SortedTable) -> pa.Table:
+    def one(number: int) -> pa.Table:
         kernel = kernels.get()
         try:
-            return _portion(kernel, portion, vectors, max_steps)
+            own = {c: values.slice(first_keys[number]) for c, values in keys.items()}
+            return _portion(kernel, portions[number], vectors, own, max_steps)
         finally:
             kernels.put(kernel)
 
-    return pa.concat_tables(map_in_threads(one, portions, threads))
+    return pa.concat_tables(map_in_threads(one, range(len(portions)), threads))
 
 
-def _portion(kernel: RowPatternKernel, table: SortedTable, vectors: Mapping[int, Vector], max_steps: int) -> pa.Table:
+def _at_rows(column: pa.ChunkedArray, rows: Numbers) -> pa.Array:
+    """A column at a few rows, from whichever chunk they are in: `take` would bring all chunks together."""
+    ends = np.cumsum([len(chunk) for chunk in column.chunks])
+    chunks = np.searchsorted(ends, rows, side="right")
+    by_chunk = np.argsort(chunks, kind="stable")
+    parts, first = [], 0
+    for number, many in enumerate(np.bincount(chunks).tolist()):
+        if many:
+            chunk = column.chunk(number)
+            within = rows[by_chunk[first : first + many]] - (ends[number] - len(chunk))
+            parts.append(chunk.take(pa.array(within)))
+            first += many
+    place = np.empty(len(rows), np.int64)
+    place[by_chunk] = np.arange(len(rows))
+    return pa.chunked_array(parts, column.type).combine_chunks().take(pa.array(place))
+
+
+def _portion(
+    kernel: RowPatternKernel,
+    table: SortedTable,
+    vectors: Mapping[int, Vector],
+    keys: Mapping[int, pa.Array],
+    max_steps: int,
+) -> pa.Table:
     """Run the compiled search over some partitions.
 
-    `vectors` are columns of the whole table; those that the search reads are sorted in its order.
+    `vectors` are columns of the whole table; those that the search reads are sorted in its order. `keys` are columns of
+    PARTITION BY, one row per partition, from the first of these on.
     """
     bound = kernel.plan.bound
     searched = {c: vectors[c].slice(table.first, len(table)) for c in kernel.plan.searched_columns}
     rows = SortedRows(table.starts, searched, unsorted=Unsorted(vectors, table.order, table.first))
     found = kernel.search(rows, max_steps)
     written = written_rows(kernel, found, rows)
-    leading = _written_columns(table, bound, bound.leading_columns, written)
-    trailing = _written_columns(table, bound, bound.trailing_columns, written)
+    leading = _written_columns(table, bound.leading_columns, keys, written)
+    trailing = _written_columns(table, bound.trailing_columns, keys, written)
     failed = {*found.undecided, *written.partitions[written.failed].tolist()}
     if not failed:
         return pa.table([*leading, *written.measures, *trailing], schema=bound.output_schema)
@@ -166,18 +205,16 @@ def _portion(kernel: RowPatternKernel, table: SortedTable, vectors: Mapping[int,
 
 
 def _written_columns(
-    table: SortedTable, bound: BoundRowPattern, columns: Sequence[int], written: WrittenRows
-) -> list[pa.ChunkedArray]:
+    table: SortedTable, columns: Sequence[int], keys: Mapping[int, pa.Array], written: WrittenRows
+) -> list[pa.Array | pa.ChunkedArray]:
     """Columns of the input that are written beside the measures; those of PARTITION BY are read once per partition."""
-    firsts, places = pa.array(table.rows(table.starts[:-1])), None
-    out = []
+    places, out = None, []
     for number in columns:
-        column = table.table.column(number)
-        if number in bound.partition_by:
-            out.append(column.take(firsts).take(pa.array(written.partitions)))
+        if number in keys:
+            out.append(keys[number].take(pa.array(written.partitions)))
         else:
             places = pa.array(table.rows(written.rows)) if places is None else places
-            out.append(column.take(places))
+            out.append(table.table.column(number).take(places))
     return out
 
 

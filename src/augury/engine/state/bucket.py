@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
@@ -19,11 +19,12 @@ from augury.engine.stages import Stage, StageResult
 from augury.engine.state.event_segments import Segment
 from augury.errors import TooManyMatches
 from augury.ir.query import TimeWindow
+from augury.nouns import per_batch
 from augury.runtime.checks import MAX_COUNT
 from augury.runtime.state import Kernel, RunState
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@per_batch(kw_only=True)
 class Bucket(Progress):
     """The progress of a program over one bucket of keys.
 

@@ -76,7 +76,7 @@ def read_segments(blobs: Iterable[bytes], arrow: pa.Schema, schema: EventSchema)
         if (rows < 0).any():
             raise damaged("its events are not numbered")
         fitting = fit(table.drop_columns([ROW]), arrow)
-        events = events + replace(arrive(fitting, schema, 0), rows=rows, anchors=rows)
+        events = events + replace(arrive(fitting, schema, 0), rows=rows, anchors=rows, consecutive=False)
     return events
 
 

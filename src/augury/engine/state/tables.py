@@ -33,7 +33,7 @@ def get_arrivals(tables: Mapping[str, pa.Table], name: str, schema: EventSchema,
     wanted = ArraySpec("row", low=0), ArraySpec("anchor", low=0)
     places = read_arrays(tables, f"{name}.places", wanted, rows=table.num_rows)
     # Reading the times also refuses events that no stream would have accepted.
-    return replace(arrive(table, schema, 0), rows=places["row"], anchors=places["anchor"])
+    return replace(arrive(table, schema, 0), rows=places["row"], anchors=places["anchor"], consecutive=False)
 
 
 def exactly(arrow: pa.Schema) -> Fit:

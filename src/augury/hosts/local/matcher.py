@@ -28,6 +28,7 @@ from augury.engine.stages import Stage, stages, step
 from augury.engine.times import lateness_ticks, moment_ticks
 from augury.engine.warnings import Consuming, consuming, tie_warnings, type_warnings, types_seen
 from augury.errors import AuguryWarning, HostError
+from augury.nouns import per_batch
 from augury.options import Lateness, MatchOptions, Options, read_options
 from augury.runtime.state import FOREVER, LONG_AGO
 from augury.schema import EventSchema
@@ -52,7 +53,7 @@ class Setting:
     """The strategies that concurrent events matter to."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@per_batch(kw_only=True)
 class Position(Progress):
     """The progress of a matcher; events are held back only with a lateness.
 

@@ -49,6 +49,10 @@ STORE_CHUNK_EVENTS = 1 << 15
 """How many events are sorted into the buffers at a time, since each must have room for all of them."""
 
 
+FULL, LIMIT, FOUND = int(ChainCell.FULL), int(ChainCell.LIMIT), int(ChainCell.MATCHES)
+"""Cells that are looked at in every step: NumPy takes a member of an enumeration for a number only by detours."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
     """The kernel of one variant of the plan, ready to run."""
@@ -109,26 +113,29 @@ class ChainRunner(StreamKernel[LazyState]):
 
         Where all matches are reported at once, they are good until the next events are taken.
         """
-        if variant != live.variant:
+        if variant is not live.variant and variant != live.variant:
             live.now = self._now(live, first, watermark)
             self.build_up(live, variant, first)
         live.now = self._now(live, end, watermark)
-        cuts = live.arrays["buffer_fill"].copy()
+        # Lists, whose numbers Python reads several times as fast as those of an array.
+        before: list[int] = live.arrays["buffer_fill"].tolist()
         if live.source.pools:
-            live.arrays["pool_fill"][:, 1] = live.arrays["pool_fill"][:, 0]
+            pools = live.arrays["pool_fill"]
+            pools[:, 1] = pools[:, 0]
         self.store(live, first, end)
         if first == end:
             return Expanded.none()
         found = MatchesOfStep(self, live)
-        fill = live.arrays["buffer_fill"]
-        fresh = fill > cuts
+        after: list[int] = live.arrays["buffer_fill"].tolist()
         for entry in live.source.entries:
-            waiting = 1 if entry.pool is None else int(live.arrays["pool_fill"][entry.pool, 1])
-            if entry.kind is EntryKind.MORE:
-                if waiting and fresh[list(entry.lists)].any():
-                    self._run(live, entry, 0, waiting, first, found)
-            elif waiting and fresh[entry.buffer]:
-                self._run(live, entry, int(cuts[entry.buffer]), int(fill[entry.buffer]), first, found)
+            more, b = entry.kind is EntryKind.MORE, entry.buffer
+            if not (any(after[own] > before[own] for own in entry.lists) if more else after[b] > before[b]):
+                continue
+            waiting = 1 if entry.pool is None else live.arrays["pool_fill"].item(entry.pool, 1)
+            if waiting and more:
+                self._run(live, entry, 0, waiting, first, found)
+            elif waiting:
+                self._run(live, entry, before[b], after[b], first, found)
         # A tree takes the events of a step in several pieces; other matches wait, or are kept by what OUTPUT selects.
         at_once = not self.tree and self.plan.query.reports_all and not self.chain(variant).reporting.waits
         matches = found.all(in_place=at_once)
@@ -146,21 +153,22 @@ class ChainRunner(StreamKernel[LazyState]):
             return FOREVER
         if self.counts_events:
             return live.encoding.next_event
-        times = live.events.view("time")
-        return max(watermark, int(times[-1])) if len(times) else watermark
+        return max(watermark, live.events.latest) if end else watermark
 
     def _run(
         self, live: LazyState, entry: Entry, r0: int, r1: int, first: int, found: MatchesOfStep | None, quiet: int = 0
     ) -> None:
-        stream, code = live.stream(), self.chain(live.variant).code
-        live.nums[ChainCell.LIMIT] = self.options.max_partial_matches
+        stream, code, nums = live.stream(), self.chain(live.variant).code, live.nums
+        nums[LIMIT] = self.options.max_partial_matches
         at = r0
         while at < r1:
             end = min(r1, at + WARM_UP_EVENTS) if code.warming_up else r1
             arrays = map(live.arrays.__getitem__, entry.arrays)
-            at = code(entry.name, at, end, first, live.now, quiet, live.nums, *stream, *arrays)
-            full = int(live.nums[ChainCell.FULL])
-            live.nums[ChainCell.FULL] = 0
+            at = code(entry.name, at, end, first, live.now, quiet, nums, *stream, *arrays)
+            full = nums.item(FULL)
+            if not full:
+                continue
+            nums[FULL] = 0
             if full == NO_ROOM_FOR_MATCHES:
                 assert found is not None
                 found.make_room()
@@ -250,8 +258,8 @@ class ChainRunner(StreamKernel[LazyState]):
     def find_horizon(self, live: LazyState, watermark: int) -> int:
         chain, n = self.chain(live.variant), live.events.length
         if chain.reach is not None and n:
-            time = live.events.view("time")
-            first = int(time.searchsorted(min(watermark, time.item(-1)) - chain.reach))
+            oldest = min(watermark, live.events.latest) - chain.reach
+            first = int(live.events.view("time").searchsorted(oldest))
         elif isinstance(self.plan.query.window, CountWindow) and n and not chain.reporting.negated:
             places, partitions = live.events.view("place"), live.events.view("partition")
             have = live.counts[np.maximum(partitions, 0)] if self.keys else live.encoding.next_event
@@ -339,7 +347,7 @@ class MatchesOfStep:
 
     def all(self, *, in_place: bool) -> Expanded:
         """All of them; if there is one part alone it may be left `in_place`, in the arrays that it was written to."""
-        if not self.parts and not self.live.nums[ChainCell.MATCHES]:
+        if not self.parts and not self.live.nums.item(FOUND):
             return Expanded.none()
         last = self._written()
         self.live.nums[ChainCell.MATCHES] = self.live.nums[ChainCell.EVENTS] = 0

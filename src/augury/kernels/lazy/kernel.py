@@ -90,6 +90,8 @@ class LazyKernel(ChainRunner):
         self.span = span_of(plan.query.window)
         self.plans = {plan.variant: plan}
         self.chains: dict[ChainVariant, Chain] = {}
+        self.asked_last: tuple[ChainVariant, Chain] | None = None
+        """The variant that was asked for last, and its kernel."""
         self.compiling: dict[ChainVariant, tuple[LazyChainSource, Future[bool]]] = {}
         """Variants whose kernels are compiled beside a live stream, or could not be."""
         if source is not None:
@@ -120,10 +122,15 @@ class LazyKernel(ChainRunner):
 
     def chain(self, variant: ChainVariant) -> Chain:
         """The kernel of a variant, generated when it first occurs."""
+        asked = self.asked_last
+        if asked is not None and asked[0] is variant:
+            # Comparing the whole variant takes as long as a small kernel runs.
+            return asked[1]
         chain = self.chains.get(variant)
         if chain is None:
             source = emit_lazy_chain(self.plans[variant], counters=self.options.counters)
             chain = self.chains[variant] = self._ready(source)
+        self.asked_last = variant, chain
         return chain
 
     def available(self, variant: ChainVariant) -> bool:
@@ -188,9 +195,11 @@ class LazyKernel(ChainRunner):
             live.begun = int(live.arrays["buffer_fill"][live.source.buffer_of[branch.in_sequence[-1].variable]]), first
             self.store(live, first, live.events.length)
             return Expanded.none()
-        found = Expanded.of(
-            [self.consume(live, lo, hi, watermark, variant) for lo, hi, variant in self._segments(live, first)]
-        )
+        if self.better is None or not self.tree:
+            found = self.consume(live, first, live.events.length, watermark, live.variant)
+        else:
+            segments = self._segments(live, first)
+            found = Expanded.of([self.consume(live, lo, hi, watermark, variant) for lo, hi, variant in segments])
         if len(live.pending) + len(found) > self.options.max_matches:
             raise self.too_many()
         return found
@@ -279,7 +288,7 @@ class LazyKernel(ChainRunner):
     def _segments(self, live: LazyState, first: int) -> Iterator[tuple[int, int, ChainVariant]]:
         """The new events in pieces, each with the variant to evaluate it in."""
         n = live.events.length
-        if self.better is None or not self.tree or n == first or (self.counts_events and self.keys):
+        if n == first or (self.counts_events and self.keys):
             yield first, n, live.variant
             return
         clock = self.clock(live)

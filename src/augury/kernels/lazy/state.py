@@ -192,7 +192,7 @@ class LazyState(StreamState):
         """How many partial matches wait."""
         if not self.source.pools:
             return 0
-        return int(self.arrays["pool_fill"][:, 0].sum())
+        return sum(self.arrays["pool_fill"][:, 0].tolist())
 
     def prune(self, support: Tier, span: int, *, by_partition: bool) -> None:
         """Forget the partial matches whose window has passed; places are counted in all, or `by_partition`."""

@@ -367,6 +367,11 @@ def _arithmetic(sign: str, operands: Sequence[Vector], type: pa.DataType) -> Vec
 def _integers(
     sign: str, a: npt.NDArray[np.int64], b: npt.NDArray[np.int64], codes: Codes | None, type: pa.DataType
 ) -> Vector | None:
+    if sign in ("+", "-", "*") and _stays_within(
+        sign, a, b, integer_range(type) if family(type) is Family.INTEGER else (INT_MIN, INT_MAX)
+    ):
+        apply = {"+": np.add, "-": np.subtract, "*": np.multiply}[sign]
+        return Vector(type, "integer", apply(a, b), codes)
     match sign:
         case "+":
             values = a + b
@@ -393,6 +398,15 @@ def _integers(
         known = np.zeros(len(values), np.uint8) if codes is None else codes
         codes = np.where(wrong & (known == KNOWN), FAILED, known).astype(np.uint8)
     return Vector(type, "integer", values, codes)
+
+
+def _stays_within(sign: str, a: npt.NDArray[np.int64], b: npt.NDArray[np.int64], limits: tuple[int, int]) -> bool:
+    """Whether no two numbers, one from each, have a sum, difference or product beyond the limits."""
+    if not len(a) or not len(b):
+        return True
+    apply = {"+": operator.add, "-": operator.sub, "*": operator.mul}[sign]
+    ends = [apply(x, y) for x in (int(a.min()), int(a.max())) for y in (int(b.min()), int(b.max()))]
+    return bool(limits[0] <= min(ends) and max(ends) <= limits[1])
 
 
 def _signed(function: str, operand: Vector, type: pa.DataType) -> Vector | None:

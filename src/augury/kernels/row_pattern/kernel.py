@@ -10,17 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.codegen.row_pattern.cells import CELLS, Cell, SkipMode, Status
-from augury.codegen.row_pattern.search import RowPatternSource, emit_row_pattern
+from augury.codegen.row_pattern.search import WORD_BITS, RowPatternSource, emit_row_pattern
 from augury.ir.row_pattern import Rows, SkipTo
 from augury.jit.tier import Tier
+from augury.kernels.row_pattern.conditions import Flags, true_rows
 from augury.kernels.row_pattern.rows import Progress, SortedRows
 from augury.kernels.row_pattern.vectors import FAILED, KNOWN, Integers, Vector, merged
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
 from augury.plan.row_pattern import ACCEPT, FIRST_POSITION, RowPatternPlan
-
-WORD_BITS = 63
-"""Positions that one word of a row has bits for; the sign is left alone."""
 
 WARM_UP_ROWS = 2_000
 """Candidates of one call while the search is plain Python."""
@@ -65,13 +63,18 @@ class RowPatternKernel:
         self.code = Tier(self.source.source, options)
         self.support = Tier(row_pattern_support(), options)
         self._tables = _tables(plan)
+        # Room that one search leaves to the next: fresh memory of this size costs more than what is done with it.
+        self._bits, self._output = np.empty(0, np.int64), _Output()
 
     def search(self, rows: SortedRows, max_steps: int) -> FoundMatches:
         """All matches of all partitions."""
         plan, tables = self.plan, self._tables
         size, words = len(rows), tables.words
         self.code.claim("bits of rows", 8 * size * words)
-        bits, failures, marked = _bits(plan, rows, tables, self.support)
+        if len(self._bits) < size * words:
+            self._bits = np.empty(size * words, np.int64)
+        bits = self._bits[: size * words]
+        failures, marked = _mark(plan, rows, tables, self.support, bits)
         reach = self._reach(rows)
         carried = self._carried(rows)
         progress = rows.progress.copied()
@@ -89,7 +92,8 @@ class RowPatternKernel:
             nums[Cell.PROBE], nums[Cell.PROBE_MASK] = _probe(plan, tables, marked)
         if self.options.budget is not None:
             self.options.budget.watch(nums)
-        out = _Output(size, nums[Cell.UNMATCHED] != 0)
+        out = self._output
+        out.fit(size, nums[Cell.UNMATCHED] != 0)
         stack = _Stack(carried)
         undecided: list[int] = []
         status = Status.PAUSED
@@ -189,12 +193,13 @@ def _tables(plan: RowPatternPlan) -> _Tables:
     return _Tables(words, arrays, word_of, mask_of, label_of)
 
 
-def _bits(
-    plan: RowPatternPlan, rows: SortedRows, tables: _Tables, support: Tier
-) -> tuple[Integers, Integers | None, dict[int, int]]:
-    """For each row the positions it may be mapped to, and those whose condition fails there, if any does.
+def _mark(
+    plan: RowPatternPlan, rows: SortedRows, tables: _Tables, support: Tier, bits: Integers
+) -> tuple[Integers | None, dict[int, int]]:
+    """Write into `bits`, for each row, the positions that it may be mapped to.
 
-    Beside them, how many rows the condition of a variable is true for.
+    Returned are those whose condition fails there, if any does, and how many rows the condition of a variable is true
+    for.
     """
     size, words = len(rows), tables.words
     masks = np.zeros((len(plan.program.labels), words), np.int64)
@@ -202,35 +207,47 @@ def _bits(
         state = FIRST_POSITION + k
         masks[position.label, tables.word_of[state]] |= tables.mask_of[state]
     always = np.zeros(words, np.int64)
+    # Variables of the same condition share its rows: `alike` are theirs by the text of the condition.
+    alike: dict[str, list[int]] = {}
     for label, condition in enumerate(plan.conditions):
         if condition.bit is None:
             always |= masks[label]
-    bits = np.empty((size, words), np.int64)
-    bits[:] = always
-    flat = bits.reshape(-1)
+        else:
+            alike.setdefault(repr(condition.bit), []).append(label)
+    true = np.empty((len(alike), size), np.bool_)
+    set_bits = np.zeros((len(alike), words), np.int64)
     failures: Integers | None = None
     marked: dict[int, int] = {}
-    for label, condition in enumerate(plan.conditions):
-        if condition.bit is None:
-            continue
-        vector = rows.value(condition.bit, support)
-        true = vector.values.astype(np.bool_) if vector.kind == "boolean" else np.zeros(size, np.bool_)
-        if vector.codes is not None:
-            true = true & (vector.codes == KNOWN)
-            failed = vector.codes == FAILED
+    for k, labels in enumerate(alike.values()):
+        expression = plan.conditions[labels[0]].bit
+        assert expression is not None
+        set_bits[k] = np.bitwise_or.reduce(masks[labels])
+        found = true_rows(rows, expression, support)
+        if found is None:
+            found, failed = _true_or_failed(rows.value(expression, support))
             if failed.any():
                 failures = np.zeros((size, words), np.int64) if failures is None else failures
-                failures[failed] |= masks[label]
-                true = true | failed
-        marked[label] = int(np.count_nonzero(true))
+                failures[failed] |= set_bits[k]
+        true[k] = found
+        marked.update(dict.fromkeys(labels, int(np.count_nonzero(found))))
+    if support.plain:
+        by_row = bits.reshape(size, words)
+        by_row[:] = always
+        for k in range(len(alike)):
+            by_row[true[k]] |= set_bits[k]
+    else:
         for word in range(words):
-            if not masks[label, word]:
-                continue
-            if support.plain:
-                bits[true, word] |= masks[label, word]
-            else:
-                support("mark_rows", true, int(masks[label, word]), words, word, flat)
-    return flat, None if failures is None else failures.reshape(-1), marked
+            support("mark_rows", true.view(np.int8), set_bits[:, word].copy(), int(always[word]), words, word, bits)
+    return None if failures is None else failures.reshape(-1), marked
+
+
+def _true_or_failed(vector: Vector) -> tuple[Flags, Flags]:
+    """The rows for which a condition is true or fails, and those for which it fails."""
+    true = vector.values.astype(np.bool_) if vector.kind == "boolean" else np.zeros(len(vector), np.bool_)
+    if vector.codes is None:
+        return true, np.zeros(len(vector), np.bool_)
+    failed = vector.codes == FAILED
+    return true & (vector.codes == KNOWN) | failed, failed
 
 
 def _probe(plan: RowPatternPlan, tables: _Tables, marked: Mapping[int, int]) -> tuple[int, int]:
@@ -316,10 +333,17 @@ class _Stack:
 class _Output:
     """Room for matches, which grows."""
 
-    def __init__(self, rows: int, unmatched: bool) -> None:
+    def __init__(self) -> None:
+        self.start, self.length, self.number = (np.empty(0, np.int64) for _ in range(3))
+        self.states = np.empty(0, np.int16)
+
+    def fit(self, rows: int, unmatched: bool) -> None:
+        """Make room for the matches of this many rows, if they are not dense."""
         room = max(FIRST_ROOM, rows if unmatched else rows // 16)
-        self.start, self.length, self.number = (np.empty(room, np.int64) for _ in range(3))
-        self.states = np.empty(max(FIRST_ROOM, rows // 4), np.int16)
+        if len(self.start) < room:
+            self.start, self.length, self.number = (np.empty(room, np.int64) for _ in range(3))
+        if len(self.states) < max(FIRST_ROOM, rows // 4):
+            self.states = np.empty(max(FIRST_ROOM, rows // 4), np.int16)
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:

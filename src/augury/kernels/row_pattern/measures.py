@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, assert_never
@@ -14,6 +13,7 @@ from augury.ir.row_expression import Aggregate, Classifier, ColumnValue, MatchNu
 from augury.ir.sql_aggregates import AGGREGATES
 from augury.ir.sql_scalar import BadValue
 from augury.ir.sql_types import BIGINT, VARCHAR, Family, family, integer_range
+from augury.jit.tier import Tier
 from augury.kernels.row_pattern.expressions import Leaf, evaluate
 from augury.kernels.row_pattern.kernel import FoundMatches
 from augury.kernels.row_pattern.rows import SortedRows
@@ -22,9 +22,6 @@ from augury.plan.row_pattern import FIRST_POSITION, RowPatternPlan
 
 EXACT = 2**53
 """Integers below this limit convert to doubles without rounding."""
-
-Call = Callable[..., Any]
-"""Calls a function of `augury.native.row_pattern` by its name."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +97,9 @@ class Points:
 
 
 class MeasureEvaluator:
-    """Values of measures at points of the matches."""
+    """Values of measures at points of the matches; `call` runs functions of `augury.native.row_pattern`."""
 
-    def __init__(self, plan: RowPatternPlan, rows: SortedRows, mapped: MappedRows, points: Points, call: Call) -> None:
+    def __init__(self, plan: RowPatternPlan, rows: SortedRows, mapped: MappedRows, points: Points, call: Tier) -> None:
         self.plan, self.rows, self.mapped, self.points, self.call = plan, rows, mapped, points, call
         self._subsets: dict[frozenset[str], tuple[Integers, Integers]] = {}
         self._places: dict[Navigation, Integers] = {}
@@ -151,23 +148,37 @@ class MeasureEvaluator:
     def _place(self, at: Navigation) -> Integers:
         """The number of the mapped row that FIRST or LAST leads to, -1 if there is none."""
         key = replace(at, shift=0)
+        if key not in self._places and at.variables is not None and self.points.match is None and not self.call.plain:
+            self._places[key] = self._walked(at, at.variables)
         if key not in self._places:
             places, begin, end = self._range(at.variables, running=at.running)
             number = end - 1 - at.offset if at.last else begin + at.offset
-            inside = (number >= begin) & (number < end)
-            if places is None or not len(places):
-                self._places[key] = np.where(inside, number, -1)
-            else:
-                self._places[key] = np.where(inside, places.take(number, mode="clip"), -1)
+            outside = (number < begin) | (number >= end)
+            place = number if places is None or not len(places) else places.take(number, mode="clip")
+            if outside.any():
+                place[outside] = -1
+            self._places[key] = place
         return self._places[key]
+
+    def _walked(self, at: Navigation, variables: frozenset[str]) -> Integers:
+        """The same where there is one point for each match: from its end, or its begin, to the row in question."""
+        positions = self.plan.program.positions
+        wanted = np.array([False] * FIRST_POSITION + [self._names[p.label] in variables for p in positions])
+        offset, place = self.mapped.offset, np.empty(len(self.points), np.int64)
+        self.call("labelled_rows", self.mapped.found.states, wanted, offset, at.last, at.offset, place)
+        return place
 
     def _row(self, at: Navigation) -> Integers:
         """The row that a navigation leads to, -1 if there is none."""
         place = self._place(at)
-        row = np.where(place < 0, -1, place + self.points.of(self.mapped.ahead) + at.shift)
+        row: Integers = place + self.points.of(self.mapped.ahead)
+        outside = place < 0
         if at.shift:
+            row += at.shift
             low, high = self._bounds()
-            row[(place < 0) | (row < low) | (row >= high)] = -1
+            outside |= (row < low) | (row >= high)
+        if outside.any():
+            row[outside] = -1
         return row
 
     def _bounds(self) -> tuple[Integers, Integers]:

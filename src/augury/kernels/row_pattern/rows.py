@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.ir.row_expression import Aggregate, ColumnValue, RowExpression
 from augury.jit.tier import Tier
@@ -47,7 +49,7 @@ class Unsorted:
     """Columns in the order of a table: sorted row k is its row `order[k]`, or row `first + k` if `order` is None."""
 
     columns: Mapping[int, Vector]
-    order: Integers | None
+    order: npt.NDArray[np.signedinteger[Any]] | None
     first: int = 0
 
     def at(self, column: int, rows: Integers) -> Vector:
@@ -115,10 +117,10 @@ class SortedRows:
         values[into] = column.values[out_of]
         if column.codes is not None:
             codes[into] = column.codes[out_of]
-        codes[self._outside(shift)] = unknown
+        codes[self.outside(shift)] = unknown
         return replace(column, values=values, codes=codes)
 
-    def _outside(self, shift: int) -> Integers:
+    def outside(self, shift: int) -> Integers:
         """Mask of the rows whose partition has no row at that offset."""
         firsts, ends, far = self.starts[:-1], self.starts[1:], abs(shift)
         short = np.minimum(far, ends - firsts)

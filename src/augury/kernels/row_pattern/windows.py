@@ -16,12 +16,40 @@ SAFE = 2**62
 """Integers whose absolute values add up to no more than this do not overflow 64 bits."""
 
 
-def window_aggregate(aggregate: Aggregate, argument: Vector, support: Tier) -> Vector:
-    """The aggregate of `argument` at `shifts` rows from each row.
+def window_aggregate(aggregate: Aggregate, argument: Vector, support: Tier, reach: tuple[int, int] = (0, 0)) -> Vector:
+    """The aggregate of `argument` at `shifts` rows from each row, leaving out those at the ends that `reach` tells.
 
     It has failed where a value has, and where a sum may not be exact. What is outside of the partition of a row counts
     as well: the search does not look at rows that have so few before them.
     """
+    low, high = reach
+    size = max(len(argument) + low - high, 0)
+    found = _of_known_values(aggregate, argument, low, size) if reach != (0, 0) else None
+    return _of_each_row(aggregate, argument, support).slice(-low, size) if found is None else found
+
+
+def _of_known_values(aggregate: Aggregate, argument: Vector, low: int, size: int) -> Vector | None:
+    """Sums and averages for `size` rows from row `-low` on, all of which have the rows that are added up.
+
+    None if some value is not known, or a sum may not be exact.
+    """
+    shifts = aggregate.shifts
+    if aggregate.function not in ("sum", "avg") or argument.codes is not None or not shifts or not size:
+        return None
+    if argument.kind == "integer":
+        most = EXACT if aggregate.function == "avg" else SAFE
+        if max(abs(int(argument.values.max())), abs(int(argument.values.min()))) > most // len(shifts):
+            return None
+    total, *others = (argument.values[shift - low : shift - low + size] for shift in shifts)
+    total = total.copy()
+    for values in others:
+        total += values
+    if aggregate.function == "avg":
+        return Vector(aggregate.type, "float", total / len(shifts))
+    return Vector(aggregate.type, argument.kind, total)
+
+
+def _of_each_row(aggregate: Aggregate, argument: Vector, support: Tier) -> Vector:
     assert aggregate.shifts is not None
     size, shifts = len(argument), np.array(aggregate.shifts, np.int64)
     codes = np.zeros(size, np.uint8) if argument.codes is None else np.ascontiguousarray(argument.codes)
