@@ -75,7 +75,8 @@ def _are_among(names: pa.Array, types: Collection[str]) -> npt.NDArray[np.bool_]
 
 def _among(by_code: npt.NDArray[np.bool_], codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
     """The value of `by_code` for each code."""
-    wanted = np.flatnonzero(by_code)
+    # Of the type of the codes, so that these are not converted to be compared.
+    wanted = np.flatnonzero(by_code).astype(codes.dtype)
     if not 0 < len(wanted) <= MAX_COMPARED_TYPES:
         return by_code.take(codes)
     mask: npt.NDArray[np.bool_] = codes == wanted[0]
