@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from augury import Rules
+from augury.engine.rules import candidates, event_columns
 from augury.engine.rules.candidates import OpenKeys, RuleIndex
+from augury.engine.rules.event_columns import EventsByKey
 from augury.engine.rules.group import SharedEvents
 from augury.engine.rules.grouping import RuleShapes, grouped
 from augury.engine.rules.matching import FiniteGroup
@@ -37,6 +39,35 @@ def test_rules_find_what_each_finds_alone(shape: str) -> None:
         # The matches of a rule come in their order.
         for row in rows:
             assert [m[:3] for m in listed(found) if m[0] == row["id"]] == [m[:3] for m in wanted if m[0] == row["id"]]
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+@pytest.mark.parametrize("tables", [True, False])
+@pytest.mark.parametrize("shape", [*SHAPES[:4], SHAPES[6], SHAPES[11], SHAPES[12]])
+def test_places_are_the_same_in_tables_and_by_search(shape: str, tables: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many events numbers are looked up by value and places by key in tables, unless these would be too large."""
+    monkeypatch.setattr(event_columns, "MIN_EVENTS_BY_VALUE", 1 if tables else 1 << 30)
+    monkeypatch.setattr(candidates, "MAX_TABLE", 1 << 18 if tables else 0)
+    rng = Random(shape)
+    rows, events = drawn_rules(rng, shape, 8), drawn_events(rng, 60)
+    found = Rules.read(rows).match(events, jit=False)
+    assert sorted(listed(found), key=str) == sorted(found_alone(rows, events), key=str)
+
+
+@pytest.mark.parametrize("table", [True, False])
+def test_events_by_key_are_found_from_any_position_on(table: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_columns, "MIN_EVENTS_BY_VALUE", 1 if table else 1 << 30)
+    keys = np.array([7, 3, 7, 7, 5, 3])
+    events = EventsByKey.of(keys)
+    assert (events.table is not None) == table
+    there, known = events.find(np.array([7, 4, 3]))
+    assert known.tolist() == [True, False, True]
+    for key in (there[0], there[2]):
+        for position in range(len(keys) + 1):
+            (place,) = events.places(np.array([key]), np.array([position]))
+            (end,) = events.places(np.array([key]), np.array([len(keys)]))
+            wanted = [k for k in range(position, len(keys)) if keys[k] == events.distinct[key]]
+            assert events.by_key[place:end].tolist() == wanted
 
 
 @pytest.mark.filterwarnings("ignore::augury.AuguryWarning")

@@ -32,13 +32,13 @@ def scatter(values: NDArray[Any], place: NDArray[Any], out: NDArray[Any]) -> Non
 
 
 def number_integers(
-    values: NDArray[Any], least: int, seen: NDArray[Any], numbers: NDArray[Any], counts: NDArray[Any]
+    values: NDArray[Any], least: int, seen: NDArray[Any], count: int, numbers: NDArray[Any], counts: NDArray[Any]
 ) -> int:
-    """Number integers by first appearance from 0 on, and count them; returns how many differ.
+    """Number integers by first appearance, and count them; returns how many differ by now.
 
-    `seen` is -1 for each possible value from `least` on.
+    `seen` are the numbers of possible values from `least` on, -1 if they have none yet; `count` are known from calls
+    before.
     """
-    count = 0
     for row in range(values.shape[0]):
         at = values[row] - least
         number = seen[at]

@@ -190,25 +190,13 @@ def _of_integers(column: pa.ChunkedArray, support: Tier, threads: int) -> Number
         return None
     values = column.cast(pa.int64()).to_numpy()
 
-    def one(share: slice) -> tuple[Numbers, Integers, Numbers]:
-        seen = np.full(size, -1, number_type(len(column)))
+    # On one thread: a look-up array for each would cost more to make agree than the look-ups do.
+    seen = np.full(size, -1, number_type(len(column)))
+    count, out = 0, []
+    for share in shares_of(len(column), threads if size * threads <= len(column) else 1):
         numbers, counts = np.empty(share.stop - share.start, seen.dtype), np.zeros(size, np.int64)
-        count = support("number_integers", values[share], least, seen, numbers, counts)
-        return numbers, counts[:count], seen
-
-    # Every share has a look-up array of its own.
-    shares = shares_of(len(column), threads if size * threads <= len(column) else 1)
-    known, count, out = np.full(size, -1, np.int64), 0, []
-    for numbers, counts, seen in map_in_threads(one, shares, len(shares)):
-        places = np.flatnonzero(seen >= 0)
-        held = np.empty(len(places), np.int64)
-        held[seen[places]] = places
-        keys = known[held]
-        fresh = keys < 0
-        keys[fresh] = np.arange(count, count + np.count_nonzero(fresh))
-        known[held] = keys
-        count += int(np.count_nonzero(fresh))
-        out.append(KeyShare(numbers, keys, counts))
+        count = support("number_integers", values[share], least, seen, count, numbers, counts)
+        out.append(KeyShare(numbers, np.arange(count), counts[:count]))
     return NumberedKeys(tuple(out), count)
 
 

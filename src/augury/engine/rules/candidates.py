@@ -9,27 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from augury.engine.cut.by_key import key_hashes, mixed
+from augury.engine.cut.by_key import mixed
+from augury.engine.rules.event_columns import EventColumns, Floats, Mask, first_of_each
 from augury.engine.rules.shapes import Shape, role
+from augury.engine.rules.stretches import Stretches, enumerated, stretches_of
 from augury.ir.pattern import Event, Repeat, Seq, components, event_of, variable_of
 from augury.ir.predicate import Compare, Expr, Ref
 from augury.ir.query import BoundQuery, TimeWindow
 from augury.runtime.batch import Integers
-from augury.runtime.dictionary import codes_of
 from augury.runtime.state import LONG_AGO
 from augury.schema import MAX_TICKS
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-
 SAMPLED_EVENTS = 1_000  # events sampled to estimate the selectivity of each bound
+
+MAX_TABLE = 1 << 18
+"""Cells of a table of the entries of an index, by bucket and rank; larger ones are searched."""
+
+UNSEEN = -2  # code of a type that no event has; -1 is that of null
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
@@ -103,48 +105,6 @@ def _condition(e: Expr, shape: Shape) -> Condition | None:
             return None
         case _:
             return None
-
-
-@dataclass(slots=True, eq=False)
-class EventColumns:
-    """Columns of events in the form in which an index looks them up, converted on demand."""
-
-    table: pa.Table
-    time: Integers
-    type: str | None
-    _numbers: dict[str, Floats] = field(default_factory=dict)
-    _codes: dict[tuple[str, tuple[str, ...]], Integers] = field(default_factory=dict)
-    _keys: dict[tuple[str, ...], Integers] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    def numbers(self, name: str) -> Floats:
-        """A column as floats, with NaN for null."""
-        if name not in self._numbers:
-            column = self.table[name].cast(pa.float64(), safe=False)
-            self._numbers[name] = column.to_numpy()
-        return self._numbers[name]
-
-    def codes(self, name: str, texts: tuple[str, ...]) -> Integers:
-        """The position of each string of a column in `texts`, -1 where it is not among them."""
-        if (name, texts) not in self._codes:
-            column = self.table[name].combine_chunks()
-            wanted = pa.array(texts, pa.string())
-            if pa.types.is_dictionary(column.type):
-                of_each = pc.index_in(column.dictionary.cast(pa.string()), value_set=wanted).fill_null(-1).to_numpy()
-                # Null has the code -1, which takes the last place.
-                found = np.append(of_each, -1).take(codes_of(column), mode="wrap")
-            else:
-                found = pc.index_in(column.cast(pa.string()), value_set=wanted).fill_null(-1).to_numpy()
-            self._codes[name, texts] = found.astype(np.int64)
-        return self._codes[name, texts]
-
-    def keys(self, names: tuple[str, ...]) -> Integers:
-        """A hash of these columns for each event; zeros without columns."""
-        if names not in self._keys:
-            self._keys[names] = key_hashes(self.table, names).view(np.int64) if names else np.zeros(len(self), np.int64)
-        return self._keys[names]
 
 
 class CodedTexts(NamedTuple):
@@ -237,6 +197,16 @@ class ComponentIndex:
         keys = bucket * self.span + rank
         order = np.argsort(keys, kind="stable")
         self.keys, self.entries = keys[order], entries[order]
+        cells = len(self.buckets) * self.span
+        self.first = np.searchsorted(self.keys, np.arange(len(self.buckets) + 1) * self.span)
+        """For each bucket, the position of its first entry."""
+        self.table = np.searchsorted(self.keys, np.arange(cells)) if cells <= MAX_TABLE else None
+        """For each bucket and rank, how many entries are before it."""
+        self.dense: Integers | None = None
+        """For each code its bucket, -1 for none, unless there may be too many codes."""
+        if len(self.buckets) and self.buckets[0] >= 0 and self.buckets[-1] < MAX_TABLE:
+            self.dense = np.full(int(self.buckets[-1]) + 2, -1)
+            self.dense[self.buckets] = np.arange(len(self.buckets))
 
     def _with_texts(self, column: str, texts: tuple[str, ...], own: Integers, codes: Integers) -> Integers:
         self.hashed.append((column, texts))
@@ -268,40 +238,44 @@ class ComponentIndex:
                 place = events.codes(column or str(events.type), distinct)
                 known &= place >= 0
             else:
-                numbers = events.numbers(column)
-                place = np.minimum(np.searchsorted(distinct, numbers), len(distinct) - 1)
-                known &= distinct[place] == numbers
+                place = events.looked_up(column, partial(_places_among, distinct))
+                known &= place >= 0
             codes = codes * len(distinct) + place
-        bucket = np.minimum(np.searchsorted(self.buckets, codes), len(self.buckets) - 1)
-        known &= self.buckets[bucket] == codes
+        bucket = self._buckets(np.where(known, codes, -1))
+        known &= bucket >= 0
         reached = np.full(len(events), self.span - 1)
         if self.bound is not None:
-            numbers = events.numbers(self.bound.column)
-            known &= ~np.isnan(numbers)
-            reached = np.searchsorted(self.ranked, self._signed(numbers), side="right")
-        starts = np.searchsorted(self.keys, bucket * self.span)
-        counts = np.searchsorted(self.keys, bucket * self.span + reached) - starts
+            known &= ~np.isnan(events.numbers(self.bound.column))
+            reached = events.looked_up(self.bound.column, self._reached)
+        bucket = np.where(known, bucket, 0)
+        starts = self.first[bucket]
+        ends = bucket * self.span + reached
+        counts = (np.searchsorted(self.keys, ends) if self.table is None else self.table[ends]) - starts
         return FoundRules(starts, np.where(known, counts, 0))
+
+    def _buckets(self, codes: Integers) -> Integers:
+        """The bucket of each code, -1 for none."""
+        if self.dense is not None:
+            # The last place is of no code.
+            return self.dense[np.minimum(codes, len(self.dense) - 1)]
+        bucket = np.minimum(np.searchsorted(self.buckets, codes), len(self.buckets) - 1)
+        return np.where(self.buckets[bucket] == codes, bucket, -1)
+
+    def _reached(self, numbers: Floats) -> Integers:
+        """How many of the ranked values each number passes."""
+        return np.searchsorted(self.ranked, self._signed(numbers), side="right")
 
     def pairs(self, found: FoundRules, events: EventColumns) -> tuple[Integers, Integers]:
         """The pairs of an event and a candidate rule, ordered by event."""
-        event, offset = _enumerated(found.counts)
+        event, offset = enumerated(found.counts)
         rule = self.entries[found.starts[event] + offset]
         return _where(within_bounds(self.others, self.rules, events, event, rule), event, rule)
 
 
-def _enumerated(counts: Integers) -> tuple[Integers, Integers]:
-    """Repeat each index as often as its count says; also number its repetitions from 0 on."""
-    places = np.repeat(np.arange(len(counts)), counts)
-    firsts = np.cumsum(counts) - counts
-    return places, np.arange(len(places)) - firsts[places]
-
-
-def _first_of_each(ascending: Integers) -> Mask:
-    """Which numbers differ from the one before them."""
-    first = np.ones(len(ascending), dtype=bool)
-    first[1:] = ascending[1:] != ascending[:-1]
-    return first
+def _places_among(distinct: Floats, numbers: Floats) -> Integers:
+    """The place of each number among distinct ones, -1 where it is not among them."""
+    place = np.minimum(np.searchsorted(distinct, numbers), len(distinct) - 1)
+    return np.where(distinct[place] == numbers, place, -1)
 
 
 def _where(mask: Mask | None, event: Integers, rule: Integers) -> tuple[Integers, Integers]:
@@ -420,7 +394,7 @@ class RuleIndex:
             return parts[0]
         both = np.concatenate([event * self.rules.count + rule for event, rule in parts])
         both.sort()
-        both = both[_first_of_each(both)]
+        both = both[first_of_each(both)]
         event = both // self.rules.count
         return event, both - event * self.rules.count
 
@@ -429,16 +403,17 @@ class RuleIndex:
     ) -> list[Stretches]:
         """The events after an event that opens a rule: for each type of its later components, or of any type."""
         later = self.tests.components[1:]
-        ends = np.concatenate([begun.until, opened.until])
-        until = np.searchsorted(events.time, ends, side="right")
+        until = np.searchsorted(events.time, events.time + self.tests.reach, side="right")[first]
+        until = np.concatenate([until, np.searchsorted(events.time, opened.until, side="right")])
         after = np.concatenate([first + 1, np.zeros(len(opened.rule), dtype=np.int64)])
         rule, key = np.concatenate([begun.rule, opened.rule]), np.concatenate([begun.key, opened.key])
         if any(not test.roles for test in later):
-            return [_stretches(keys, key, rule, after, until)]
-        assert events.type is not None
+            return [stretches_of(events.by_key(self.tests.key, typed=False), key, rule, after, until)]
         coded = self.rules.types_of(tuple(sorted({k for test in later for k in test.roles})))
-        typed = mixed(keys, events.codes(events.type, coded.texts))
-        return [_stretches(typed, mixed(key, own[rule]), rule, after, until) for own in coded.places]
+        known = {name: k for k, name in enumerate(events.types)}
+        codes = np.array([known.get(text, UNSEEN) for text in coded.texts], dtype=np.int64)
+        typed = events.by_key(self.tests.key, typed=True)
+        return [stretches_of(typed, mixed(key, codes[own][rule]), rule, after, until) for own in coded.places]
 
     def _passing_later(self, events: EventColumns, stretches: Stretches) -> tuple[Integers, Integers]:
         """The pairs in stretches that pass the test of a component after the first."""
@@ -450,44 +425,3 @@ class RuleIndex:
                 return event, rule
             passed |= meeting
         return event[passed], rule[passed]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stretches:
-    """Ranges of events of one key, each for one rule: positions in `by_key` from `start` to `end`."""
-
-    by_key: Integers
-    rule: Integers
-    start: Integers
-    end: Integers
-
-    @property
-    def total(self) -> int:
-        return int((self.end - self.start).sum())
-
-    def pairs(self) -> tuple[Integers, Integers]:
-        """All pairs of an event and the rule of its range."""
-        which, offset = _enumerated(self.end - self.start)
-        return self.by_key[self.start[which] + offset], self.rule[which]
-
-
-def _stretches(keys: Integers, wanted: Integers, rule: Integers, after: Integers, until: Integers) -> Stretches:
-    """For each wanted key and rule the range of its events from position `after` up to `until`, without overlaps."""
-    by_key = np.argsort(keys, kind="stable")
-    new = _first_of_each(keys[by_key])
-    distinct = keys[by_key][new]
-    span = len(keys) + 1
-    places = (np.cumsum(new) - 1) * span + by_key
-    there = np.minimum(np.searchsorted(distinct, wanted), max(len(distinct) - 1, 0))
-    known = distinct[there] == wanted if len(distinct) else np.zeros(len(wanted), dtype=bool)
-    there, rule = there[known], rule[known]
-    start = np.searchsorted(places, there * span + after[known])
-    end = np.searchsorted(places, there * span + np.maximum(until, after)[known])
-    order = np.lexsort([end, start, rule])
-    rule, start, end = rule[order], start[order], end[order]
-    if len(rule) > 1:
-        # Events that an earlier range of the rule covers are not repeated.
-        base = rule * span
-        covered = np.maximum.accumulate(base + end)[:-1] - base[1:]
-        start[1:] = np.maximum(start[1:], covered)
-    return Stretches(by_key, rule, np.minimum(start, end), end)

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from augury.compiler import CompiledQuery, compile_bound
 from augury.engine.arrivals import Arrivals
-from augury.engine.rules.candidates import EventColumns, RuleValues, Tests, tests_of
+from augury.engine.rules.candidates import RuleValues, Tests, tests_of
+from augury.engine.rules.event_columns import EventColumns
 from augury.engine.rules.shapes import Shape, ShapedRule, role
 from augury.engine.scan.needed import decisive_columns
 from augury.engine.sources.column_types import engine_table
