@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from augury.engine.threads import map_in_threads
 from augury.jit.tier import Tier
+from augury.runtime.memory import empty_array
 
 Integers = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.signedinteger[Any]]
@@ -194,7 +195,7 @@ def _of_integers(column: pa.ChunkedArray, support: Tier, threads: int) -> Number
     seen = np.full(size, -1, number_type(len(column)))
     count, out = 0, []
     for share in shares_of(len(column), threads if size * threads <= len(column) else 1):
-        numbers, counts = np.empty(share.stop - share.start, seen.dtype), np.zeros(size, np.int64)
+        numbers, counts = empty_array(share.stop - share.start, seen.dtype), np.zeros(size, np.int64)
         count = support("number_integers", values[share], least, seen, count, numbers, counts)
         out.append(KeyShare(numbers, np.arange(count), counts[:count]))
     return NumberedKeys(tuple(out), count)
@@ -219,7 +220,7 @@ def _spelled(column: pa.ChunkedArray, support: Tier) -> tuple[Numbers, Integers,
     None if a string is too long or there are too many.
     """
     table, spelled = np.full(2 * MAX_SHORT_KEYS, -1, np.int32), np.empty((MAX_SHORT_KEYS, 3), np.int64)
-    numbers, counts = np.empty(len(column), number_type(len(column))), np.zeros(MAX_SHORT_KEYS, np.int64)
+    numbers, counts = empty_array(len(column), number_type(len(column))), np.zeros(MAX_SHORT_KEYS, np.int64)
     count = at = 0
     for chunk in column.chunks:
         for begins, words in _readable(chunk) if len(chunk) else ():

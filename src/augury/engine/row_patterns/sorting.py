@@ -27,6 +27,7 @@ from augury.engine.row_patterns.keys import (
 from augury.engine.threads import map_in_threads
 from augury.ir.row_pattern import BoundRowPattern, Order
 from augury.jit.tier import Tier
+from augury.runtime.memory import empty_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class SortedTable:
         """64-bit numbers without nulls, brought into the order chunk by chunk; needs `place`."""
         assert self.place is not None
         dtype, at = column.type.to_pandas_dtype(), 0
-        out = np.empty(len(column), np.int64)
+        out = empty_array(len(column))
         for chunk in column.chunks:
             values = chunk.to_numpy().view(np.int64)
             support("scatter", values, self.place[at : at + len(values)], out)
@@ -69,7 +70,7 @@ class SortedTable:
             return values.take(self.order)
         # Values of any type are single bytes or 8-byte words.
         whole = np.ascontiguousarray(values).view(np.int64 if values.itemsize == 8 else np.uint8)
-        out = np.empty_like(whole)
+        out = empty_array(len(whole), whole.dtype)
         support("scatter", whole, self.place, out)
         return out.view(values.dtype)
 
@@ -127,7 +128,7 @@ def _grouped(keys: NumberedKeys, starts: Integers, support: Tier) -> tuple[Numbe
     if support.plain:
         return np.argsort(keys.numbers(), kind="stable"), None
     dtype = number_type(len(keys))
-    order, place = np.empty(len(keys), dtype), np.empty(len(keys), dtype)
+    order, place = empty_array(len(keys), dtype), empty_array(len(keys), dtype)
     ends, begin = [], starts[:-1].astype(dtype)
     for share in keys.shares:
         ends.append(begin[share.keys])

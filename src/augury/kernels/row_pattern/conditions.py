@@ -11,6 +11,7 @@ from augury.kernels.row_pattern.expressions import Leaf, evaluate
 from augury.kernels.row_pattern.rows import SortedRows
 from augury.kernels.row_pattern.vectors import FAILED, KNOWN, Vector
 from augury.kernels.row_pattern.windows import window_aggregate
+from augury.runtime.memory import zero_array
 
 Flags = npt.NDArray[np.bool_]
 
@@ -41,7 +42,7 @@ def _part(rows: SortedRows, condition: RowExpression, support: Tier) -> Flags | 
         vector, low, high = rows.value(condition, support), 0, 0
     else:
         vector = _beside_neighbours(rows, condition, low, high, support)
-    true = np.zeros(len(rows), np.bool_)
+    true = zero_array(len(rows), np.bool_)
     inner = slice(-low, len(rows) - high)
     if not len(true[inner]) or vector.kind != "boolean":
         return None if vector.failed.any() else true

@@ -19,6 +19,7 @@ from augury.kernels.row_pattern.vectors import FAILED, KNOWN, Integers, Vector, 
 from augury.native.row_pattern_support import row_pattern_support
 from augury.options import Options
 from augury.plan.row_pattern import ACCEPT, FIRST_POSITION, RowPatternPlan
+from augury.runtime.memory import empty_array
 
 WARM_UP_ROWS = 2_000
 """Candidates of one call while the search is plain Python."""
@@ -72,7 +73,7 @@ class RowPatternKernel:
         size, words = len(rows), tables.words
         self.code.claim("bits of rows", 8 * size * words)
         if len(self._bits) < size * words:
-            self._bits = np.empty(size * words, np.int64)
+            self._bits = empty_array(size * words)
         bits = self._bits[: size * words]
         failures, marked = _mark(plan, rows, tables, self.support, bits)
         reach = self._reach(rows)
@@ -135,7 +136,7 @@ class RowPatternKernel:
         if bound.within is None:
             return np.empty(0, np.int64)
         times = rows.columns[bound.order_by[0].column]
-        reach = np.empty(len(rows), np.int64)
+        reach = empty_array(len(rows))
         self.support("reach_of", times.values, times.known, rows.starts, float(bound.within.distance), reach)
         if rows.watermark is not None:
             # The end of what is known is the end of a match only if every row to come is too far away.
@@ -341,7 +342,7 @@ class _Output:
         """Make room for the matches of this many rows, if they are not dense."""
         room = max(FIRST_ROOM, rows if unmatched else rows // 16)
         if len(self.start) < room:
-            self.start, self.length, self.number = (np.empty(room, np.int64) for _ in range(3))
+            self.start, self.length, self.number = (empty_array(room) for _ in range(3))
         if len(self.states) < max(FIRST_ROOM, rows // 4):
             self.states = np.empty(max(FIRST_ROOM, rows // 4), np.int16)
 

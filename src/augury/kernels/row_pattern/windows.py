@@ -8,6 +8,7 @@ from augury.ir.row_expression import Aggregate
 from augury.ir.sql_types import BIGINT
 from augury.jit.tier import Tier
 from augury.kernels.row_pattern.vectors import FAILED, KNOWN, NULL, Integers, Vector
+from augury.runtime.memory import empty_array
 
 EXACT = 2**53
 """Integers below this are doubles without rounding."""
@@ -53,12 +54,12 @@ def _of_each_row(aggregate: Aggregate, argument: Vector, support: Tier) -> Vecto
     assert aggregate.shifts is not None
     size, shifts = len(argument), np.array(aggregate.shifts, np.int64)
     codes = np.zeros(size, np.uint8) if argument.codes is None else np.ascontiguousarray(argument.codes)
-    seen = np.empty(size, np.int64)
+    seen = empty_array(size)
     if aggregate.function == "count":
         support("window_counts", codes, shifts, seen)
         return Vector(BIGINT, "integer", np.maximum(seen, 0), _failures(seen))
     values = np.ascontiguousarray(argument.values)
-    out = np.empty_like(values)
+    out = empty_array(len(values), values.dtype)
     if aggregate.function in ("min", "max"):
         support("window_extremes", values, codes, shifts, aggregate.function == "max", out, seen)
         return Vector(aggregate.type, argument.kind, out, _codes(seen))
