@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from augury.bind import bind
-from augury.engine.rules.rule_text import GroupedRule, TextShape, Token, text_shape, tokens_of
+from augury.engine.rules.rule_text import GroupedRule, TextShape, Tokens, text_shape, tokens_of
 from augury.engine.rules.shapes import Shape, shaped
 from augury.engine.rules.table import Rule
 from augury.errors import QueryError
@@ -33,7 +33,7 @@ class RuleShapes:
         self.bound = 0
         """How many rules were bound because no template of their shape was known."""
         self._parsed: dict[str, tuple[syntax.Query, ...]] = {}
-        self._open: dict[str, list[frozenset[int]]] = {}
+        self._open: dict[str, list[tuple[int, ...]]] = {}
         """By the token kinds of a text, the places of tokens that may differ."""
         self._known: dict[Hashable, list[TextShape]] = {}
 
@@ -41,9 +41,9 @@ class RuleShapes:
         """The rule with its shape; None for one that stands alone, which includes rules with errors."""
         parameters = options_of(self.options, rule).parameters
         tokens = tokens_of(rule.query)
-        kinds = "".join(token.kind for token in tokens)
+        kinds = tokens.kinds
         for places in self._open.get(kinds, ()):
-            for known in self._known.get(_key(kinds, tokens, places), ()):
+            for known in self._known.get(_key(tokens, places), ()):
                 again = known.reused(rule, tokens, parameters)
                 if again is not None:
                     return again
@@ -52,7 +52,7 @@ class RuleShapes:
         if text is not None:
             if text.places not in self._open.setdefault(kinds, []):
                 self._open[kinds].append(text.places)
-            alike = self._known.setdefault(_key(kinds, tokens, text.places), [])
+            alike = self._known.setdefault(_key(tokens, text.places), [])
             if len(alike) < MAX_TEMPLATES:
                 alike.append(text)
         return found
@@ -78,19 +78,25 @@ class RuleShapes:
         return None if found is None else GroupedRule(rule, queries[0], found)
 
 
-def _key(kinds: str, tokens: Sequence[Token], places: frozenset[int]) -> Hashable:
-    return kinds, places, tuple(token.text for k, token in enumerate(tokens) if k not in places)
+def _key(tokens: Tokens, places: tuple[int, ...]) -> Hashable:
+    return tokens.kinds, places, tokens.without(places)
 
 
 def grouped(rules: Iterable[Rule], schema: EventSchema, options: Options) -> tuple[list[list[GroupedRule]], list[Rule]]:
     """The groups of rules of one shape, and the rules that stand alone."""
     shapes, groups, alone = RuleShapes(schema, options), dict[Shape, list[GroupedRule]](), list[Rule]()
+    by_object: dict[int, list[GroupedRule]] = {}
+    """The groups by the object of their shape, which rules of one text share: to hash a shape takes long."""
     for rule in rules:
         found = shapes.shape(rule)
         if found is None:
             alone.append(rule)
-        else:
-            groups.setdefault(found.shaped.shape, []).append(found)
+            continue
+        shape = found.shaped.shape
+        group = by_object.get(id(shape))
+        if group is None:
+            group = by_object[id(shape)] = groups.setdefault(shape, [])
+        group.append(found)
     # A single rule gets a better plan alone: the planner knows its values.
     alone += [group[0].rule for group in groups.values() if len(group) == 1]
     return [group for group in groups.values() if len(group) > 1], alone

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from augury.engine.rules.shapes import MAX_EXACT, ShapedRule
 from augury.engine.rules.table import Rule
@@ -38,6 +38,10 @@ _TOKENS = re.compile(
 )
 
 
+_KINDS = {None: OTHER, "o": OTHER, "s": STRING, "w": WORD, "f": DECIMAL, "i": INTEGER}
+"""The kinds of tokens by the groups of the pattern."""
+
+
 class Token(NamedTuple):
     """One token of a query text, with its place in the text."""
 
@@ -45,6 +49,39 @@ class Token(NamedTuple):
     text: str
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens(Sequence[Token]):
+    """The tokens of a `text`, white space included: joined they are the text.
+
+    `kinds` has a letter for each, `bounds` where each begins and where the last one ends. Of most texts only few tokens
+    are looked at.
+    """
+
+    text: str
+    kinds: str
+    bounds: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @overload
+    def __getitem__(self, k: int) -> Token: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> list[Token]: ...
+
+    def __getitem__(self, k: int | slice) -> Token | list[Token]:
+        if isinstance(k, slice):
+            return [self[place] for place in range(*k.indices(len(self)))]
+        start, end = self.bounds[k], self.bounds[k + 1]
+        return Token(self.kinds[k], self.text[start:end], start, end)
+
+    def without(self, places: Sequence[int]) -> tuple[str, ...]:
+        """The text without the tokens at these places, which ascend: what is between them."""
+        cuts = [0, *(cut for k in places for cut in self.bounds[k : k + 2]), len(self.text)]
+        return tuple([self.text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,13 +97,13 @@ class GroupedRule:
 class TextShape:
     """The template of texts that differ in lifted tokens only, made from the `first` rule.
 
-    `values` hold for each value of the shape the place of its token, or the name of its parameter, None for one that
-    never differs. `types` are the places of type names, and `roles` the role of each. `fixed` are the parameters that
-    are used elsewhere too.
+    `places` are those of all tokens that may differ, ascending. `values` hold for each value of the shape the place of
+    its token, or the name of its parameter, None for one that never differs. `types` are the places of type names, and
+    `roles` the role of each. `fixed` are the parameters that are used elsewhere too.
     """
 
     first: GroupedRule
-    places: frozenset[int]
+    places: tuple[int, ...]
     values: tuple[int | str | None, ...]
     types: tuple[int, ...]
     roles: tuple[int, ...]
@@ -102,17 +139,17 @@ class TextShape:
         return replace(self.first, rule=rule, shaped=replace(own, values=tuple(values), types=types))
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text, white space included: joined they are the text.
+def tokens_of(text: str) -> Tokens:
+    """The tokens of a text.
 
     >>> [token.kind + token.text for token in tokens_of("a.x > 5")]
     ['wa', '..', 'wx', '. ', '.>', '. ', 'i5']
+    >>> tokens_of("a.x > 5 AND a.y < 7").without([6, 16])
+    ('a.x > ', ' AND a.y < ', '')
     """
-    found = []
-    for match in _TOKENS.finditer(text):
-        kind = match.lastgroup
-        found.append(Token(OTHER if kind is None or kind == "o" else kind, match[0], *match.span()))
-    return found
+    found = list(_TOKENS.finditer(text))
+    kinds = "".join([_KINDS[match.lastgroup] for match in found])
+    return Tokens(text, kinds, (*[match.start() for match in found], len(text)))
 
 
 def text_shape(rule: GroupedRule, tokens: Sequence[Token], parameters: Mapping[str, Any]) -> TextShape | None:
@@ -135,8 +172,8 @@ def text_shape(rule: GroupedRule, tokens: Sequence[Token], parameters: Mapping[s
     # A name that occurs more often than it is lifted also decides about something else.
     fixed = {n: v for n, v in parameters.items() if n not in lifted or used.count(n) > lifted.count(n)}
     kinds = {name: type(value) for name, value in parameters.items()}
-    places = frozenset((*types, *(value for value in values if isinstance(value, int))))
-    return TextShape(rule, places, tuple(values), types, roles, fixed, kinds)
+    places = {*types, *(value for value in values if isinstance(value, int))}
+    return TextShape(rule, tuple(sorted(places)), tuple(values), types, roles, fixed, kinds)
 
 
 def _used(parameters: Mapping[str, Any], tokens: Sequence[Token]) -> Mapping[str, Any]:
