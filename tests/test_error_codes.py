@@ -20,7 +20,14 @@ def raised() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(
-                    ast.Name("HostError" | "UnsupportedPlan" | "FunctionFailed" | "BudgetExceeded" | "TooManyMatches"),
+                    ast.Name(
+                        "HostError"
+                        | "UnsupportedPlan"
+                        | "FunctionFailed"
+                        | "BudgetExceeded"
+                        | "NotEnoughMemory"
+                        | "TooManyMatches"
+                    ),
                     [ast.Constant(str(code)), message, *_],
                 ):
                     yield code, beginning(message)

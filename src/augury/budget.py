@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.arguments import shown
-from augury.errors import BudgetExceeded, HostError, TooManyMatches
+from augury.errors import BudgetExceeded, HostError, NotEnoughMemory, TooManyMatches
 
 STOP = 15
 """The cell of a kernel's `nums` that tells it to come back at once."""
@@ -196,11 +196,11 @@ class Account:
         self.budget.claim(what, more)
 
 
-def out_of_memory(limit: int, held: dict[str, int] | None = None) -> BudgetExceeded:
+def out_of_memory(limit: int, held: dict[str, int] | None = None) -> NotEnoughMemory:
     """The error of a query that needs more memory than it may have."""
     used = sorted((held or {}).items(), key=lambda item: -item[1])
     parts = ", ".join(f"{what} {size_text(size)}" for what, size in used[:3] if size)
-    return BudgetExceeded(
+    return NotEnoughMemory(
         "A565",
         f"max_memory={size_text(limit)} is not enough for this query" + (f": {parts}" if parts else ""),
         "shorten WITHIN, add predicates or a partition key, bound the iteration (`{1,5}`), let the matches stay "

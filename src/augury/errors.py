@@ -104,6 +104,10 @@ class BudgetExceeded(HostError):
     """A query needs more than its budget: `max_memory`, `timeout`, or one of the limits below."""
 
 
+class NotEnoughMemory(BudgetExceeded):
+    """A query, or one step of a stream, needs more than `max_memory`."""
+
+
 class TooManyMatches(BudgetExceeded):
     """More matches, or partial matches, than `max_matches` or `max_partial_matches` allow; none was returned."""
 

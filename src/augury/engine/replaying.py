@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from augury.errors import AuguryError, BudgetExceeded, TooManyMatches
+from augury.errors import AuguryError, NotEnoughMemory, TooManyMatches
 from augury.runtime.batch import Integers
 
 T = TypeVar("T")
@@ -48,4 +48,4 @@ def _steps(time: Integers, watermark: int, size: int) -> Iterator[ReplayedStep]:
 
 def holds_for_a_step(error: AuguryError) -> bool:
     """Whether an error is that of a limit which holds for each step: on matches or memory, not on time."""
-    return isinstance(error, TooManyMatches) or (isinstance(error, BudgetExceeded) and error.code == "A565")
+    return isinstance(error, TooManyMatches | NotEnoughMemory)
