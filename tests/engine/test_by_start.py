@@ -14,6 +14,7 @@ from augury.engine.cut import by_start
 from augury.engine.cut.by_start import matched_by_start, runs_end_soon
 from augury.engine.cut.portions import can_start_anywhere, in_steps
 from augury.engine.sources.schemas import known_events
+from augury.engine.threads import Workers
 from augury.hosts.local import finite
 from augury.hosts.local.query import compiled
 from augury.options import Roles, make_options
@@ -65,7 +66,8 @@ def in_pieces(
 ) -> tuple[list[FoundMatch], int]:
     """The matches found in pieces of several steps, and the number of events that these were counted for."""
     options = make_options(jit=False).watched()
-    found = list(matched_by_start(query, in_steps(events, step), options, threads, piece))
+    with Workers(threads) as workers:
+        found = list(matched_by_start(query, in_steps(events, step), options, workers, piece))
     parts = MatchParts((), tuple(part for _, part in found))
     return list(parts), sum(size for size, _ in found)
 

@@ -15,7 +15,7 @@ from augury.budget import Budget
 from augury.compiler import CompiledProgram
 from augury.engine.cut.portions import CutByKey, CutByTime, PortionSize, in_steps, ways_to_cut, whole_times, why_not_cut
 from augury.engine.sources.schemas import known_events
-from augury.engine.threads import map_in_threads, matched
+from augury.engine.threads import Workers, map_in_threads, matched
 from augury.errors import BudgetExceeded, TooManyMatches
 from augury.hosts.local import finite
 from augury.hosts.local.query import compiled
@@ -82,7 +82,8 @@ def test_portions_have_the_matches_of_the_whole_in_its_order(
     assert ways
     for way in ways:
         portions = list(way.portions(events, PortionSize(size, size)))
-        parts = [found for _, found in matched(query, portions, options, threads)]
+        with Workers(threads) as workers:
+            parts = [found for _, found in matched(query, portions, options, workers)]
         if parts:
             joined = way.joined(events, parts)
             assert list(joined) == list(enumerated(whole.found)), way

@@ -1,4 +1,4 @@
-"""Matching the portions of a finite stream on several threads."""
+"""The threads of a call, and the portions of a finite stream matched on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from augury.compiler import CompiledQuery, load
 from augury.engine.arrivals import Arrivals
@@ -37,38 +37,63 @@ def threads_of(options: Options) -> int:
     return cores() if options.threads is None else options.threads
 
 
+class Workers:
+    """The threads of a call: pieces are read and matched by the same ones, so that no more run than there are cores.
+
+    >>> with Workers(2) as workers:
+    ...     list(workers.map(lambda x: x * x, workers.map(abs, range(-4, 1))))
+    [16, 9, 4, 1, 0]
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="augury") if threads > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            # After an error the others are not waited for: running ones stop with the budget, or are done soon.
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The results of `work` for each item, in their order; items are pulled as threads become free."""
+        if self._pool is None:
+            yield from map(work, items)
+            return
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(self._pool.submit(work, item))
+                if len(waiting) > QUEUED_ITEMS_PER_THREAD * self.threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
 def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """The results of `work` for each item, in their order; items are pulled as threads become free.
+    """The same as `Workers.map`, on threads for this alone.
 
     >>> list(map_in_threads(lambda x: x * x, range(5), 2))
     [0, 1, 4, 9, 16]
     """
-    if threads == 1:
-        yield from map(work, items)
-        return
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="augury")
-    waiting: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > QUEUED_ITEMS_PER_THREAD * threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        # After an error the others are not waited for: running ones stop with the budget, or are done soon.
-        pool.shutdown(wait=False, cancel_futures=True)
+    with Workers(threads) as workers:
+        yield from workers.map(work, items)
 
 
 def matched(
-    query: CompiledQuery, portions: Iterable[Portion], options: Options, threads: int
+    query: CompiledQuery, portions: Iterable[Portion], options: Options, workers: Workers
 ) -> Iterator[tuple[int, MatchSet | RowMatches]]:
     """The number of events of each portion and the matches that it owns, in the order of the portions."""
     # A kernel serves one thread at a time.
     kernels: SimpleQueue[tuple[Kernel, RunState | None]] = SimpleQueue()
     clock = options.clock
     with clock.stage(CallStage.LOADING):
-        for _ in range(threads):
+        for _ in range(workers.threads):
             kernels.put((load(query, options), None))
 
     def one(portion: Portion) -> tuple[int, MatchSet | RowMatches]:
@@ -86,7 +111,7 @@ def matched(
         finally:
             kernels.put((kernel, state))
 
-    return clock.threaded(map_in_threads(one, portions, threads))
+    return clock.threaded(workers.map(one, portions))
 
 
 def matched_in_steps(

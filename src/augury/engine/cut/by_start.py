@@ -21,7 +21,7 @@ import numpy as np
 from augury.compiler import CompiledQuery, load
 from augury.engine.arrivals import Arrivals
 from augury.engine.cut.portions import end_of_step, in_report_order
-from augury.engine.threads import map_in_threads
+from augury.engine.threads import Workers
 from augury.options import Options
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
@@ -81,7 +81,7 @@ def runs_end_soon(query: CompiledQuery, first: Arrivals) -> bool:
 
 
 def matched_by_start(
-    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, threads: int, piece_events: int = PIECE_EVENTS
+    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, workers: Workers, piece_events: int = PIECE_EVENTS
 ) -> Iterator[tuple[int, MatchSet]]:
     """The number of events of each step and the matches that end in it, in the order in which one kernel reports them.
 
@@ -93,7 +93,7 @@ def matched_by_start(
     outlived = Event()
     nothing = MatchSet.of(tuple(v.name for v in query.bound.variables if not v.negated), ())
     with clock.stage(CallStage.LOADING):
-        for _ in range(threads):
+        for _ in range(workers.threads):
             kernels.put((load(query, options), None))
 
     def on_its_own(piece: MatchedPiece) -> MatchedPiece:
@@ -126,7 +126,7 @@ def matched_by_start(
             kernels.put((kernel, state))
 
     later, runs, followed = nothing, None, False
-    for piece in clock.threaded(map_in_threads(on_its_own, _pieces(steps, piece_events, nothing), threads)):
+    for piece in clock.threaded(workers.map(on_its_own, _pieces(steps, piece_events, nothing))):
         if runs is None:
             for step, found in zip(piece.steps, piece.found, strict=True):
                 ended, later = _split(later, step)

@@ -22,7 +22,7 @@ from augury.engine.scan.row_groups import all_have_times, can_matter, filtered_c
 from augury.engine.sources.files import validated
 from augury.engine.sources.footers import column_places, open_footer
 from augury.engine.sources.readable import readable_schema, unreadable
-from augury.engine.threads import map_in_threads
+from augury.engine.threads import Workers
 from augury.engine.warnings import types_of
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
@@ -229,10 +229,11 @@ class ParquetScan:
     def _read(self, pushdown: Pushdown, groups: Sequence[NumberedRows]) -> Arrivals:
         """The events of row groups that the pushdown keeps, in order."""
         nothing = pa.schema([self.arrow.field(name) for name in pushdown.columns])
-        return in_order(Arrivals.concat(list(self._pieces(pushdown, groups)), nothing), self.schema)
+        with Workers(min(self.threads, len(groups)) or 1) as workers:
+            return in_order(Arrivals.concat(list(self._pieces(pushdown, groups, workers)), nothing), self.schema)
 
     def _pieces(
-        self, pushdown: Pushdown, groups: Sequence[NumberedRows], *, encode: bool = False
+        self, pushdown: Pushdown, groups: Sequence[NumberedRows], workers: Workers, *, encode: bool = False
     ) -> Iterator[Arrivals]:
         """The events of each row group that the pushdown keeps, read in parallel; `encode` also encodes its strings."""
         coded = [name for name in pushdown.columns if pa.types.is_string(self.arrow.field(name).type)]
@@ -249,7 +250,7 @@ class ParquetScan:
 
         self.row_groups_read += len(groups)
         self.columns_read |= {*pushdown.columns}
-        yield from map_in_threads(piece, groups, min(self.threads, len(groups)) or 1)
+        yield from workers.map(piece, groups)
 
     def sample(self, query: BoundQuery) -> tuple[Arrivals, Totals] | None:
         groups = self._that_can_matter(query)
@@ -272,8 +273,8 @@ class ParquetScan:
     def has_read(self, query: BoundQuery) -> bool:
         return id(query) in self._found
 
-    def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals]:
-        return self._pieces(pushdown_of(query, self.arrow.names), self._that_can_matter(query), encode=encode)
+    def pieces(self, query: BoundQuery, workers: Workers, *, encode: bool = False) -> Iterator[Arrivals]:
+        return self._pieces(pushdown_of(query, self.arrow.names), self._that_can_matter(query), workers, encode=encode)
 
     def memory(self, query: BoundQuery) -> int:
         return self.files.size(pushdown_of(query, self.arrow.names).columns)

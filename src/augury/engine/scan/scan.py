@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.host import Totals
+from augury.engine.threads import Workers
 from augury.ir.query import BoundQuery
 from augury.schema import EventSchema
 
@@ -49,10 +50,10 @@ class Scan(Protocol):
     def has_read(self, query: BoundQuery) -> bool:
         """Whether the events that a query reads are in memory already."""
 
-    def pieces(self, query: BoundQuery, *, encode: bool = False) -> Iterator[Arrivals] | None:
+    def pieces(self, query: BoundQuery, workers: Workers, *, encode: bool = False) -> Iterator[Arrivals] | None:
         """The events that a query reads, in arrival order, a piece at a time; None if they come all at once.
 
-        With `encode` the thread that reads a piece also encodes its strings, for a kernel that takes whole pieces.
+        With `encode` the worker that reads a piece also encodes its strings, for a kernel that takes whole pieces.
         """
 
     def memory(self, query: BoundQuery) -> int:
@@ -87,7 +88,7 @@ class SinglePieceScan:
     def has_read(self, query: BoundQuery) -> bool:
         return True
 
-    def pieces(self, query: BoundQuery, *, encode: bool = False) -> None:
+    def pieces(self, query: BoundQuery, workers: Workers, *, encode: bool = False) -> None:
         return None
 
     def memory(self, query: BoundQuery) -> int:

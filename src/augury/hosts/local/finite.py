@@ -32,7 +32,7 @@ from augury.engine.results.matches import Matches
 from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import StageResult, stages, step
-from augury.engine.threads import matched, matched_in_steps, threads_of
+from augury.engine.threads import Workers, matched, matched_in_steps, threads_of
 from augury.engine.warnings import (
     TieCount,
     consuming,
@@ -161,14 +161,15 @@ def _in_portions(
         size.fit_threads(len(events), threads_of(options))
         portions = way.portions(events, size)
         if len(first := [*islice(portions, 2)]) > 1:
-            threads = min(threads_of(options), max(2, len(events) // size.events))
             parts, done = [], 0
-            for seen, found in _within_limits(matched(query, chain(first, portions), options, threads), options):
-                parts.append(found)
-                size.note(seen, len(found))
-                done += seen
-                if progress is not None:
-                    progress(min(done, len(events)), len(events))
+            with Workers(min(threads_of(options), max(2, len(events) // size.events))) as workers:
+                found_in = matched(query, chain(first, portions), options, workers)
+                for seen, found in _within_limits(found_in, options):
+                    parts.append(found)
+                    size.note(seen, len(found))
+                    done += seen
+                    if progress is not None:
+                        progress(min(done, len(events)), len(events))
             with options.clock.stage(CallStage.WRITING):
                 return way.joined(events, parts)
     return None
@@ -187,30 +188,36 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
     # As many steps for each thread, and none of more than `STEP_EVENTS`.
     shares = threads * -(-len(events) // (threads * STEP_EVENTS))
     steps = in_steps(events, -(-len(events) // shares))
-    found_in = _contiguous(query, steps, options, len(events) // threads, in_order=ascends(events.rows))
     parts, done = [], 0
-    for seen, found in _within_limits(found_in, options):
-        parts.append(found)
-        done += seen
-        if progress is not None:
-            progress(done, len(events))
+    with Workers(threads) as workers:
+        found_in = _contiguous(query, steps, options, workers, len(events) // threads, in_order=ascends(events.rows))
+        for seen, found in _within_limits(found_in, options):
+            parts.append(found)
+            done += seen
+            if progress is not None:
+                progress(done, len(events))
     return MatchParts(parts[0].variables, tuple(part for part in parts if len(part)))
 
 
 def _contiguous(
-    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, share: int = PIECE_EVENTS, *, in_order: bool
+    query: CompiledQuery,
+    steps: Iterable[Arrivals],
+    options: Options,
+    workers: Workers,
+    share: int = PIECE_EVENTS,
+    *,
+    in_order: bool,
 ) -> Iterator[tuple[int, MatchSet]]:
     """The number of events of each step and its matches, found on all threads if matches can start anywhere.
 
     `share` is the number of events for each thread.
     """
-    threads = threads_of(options)
     # Plain Python gains nothing from threads: it runs on one at a time.
-    if threads > 1 and options.jit is True and in_order and can_start_anywhere(query):
+    if workers.threads > 1 and options.jit is True and in_order and can_start_anywhere(query):
         first = [*islice(steps := iter(steps), 1)]
         steps = chain(first, steps)
         if first and runs_end_soon(query, first[0]):
-            return matched_by_start(query, steps, options, threads, min(share, PIECE_EVENTS))
+            return matched_by_start(query, steps, options, workers, min(share, PIECE_EVENTS))
     return matched_in_steps(query, steps, options)
 
 
@@ -258,9 +265,13 @@ class MatchesWhileRead:
         self.warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[MatchSet | RowMatches]:
+        with Workers(threads_of(self.options)) as workers:
+            yield from self._parts(workers)
+
+    def _parts(self, workers: Workers) -> Iterator[MatchSet | RowMatches]:
         query, scan, options, cut = self.query, self.scan, self.options, self.cut
         alone = CompiledProgram((query,))
-        pieces = scan.pieces(query.rewritten, encode=cut is None)
+        pieces = scan.pieces(query.rewritten, workers, encode=cut is None)
         assert pieces is not None
         unseen = names_types(alone)
         ties, types, size = TieCount(consuming(alone, scan.schema), scan.schema), set[str](), PortionSize()
@@ -290,10 +301,10 @@ class MatchesWhileRead:
 
         parts: Iterable[tuple[int, MatchSet | RowMatches]]
         if cut is not None:
-            parts = matched(query, noted(cut), options, threads_of(options))
+            parts = matched(query, noted(cut), options, workers)
         else:
             # Files are read in the order of their rows.
-            parts = _contiguous(query, noted_steps(), options, in_order=True)
+            parts = _contiguous(query, noted_steps(), options, workers, in_order=True)
         for events, found in _within_limits(parts, options, keep=self.keep):
             size.note(events, len(found))
             any_found = any_found or len(found) > 0
