@@ -66,8 +66,7 @@ def in_pieces(
 ) -> tuple[list[FoundMatch], int]:
     """The matches found in pieces of several steps, and the number of events that these were counted for."""
     options = make_options(jit=False).watched()
-    with Workers(threads) as workers:
-        found = list(matched_by_start(query, in_steps(events, step), options, workers, piece))
+    found = list(matched_by_start(query, in_steps(events, step), options, Workers(threads), piece))
     parts = MatchParts((), tuple(part for _, part in found))
     return list(parts), sum(size for size, _ in found)
 

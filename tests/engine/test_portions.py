@@ -82,8 +82,7 @@ def test_portions_have_the_matches_of_the_whole_in_its_order(
     assert ways
     for way in ways:
         portions = list(way.portions(events, PortionSize(size, size)))
-        with Workers(threads) as workers:
-            parts = [found for _, found in matched(query, portions, options, workers)]
+        parts = [found for _, found in matched(query, portions, options, Workers(threads))]
         if parts:
             joined = way.joined(events, parts)
             assert list(joined) == list(enumerated(whole.found)), way

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from itertools import chain
 from queue import SimpleQueue
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from augury.compiler import CompiledQuery, load
 from augury.engine.arrivals import Arrivals
@@ -40,22 +42,16 @@ def threads_of(options: Options) -> int:
 class Workers:
     """The threads of a call: pieces are read and matched by the same ones, so that no more run than there are cores.
 
-    >>> with Workers(2) as workers:
-    ...     list(workers.map(lambda x: x * x, workers.map(abs, range(-4, 1))))
+    A worker that maps in turn does it on its own.
+
+    >>> workers = Workers(2)
+    >>> list(workers.map(lambda x: x * x, workers.map(abs, range(-4, 1))))
     [16, 9, 4, 1, 0]
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="augury") if threads > 1 else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._pool is not None:
-            # After an error the others are not waited for: running ones stop with the budget, or are done soon.
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = _pool(threads) if threads > 1 and not _this_thread.works else None
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """The results of `work` for each item, in their order; items are pulled as threads become free."""
@@ -71,18 +67,40 @@ class Workers:
             while waiting:
                 yield waiting.popleft().result()
         finally:
+            # After an error the others are not waited for: running ones stop with the budget, or are done soon.
             for future in waiting:
                 future.cancel()
 
 
+class _ThisThread(threading.local):
+    works = False
+
+
+_this_thread = _ThisThread()
+
+
+def _work() -> None:
+    _this_thread.works = True
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that calls share: starting some takes as long as matching ten thousand events."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="augury", initializer=_work)
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has the pool, but not its threads.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """The same as `Workers.map`, on threads for this alone.
+    """The same as `Workers.map`.
 
     >>> list(map_in_threads(lambda x: x * x, range(5), 2))
     [0, 1, 4, 9, 16]
     """
-    with Workers(threads) as workers:
-        yield from workers.map(work, items)
+    return Workers(threads).map(work, items)
 
 
 def matched(

@@ -156,6 +156,11 @@ class BoundQuery:
         return self.every is not None or self.once
 
     @property
+    def names_types(self) -> bool:
+        """Whether a component names a type, so that the types of events matter."""
+        return any(v.types for v in self.variables)
+
+    @property
     def reports_all(self) -> bool:
         """Whether every match is reported."""
         return self.output is OutputMode.ALL and not self.paced

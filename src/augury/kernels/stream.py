@@ -318,7 +318,11 @@ class StreamKernel(ABC, Generic[S]):
         specs, found = (*self.columns(live), *self.keys), self._encoder
         if found is None or found.specs != specs:
             found = self._encoder = Encoder.of(
-                self.query.schema, specs, functions=self.options.callables, standardise=standardising(self.support)
+                self.query.schema,
+                specs,
+                typed=self.query.names_types,
+                functions=self.options.callables,
+                standardise=standardising(self.support),
             )
         return found
 

@@ -49,7 +49,7 @@ def stream(query: BoundQuery, table: pa.Table, rows: Iterable[int]) -> list[Stre
     schema = query.schema
     columns = {name: to_values(table.column(name)) for name in schema.names if name in table.column_names}
     time = time_ticks(table, schema).tolist()
-    types = _types(table, schema.type)
+    types = _types(table, schema.type if query.names_types else None)
     keys = [time, *(columns[name] for name in schema.order_by[1:])]
     counts: defaultdict[Partition, int] = defaultdict(int)
     events = []

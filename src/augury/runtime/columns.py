@@ -217,12 +217,14 @@ class Encoder:
         schema: EventSchema,
         specs: Sequence[ColumnSpec],
         *,
+        typed: bool = True,
         functions: Functions = EMPTY,
         standardise: StandardiseRows = standardise_rows,
     ) -> Encoder:
-        """The encoder for these columns."""
+        """The encoder for these columns; if it is not `typed`, the type of every event is 0."""
         coded = [(spec, _attribute(spec)) for spec in specs if spec.kind is Kind.STRING]
-        wanted = dict.fromkeys((schema.type, *(attribute for _, attribute in coded)))
+        type = schema.type if typed else None
+        wanted = dict.fromkeys((type, *(attribute for _, attribute in coded)))
         attributes = [name for name in wanted if name is not None]
         computed = [spec for spec, attribute in coded if attribute is None]
         columns: list[ColumnSpec | str] = [*attributes, *computed]
@@ -234,7 +236,7 @@ class Encoder:
             tuple(attributes),
             tuple(computed),
             tuple((spec.name, places[spec if attribute is None else attribute]) for spec, attribute in coded),
-            None if schema.type is None else places[schema.type],
+            None if type is None else places[type],
             tuple((spec, attribute, array_names(spec), _reader(spec.kind)) for spec, attribute in others),
             partial(compute_column, functions=functions, standardise=standardise),
         )

@@ -31,8 +31,8 @@ MIN_PORTION_EVENTS = 1 << 12  # smaller portions cost more to start than to matc
 MAX_PORTION_MATCHES = 1 << 17
 """Matches that a portion should have at most, so that sorting and writing them stays within the caches too."""
 
-STEP_EVENTS = 1 << 16
-"""Events in one step of a kernel over a stream that is not cut: its state for them fits into the caches."""
+STEP_EVENTS = 1 << 17
+"""Events in one step of a kernel over a stream that is not cut, at most: its state for them fits into the caches."""
 
 MIN_WINDOWS_PER_PORTION = 4
 """Shortest portion of time, in windows: it has to read one more window on either side."""

@@ -229,8 +229,8 @@ class ParquetScan:
     def _read(self, pushdown: Pushdown, groups: Sequence[NumberedRows]) -> Arrivals:
         """The events of row groups that the pushdown keeps, in order."""
         nothing = pa.schema([self.arrow.field(name) for name in pushdown.columns])
-        with Workers(min(self.threads, len(groups)) or 1) as workers:
-            return in_order(Arrivals.concat(list(self._pieces(pushdown, groups, workers)), nothing), self.schema)
+        workers = Workers(self.threads if len(groups) > 1 else 1)
+        return in_order(Arrivals.concat(list(self._pieces(pushdown, groups, workers)), nothing), self.schema)
 
     def _pieces(
         self, pushdown: Pushdown, groups: Sequence[NumberedRows], workers: Workers, *, encode: bool = False

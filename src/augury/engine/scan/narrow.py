@@ -160,7 +160,7 @@ def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np
 
 def passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.NDArray[np.bool_] | None:
     """Which events pass a test; None if Arrow cannot evaluate it."""
-    if schema.type is not None and not pa.types.is_string(table[schema.type].type):
+    if schema.type in table.column_names and not pa.types.is_string(table[schema.type].type):
         plain = table[schema.type].cast(pa.string())
         table = table.set_column(table.column_names.index(schema.type), schema.type, plain)
     mask = np.zeros(table.num_rows, dtype=bool)

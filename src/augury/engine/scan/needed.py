@@ -40,7 +40,7 @@ def compared_columns(queries: Sequence[BoundQuery]) -> frozenset[str]:
     names: set[str] = set()
     for query in queries:
         names |= {*query.partition_by, *query.key}
-        if query.schema.type is not None:
+        if query.schema.type is not None and query.names_types:
             names.add(query.schema.type)
         exprs = (conjunct.expr for conjunct in query.conjuncts)
         names |= {ref.column for expr in exprs for ref in walk(expr) if isinstance(ref, Ref)}

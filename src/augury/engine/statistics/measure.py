@@ -160,7 +160,7 @@ def _fitting(events: Arrivals, looked: Integers, query: BoundQuery) -> dict[str,
     """The events of the sample that are of each variable's types."""
     everything = np.arange(len(looked), dtype=np.int64)
     name = query.schema.type
-    if name is None:
+    if name is None or not query.names_types:
         return dict.fromkeys((v.name for v in query.variables), everything)
     column = events.table[name]
     taken = column if len(looked) == len(column) else column.take(to_arrow(looked))

@@ -162,14 +162,13 @@ def _in_portions(
         portions = way.portions(events, size)
         if len(first := [*islice(portions, 2)]) > 1:
             parts, done = [], 0
-            with Workers(min(threads_of(options), max(2, len(events) // size.events))) as workers:
-                found_in = matched(query, chain(first, portions), options, workers)
-                for seen, found in _within_limits(found_in, options):
-                    parts.append(found)
-                    size.note(seen, len(found))
-                    done += seen
-                    if progress is not None:
-                        progress(min(done, len(events)), len(events))
+            found_in = matched(query, chain(first, portions), options, Workers(threads_of(options)))
+            for seen, found in _within_limits(found_in, options):
+                parts.append(found)
+                size.note(seen, len(found))
+                done += seen
+                if progress is not None:
+                    progress(min(done, len(events)), len(events))
             with options.clock.stage(CallStage.WRITING):
                 return way.joined(events, parts)
     return None
@@ -180,7 +179,7 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
 
     None if steps would cost more than they save, or if more than the matches is asked for.
     """
-    if len(events) <= STEP_EVENTS or not _only_matches(options):
+    if len(events) <= STEP_EVENTS // 2 or not _only_matches(options):
         return None
     if not reports_at_the_end(query) or not one_pass_is_cheap(query):
         return None
@@ -189,13 +188,13 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
     shares = threads * -(-len(events) // (threads * STEP_EVENTS))
     steps = in_steps(events, -(-len(events) // shares))
     parts, done = [], 0
-    with Workers(threads) as workers:
-        found_in = _contiguous(query, steps, options, workers, len(events) // threads, in_order=ascends(events.rows))
-        for seen, found in _within_limits(found_in, options):
-            parts.append(found)
-            done += seen
-            if progress is not None:
-                progress(done, len(events))
+    share = len(events) // threads
+    found_in = _contiguous(query, steps, options, Workers(threads), share, in_order=ascends(events.rows))
+    for seen, found in _within_limits(found_in, options):
+        parts.append(found)
+        done += seen
+        if progress is not None:
+            progress(done, len(events))
     return MatchParts(parts[0].variables, tuple(part for part in parts if len(part)))
 
 
@@ -265,12 +264,9 @@ class MatchesWhileRead:
         self.warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[MatchSet | RowMatches]:
-        with Workers(threads_of(self.options)) as workers:
-            yield from self._parts(workers)
-
-    def _parts(self, workers: Workers) -> Iterator[MatchSet | RowMatches]:
         query, scan, options, cut = self.query, self.scan, self.options, self.cut
         alone = CompiledProgram((query,))
+        workers = Workers(threads_of(options))
         pieces = scan.pieces(query.rewritten, workers, encode=cut is None)
         assert pieces is not None
         unseen = names_types(alone)
