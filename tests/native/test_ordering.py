@@ -52,7 +52,8 @@ in_sequence = lists.map(lambda m: tuple(zip((event for event, _ in m), sorted(co
 
 
 def reporting(tier: Tier, codes: str, fixed: int, *, in_time: bool = True) -> Reporting:
-    return Reporting(QUERY, Bindings(tuple(codes), (0,) * SIZE, ((),), 0, fixed, in_time=in_time), tier, tier, few=0)
+    bindings = Bindings(tuple(codes), (0,) * SIZE, ((),), 0, fixed, in_time=in_time)
+    return Reporting(QUERY, bindings, tier, tier, few=0, few_alike=0)
 
 
 def reported(of: Reporting, matches: list[Match], *, in_time: bool = True) -> list[Any]:

@@ -81,7 +81,11 @@ def runs_end_soon(query: CompiledQuery, first: Arrivals) -> bool:
 
 
 def matched_by_start(
-    query: CompiledQuery, steps: Iterable[Arrivals], options: Options, workers: Workers, piece_events: int = PIECE_EVENTS
+    query: CompiledQuery,
+    steps: Iterable[Arrivals],
+    options: Options,
+    workers: Workers,
+    piece_events: int = PIECE_EVENTS,
 ) -> Iterator[tuple[int, MatchSet]]:
     """The number of events of each step and the matches that end in it, in the order in which one kernel reports them.
 

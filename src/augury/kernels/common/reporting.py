@@ -15,6 +15,7 @@ from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode
 from augury.jit.tier import Tier
 from augury.kernels.common.arranging import (
+    MAX_PLAIN_ALIKE,
     MAX_PLAIN_MATCHES,
     NOTHING,
     Words,
@@ -115,11 +116,13 @@ class Reporting:
         code: Tier,
         support: Tier,
         few: int = MAX_PLAIN_MATCHES,
+        few_alike: int = MAX_PLAIN_ALIKE,
         *,
         rows_only: bool = False,
     ) -> None:
         """With `rows_only` matches may be reported as `RowMatches`."""
-        self.query, self.code, self.support, self.few, self.rows_only = query, code, support, few, rows_only
+        self.query, self.code, self.support, self.rows_only = query, code, support, rows_only
+        self.few, self.few_alike = few, few_alike
         self.positive = tuple(v.name for v in query.variables if not v.negated)
         self.nothing = MatchSet.of(self.positive, ())
         self.variable_of = np.array([self.positive.index(v) for v in bindings.variables], dtype=np.int64)
@@ -304,7 +307,8 @@ class Reporting:
         ends = rank[found.last]
         # Events ascend with their ranks: where words begin with the first event, they tell the start as well.
         first = NOTHING if self.fixed and self.in_sequence else rank[found.first]
-        return arrange(self.support, ends, first, lambda: words or self._words(found), self.few)
+        few = self.few_alike if self.fixed else self.few
+        return arrange(self.support, ends, first, lambda: words or self._words(found), few)
 
     def _words(self, found: Expanded) -> Words:
         """Matches as words that compare as they do."""
