@@ -159,6 +159,15 @@ def test_files_are_read_for_the_columns_and_row_groups_that_can_matter(source: s
     assert scan.row_groups_read == 16 + 30
 
 
+def test_types_that_no_component_names_are_not_read(tmp_path: Path) -> None:
+    scan = scan_of(SOURCES["folder"](tmp_path, PLAIN))
+    assert isinstance(scan, ParquetScan)
+    read_by(scan, "PATTERN SEQ(a, b) WHERE strict_contiguity { b.x > a.x }")
+    assert scan.columns_read == {"ts", "x"}
+    read_by(scan, "PATTERN SEQ(a, b) WHERE strict_contiguity { b.x > a.x AND a.type != b.type }")
+    assert scan.columns_read == {"ts", "x", "type"}
+
+
 @pytest.mark.parametrize("source", ["data set in memory", "polars", "lazy", "lazy scan", "duckdb"])
 def test_columns_that_nobody_needs_are_not_read(source: str, tmp_path: Path) -> None:
     scan = scan_of(SOURCES[source](tmp_path, PLAIN))
