@@ -215,5 +215,9 @@ def _joined(later: MatchSet, found: MatchSet) -> MatchSet:
     """Matches that end in the same step, in order."""
     if not len(later):
         return found
-    # Row numbers ascend with the events.
-    return in_report_order(MatchSet.concat(found.variables, [later, found]), lambda rows: rows)
+    # Those that end after the last of `later` are in order already. Row numbers ascend with the events.
+    among = found.ends_before(int(later.end[-1]) + 1)
+    merged = MatchSet.concat(found.variables, [later, found.slice(0, among)])
+    return MatchSet.concat(
+        found.variables, [in_report_order(merged, lambda rows: rows), found.slice(among, len(found))]
+    )
