@@ -34,6 +34,9 @@ MAX_PORTION_MATCHES = 1 << 17
 STEP_EVENTS = 1 << 17
 """Events in one step of a kernel over a stream that is not cut, at most: its state for them fits into the caches."""
 
+MAX_SHOWN_PORTION_MATCHES = 1 << 16
+"""The same where matches are written with all their columns and not kept: these take most of the memory."""
+
 MIN_WINDOWS_PER_PORTION = 4
 """Shortest portion of time, in windows: it has to read one more window on either side."""
 
@@ -57,6 +60,7 @@ class PortionSize:
 
     events: int = FIRST_PORTION_EVENTS
     max_events: int = MAX_PORTION_EVENTS
+    max_matches: int = MAX_PORTION_MATCHES
 
     def fit_threads(self, events: int, threads: int) -> None:
         """Lower the size so that `events` in all give every thread a portion, but none that is too small.
@@ -71,7 +75,7 @@ class PortionSize:
     def note(self, events: int, matches: int) -> None:
         """Adapt the size to the events and the matches of a finished portion."""
         least = min(MIN_PORTION_EVENTS, self.max_events)
-        self.events = max(least, min(self.max_events, events * MAX_PORTION_MATCHES // max(1, matches)))
+        self.events = max(least, min(self.max_events, events * self.max_matches // max(1, matches)))
 
 
 def _ascending(pieces: Iterable[Arrivals]) -> Iterator[Arrivals]:

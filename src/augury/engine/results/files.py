@@ -26,6 +26,8 @@ def write_parquet(rows: pa.RecordBatchReader, path: str | os.PathLike[str]) -> N
             if sum(one.nbytes for one in waiting) >= ROW_GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(waiting))
                 waiting = []
+                # What was freed on another thread stays with it otherwise, and adds up over a long file.
+                pa.default_memory_pool().release_unused()
         if waiting:
             writer.write_table(pa.Table.from_batches(waiting))
 

@@ -14,6 +14,7 @@ from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
 from augury.engine.cut.by_start import PIECE_EVENTS, matched_by_start, runs_end_soon
 from augury.engine.cut.portions import (
+    MAX_SHOWN_PORTION_MATCHES,
     STEP_EVENTS,
     CutByTime,
     NotInOrder,
@@ -270,7 +271,8 @@ class MatchesWhileRead:
         pieces = scan.pieces(query.rewritten, workers, encode=cut is None)
         assert pieces is not None
         unseen = names_types(alone)
-        ties, types, size = TieCount(consuming(alone, scan.schema), scan.schema), set[str](), PortionSize()
+        ties, types = TieCount(consuming(alone, scan.schema), scan.schema), set[str]()
+        size = PortionSize() if self.keep else PortionSize(max_matches=MAX_SHOWN_PORTION_MATCHES)
         read, any_found = 0, False
 
         def noted(cut: CutByTime) -> Iterator[Portion]:

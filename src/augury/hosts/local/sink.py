@@ -19,7 +19,7 @@ from augury.options import Options, Progress
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 
-MATCHES_PER_FETCH = 1 << 17
+MATCHES_PER_FETCH = 1 << 16
 """Matches whose events are fetched together: enough to be worth reading their row groups again."""
 
 
