@@ -63,7 +63,7 @@ def call_figures(run: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
         own, polars = large["augury"], large["polars"]
         figures[name] = {
             "matches": own["matches"],
-            "seconds": {"augury": round(own["again"], 2), "polars": round(polars["again"], 2)},
+            "seconds": {"augury": round(own["again"], 3), "polars": round(polars["again"], 3)},
             "polars_to_augury": round(polars["again"] / own["again"], 2),
             "one_thread_to_two": round(large["augury-1"]["again"] / own["again"], 1),
             "peak_mb": {"augury": round(own["peak"] / 1e6), "polars": round(polars["peak"] / 1e6)},
@@ -108,7 +108,7 @@ def call_table(call: Figures) -> Iterator[str]:
         many, peak, few = figures["seconds"], figures["peak_mb"], figures["small_ms"]
         shown = name if name in QUESTIONS else MORE_QUESTIONS[name]
         yield (
-            f"| {shown} | {figures['matches']:,} | {many['augury']:.2f} / {many['polars']:.2f} "
+            f"| {shown} | {figures['matches']:,} | {many['augury']:.3f} / {many['polars']:.3f} "
             f"| {figures['polars_to_augury']:.2f} | {figures['one_thread_to_two']} "
             f"| {peak['augury']} / {peak['polars']} | {few['augury']} / {few['polars']} / {few.get('duckdb', '-')} |"
         )
@@ -143,7 +143,7 @@ def flink_table(flink: Figures) -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|"
     for name, figures in flink.items():
         own, other = figures["augury"], figures["flink"]
-        yield f"| {name} | {figures['rows']:,} | {own:.2f} s | {other:.0f} s | {other / own:.0f} |"
+        yield f"| {name} | {figures['rows']:,} | {own:.3f} s | {other:.1f} s | {other / own:.0f} |"
 
 
 def front_flink(flink: Figures) -> Iterator[str]:
@@ -152,7 +152,7 @@ def front_flink(flink: Figures) -> Iterator[str]:
     yield "|---|---:|---:|---:|"
     for name, figures in flink.items():
         yield (
-            f"| {SQL_QUESTIONS[name]} | {figures['rows']:,} | {figures['augury']:.2f} s | {figures['flink']:.0f} s |"
+            f"| {SQL_QUESTIONS[name]} | {figures['rows']:,} | {figures['augury']:.3f} s | {figures['flink']:.1f} s |"
         )
 
 
