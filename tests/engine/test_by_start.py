@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from augury.engine.cut import by_start
 from augury.engine.cut.by_start import matched_by_start, runs_end_soon
 from augury.engine.cut.portions import can_start_anywhere, in_steps
 from augury.engine.sources.schemas import known_events
-from augury.engine.threads import Workers
+from augury.engine.threads import Item, Result, Workers
 from augury.hosts.local import finite
 from augury.hosts.local.query import compiled
 from augury.options import Roles, make_options
@@ -114,6 +116,7 @@ def test_what_depends_on_earlier_events_is_not_cut_by_start() -> None:
     assert not cut("SEQ(A a, B b) WHERE skip_till_next_match { [k] }")
     assert not cut("SEQ(A a, NOT(C n), B b) WHERE partition_contiguity { [k] }")
     assert not cut("SEQ(A a, B b) WHERE partition_contiguity { [k] } OUTPUT NONOVERLAP")
+    assert not cut("AND(A a, B b) WHERE partition_contiguity { [k] }")
 
 
 def test_the_call_gives_the_same_matches_on_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,6 +129,34 @@ def test_the_call_gives_the_same_matches_on_any_number_of_threads(monkeypatch: p
     assert list(one) == list(two)
     assert len(one) > 100
     assert isinstance(two.found, MatchParts)
+
+
+class LastFirst(Workers):
+    """Workers that happen to be so slow that later pieces are matched before earlier ones."""
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        taken = [*items]
+        yield from reversed([work(item) for item in reversed(taken)])
+
+
+def test_pieces_before_the_one_whose_runs_go_on_are_matched_in_any_order() -> None:
+    types = [*"ABC" * 10, "A", *"B" * 30, "C", *"ABC" * 10]
+    table = pa.table({"ts": list(range(len(types))), "type": types})
+    query, events, whole = asked("SEQ(A a, B+ b[], C c) WHERE strict_contiguity { true }", table)
+    options = make_options(jit=False).watched()
+    found = [part for _, part in matched_by_start(query, in_steps(events, 2), options, LastFirst(1), 4)]
+    assert list(MatchParts((), tuple(found))) == whole
+    assert len(whole) == 21
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_conjunctions_that_end_with_the_stream(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finite, "STEP_EVENTS", 100)
+    kinds, keys = ["C"] * 2000, [0] * 2000
+    kinds[10], keys[10], kinds[-5], keys[-5] = "A", 1, "B", 1
+    table = pa.table({"ts": list(range(2000)), "type": kinds, "k": keys})
+    found = augury.match(table, "AND(A a, B b) WHERE partition_contiguity { [k] }", jit=True, threads=threads)
+    assert [match.rows for match in found] == [{"a": 10, "b": 1995}]
 
 
 def test_runs_of_many_keys_do_not_end_soon() -> None:

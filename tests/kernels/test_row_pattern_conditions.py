@@ -173,3 +173,34 @@ def test_compiled_bits_are_those_of_plain_python(pattern: str) -> None:
     assert len(plain.start)
     assert compiled.start.tolist() == plain.start.tolist()
     assert compiled.states.tolist() == plain.states.tolist()
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("condition", ["x < NEXT(x, 3)", "x < PREV(x, 3)", "PREV(x, 2) < NEXT(x, 2)"])
+def test_partitions_shorter_than_the_distance_of_a_neighbour(condition: str, size: int) -> None:
+    table = pa.table({"x": pa.array(range(size), pa.int64())})
+    rows = SortedRows(np.array([0, size]), {0: column_vector(table.column(0))})
+    found = true_rows(rows, condition_of(f"A AS {condition}", "A", table), SUPPORT)
+    assert found is not None
+    assert found.tolist() == [condition == "x < NEXT(x, 3)" and k + 3 < size for k in range(size)]
+
+
+@pytest.mark.parametrize(
+    "condition, fails",
+    [
+        ("1 / x > NEXT(x)", True),
+        ("PREV(x) < 1 / x", True),
+        ("1 / x > 0 AND NEXT(x) > 0", True),
+        ("NEXT(x) / x > 0", False),
+        ("x - PREV(x) > 0", False),
+        ("PREV(x, 2) < x / PREV(x)", True),
+    ],
+)
+def test_what_fails_beside_a_missing_neighbour_is_an_error(condition: str, fails: bool) -> None:
+    """At the last row x is zero and has no next one; at the second PREV(x) is zero, and there is no PREV(x, 2)."""
+    table = pa.table(
+        {"x": pa.array([0, 1, 0] if "PREV(x, 2)" in condition else [0] if "PREV" in condition else [1, 0])}
+    )
+    rows = SortedRows(np.array([0, len(table)]), {0: column_vector(table.column(0))})
+    found = true_rows(rows, condition_of(f"A AS {condition}", "A", table), SUPPORT)
+    assert (found is None) == fails

@@ -192,7 +192,8 @@ def _compiled(source: KernelSource, root: Path | None, functions: Functions) -> 
     from numba import njit
 
     entries: dict[str, Function] = {}
-    flags = _FLAGS if source.allocates else _FLAGS | _UNCOUNTED
+    # The flag holds for everything that a kernel calls: a registered function may make lists.
+    flags = _FLAGS if source.allocates or functions else _FLAGS | _UNCOUNTED
 
     def compiled_entry(function: FunctionType) -> Any:
         dispatcher = njit(**flags, no_cfunc_wrapper=True, pipeline_class=entry_compiler())(function)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from math import prod
 from queue import SimpleQueue
-from threading import Event
 from typing import TypeAlias
 
 import numpy as np
@@ -62,6 +61,7 @@ class MatchedPiece:
     there.
     """
 
+    number: int
     steps: Steps
     following: Steps
     later: MatchSet
@@ -94,15 +94,15 @@ def matched_by_start(
     clock = options.clock
     # A kernel serves one thread at a time.
     kernels: SimpleQueue[tuple[Kernel, RunState | None]] = SimpleQueue()
-    outlived = Event()
+    outlived: list[int] = []
     nothing = MatchSet.of(tuple(v.name for v in query.bound.variables if not v.negated), ())
     with clock.stage(CallStage.LOADING):
         for _ in range(workers.threads):
             kernels.put((load(query, options), None))
 
     def on_its_own(piece: MatchedPiece) -> MatchedPiece:
-        # Whichever piece sets this, those before it are under way already.
-        if outlived.is_set():
+        # The kernel of an earlier piece matches this one. Pieces before that one still have to be matched here.
+        if any(number < piece.number for number in outlived):
             return piece
         kernel, used_up = kernels.get()
         state: RunState | None = None
@@ -119,7 +119,7 @@ def matched_by_start(
                     state, later, ended = _followed(query, kernel, state, piece.following)
                     if ended:
                         return replace(piece, later=later.take(np.flatnonzero(later.start < piece.end)))
-                    outlived.set()
+                    outlived.append(piece.number)
                     piece = replace(piece, later=later, runs=OpenRuns(kernel, state))
                     kernel, state = load(query, options), None
                 return piece
@@ -164,8 +164,8 @@ def _pieces(steps: Iterable[Arrivals], piece_events: int, nothing: MatchSet) -> 
         if group:
             yield tuple(group)
 
-    for piece, following in pairwise(chain(grouped(), [()])):
-        yield MatchedPiece(piece, following, nothing)
+    for number, (piece, following) in enumerate(pairwise(chain(grouped(), [()]))):
+        yield MatchedPiece(number, piece, following, nothing)
 
 
 def _watermarks(steps: Steps, end: int) -> Iterator[tuple[Arrivals, int]]:

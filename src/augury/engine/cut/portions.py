@@ -267,8 +267,13 @@ def one_pass_is_cheap(query: CompiledQuery) -> bool:
 
 
 def reports_at_the_end(query: CompiledQuery) -> bool:
-    """Whether every match is certain at its last event, so that the matches of a step follow those of earlier steps."""
+    """Whether every match is certain at its last event, so that the matches of a step follow those of earlier steps.
+
+    Event sets are reported once no further event can be of them.
+    """
     bound = query.bound
+    if query.choice.plan.family == "event-sets":
+        return False
     return bound.reports_all and not any(variable.negated for variable in bound.variables)
 
 

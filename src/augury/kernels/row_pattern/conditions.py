@@ -18,6 +18,9 @@ Flags = npt.NDArray[np.bool_]
 STRICT = frozenset(("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "mod", "negate", "abs", "not"))
 """Operations that are null, and do not fail, where an operand is null."""
 
+MAY_FAIL = frozenset(("+", "-", "*", "/", "%", "mod", "negate", "abs"))
+"""Those that may fail where no operand is null: numbers overflow, and nothing is divided by zero."""
+
 
 def true_rows(rows: SortedRows, condition: RowExpression, support: Tier) -> Flags | None:
     """Whether a condition is true, for each row; None if it fails at some row, or may fail once more rows are known."""
@@ -38,12 +41,12 @@ def true_rows(rows: SortedRows, condition: RowExpression, support: Tier) -> Flag
 def _part(rows: SortedRows, condition: RowExpression, support: Tier) -> Flags | None:
     """Whether a condition without AND and OR around it is true; the array is the caller's."""
     low, high = _reach(condition)
-    if not _is_strict(condition):
+    if not _is_strict(condition, {low, high} - {0}):
         vector, low, high = rows.value(condition, support), 0, 0
     else:
         vector = _beside_neighbours(rows, condition, low, high, support)
     true = zero_array(len(rows), np.bool_)
-    inner = slice(-low, len(rows) - high)
+    inner = slice(-low, max(len(rows) - high, 0))
     if not len(true[inner]) or vector.kind != "boolean":
         return None if vector.failed.any() else true
     true[inner] = vector.values if vector.codes is None else vector.values & (vector.codes == KNOWN)
@@ -79,25 +82,36 @@ def _beside_neighbours(rows: SortedRows, condition: RowExpression, low: int, hig
 
 def _reach(condition: RowExpression) -> tuple[int, int]:
     """The least and the greatest distance of the rows that a condition reads, the row itself included."""
-    shifts = {0}
-    for node in walk(condition):
-        if isinstance(node, ColumnValue) and node.at is not None:
-            shifts.add(node.at.shift)
-        elif isinstance(node, Aggregate):
-            shifts.update(node.shifts or ())
+    shifts = {0} | _shifts(condition)
     return min(shifts), max(shifts)
 
 
-def _is_strict(condition: RowExpression) -> bool:
+def _shifts(expression: RowExpression) -> set[int]:
+    """The distances of the rows that an expression reads."""
+    shifts = set[int]()
+    for node in walk(expression):
+        if isinstance(node, ColumnValue):
+            shifts.add(0 if node.at is None else node.at.shift)
+        elif isinstance(node, Aggregate):
+            shifts.update(node.shifts or ())
+    return shifts
+
+
+def _is_strict(condition: RowExpression, farthest: set[int]) -> bool:
     """Whether a condition is not true, and does not fail, where one of the rows that it reads is not there.
 
-    An aggregate of fewer rows is another one, but the search does not look at rows that have so few before them.
+    What may fail has to read the rows that are `farthest`, so that it is null where any row is missing. An aggregate of
+    fewer rows is another one, but the search does not look at rows that have so few before them.
     """
     match condition:
         case Operation(function, operands):
-            return function in STRICT and all(_is_strict(o) for o in operands)
-        case ColumnValue() | Aggregate():
+            if function in MAY_FAIL and not farthest <= _shifts(condition):
+                return False
+            return function in STRICT and all(_is_strict(o, farthest) for o in operands)
+        case ColumnValue():
             return True
+        case Aggregate():
+            return farthest <= _shifts(condition)
         case Constant(value):
             return value is not None
         case _:
