@@ -36,7 +36,7 @@ def run() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
 def test_figures_of_a_run() -> None:
     assert call_figures(run())["W1"] == {
         "matches": 7,
-        "seconds": {"augury": 0.12, "polars": 0.5},
+        "seconds": {"augury": 0.125, "polars": 0.5},
         "polars_to_augury": 4.0,
         "one_thread_to_two": 2.0,
         "peak_mb": {"augury": 500, "polars": 500},
@@ -46,7 +46,7 @@ def test_figures_of_a_run() -> None:
 
 def test_tables_have_a_line_for_each_workload() -> None:
     figures = call_figures(run())
-    assert list(call_table(figures))[2] == "| W1 | 7 | 0.12 / 0.50 | 4.00 | 2.0 | 500 / 500 | 12 / 50 / 300 |"
+    assert list(call_table(figures))[2] == "| W1 | 7 | 0.125 / 0.500 | 4.00 | 2.0 | 500 / 500 | 12 / 50 / 300 |"
     assert list(front_table(figures))[2] == "| three types in order | 12 ms | 50 ms | 300 ms | 0.12 s | 0.50 s |"
     assert len(list(call_table(read("call")))) == 2 + len(QUESTIONS) + len(MORE_QUESTIONS)
 
@@ -64,6 +64,6 @@ def test_engines_that_ran_out_of_time_have_no_figures() -> None:
 
 def test_tables_beside_flink() -> None:
     figures = {"W7": {"rows": 1_000, "matches": 3, "augury": 0.125, "flink": 25.0}}
-    assert list(flink_table(figures))[2] == "| W7 | 1,000 | 0.12 s | 25 s | 200 |"
-    assert list(front_flink(figures))[2] == "| rising trades, none left out | 1,000 | 0.12 s | 25 s |"
+    assert list(flink_table(figures))[2] == "| W7 | 1,000 | 0.125 s | 25.0 s | 200 |"
+    assert list(front_flink(figures))[2] == "| rising trades, none left out | 1,000 | 0.125 s | 25.0 s |"
     assert len(list(front_flink(read("flink")))) == 2 + len(read("flink"))

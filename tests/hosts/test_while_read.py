@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_scan, "MAX_WHOLE_ROWS", 8)
     monkeypatch.setattr(file_scan, "SAMPLED_ROW_GROUPS", 2)
     monkeypatch.setattr(finite, "MIN_ROWS_READ_IN_PIECES", 8)
-    monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(5, 5))
+    monkeypatch.setattr(finite, "PortionSize", partial(PortionSize, 5, 5))
     monkeypatch.setattr(sink, "MATCHES_PER_FETCH", 7)
     monkeypatch.setattr(files, "ROW_GROUP_BYTES", 1000)
 
@@ -131,7 +132,7 @@ def test_compiled_kernels_report_rows_alone(
     if shuffled:
         table = table.take(np.random.default_rng(4).permutation(1500))
     whole = augury.match(table, text, plan="lazy-chain", jit=True, threads=1)
-    monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(400, 400))
+    monkeypatch.setattr(finite, "PortionSize", partial(PortionSize, 400, 400))
     found = augury.match(table, text, plan="lazy-chain", jit=True, threads=2)
     assert isinstance(found.found, MatchParts)
     assert len(found.found.parts) > 2
@@ -149,7 +150,7 @@ def test_a_later_call_matches_while_it_reads(
     text: str, written: Written, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(finite, "MIN_ROWS_READ_IN_PIECES", 8)
-    monkeypatch.setattr(finite, "PortionSize", lambda: PortionSize(50, 50))
+    monkeypatch.setattr(finite, "PortionSize", partial(PortionSize, 50, 50))
     ways, while_read = [], finite.while_read
 
     def noted(*args: Any, **named: Any) -> finite.MatchesWhileRead | None:
