@@ -19,6 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import augury
 from augury.engine.sources.column_types import engine_table
 from augury.engine.sources.events import read_events
 from augury.errors import HostError
@@ -263,3 +264,27 @@ def test_a_type_column_that_is_no_text() -> None:
 def test_string_views_can_be_read() -> None:
     table = pa.table({"ts": [1], "x": pa.array(["a"]).cast(pa.string_view())})
     assert read_events(table, "ts").schema.field("x").type == pa.string()
+
+
+ENTRIES: list[list[str | None]] = [["A", None, "B"], ["B", "A"], [None, "A"]]
+
+
+def encoded(entries: list[str | None]) -> pa.DictionaryArray:
+    codes = [*range(len(entries)), None, *range(len(entries))]
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(entries, pa.string()))
+
+
+def test_nulls_in_dictionaries_are_nulls() -> None:
+    """Valid Arrow, though Arrow itself does not join such dictionaries."""
+    coded = pa.chunked_array([encoded(entries) for entries in ENTRIES])
+    plain = pa.chunked_array([chunk.dictionary_decode() for chunk in coded.chunks])
+    found = [
+        list(augury.match(pa.table({"ts": range(len(coded)), "type": types}), "SEQ(A a, B b) WITHIN 9 events"))
+        for types in (plain, coded)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) > 3
+    table = pa.table({"ts": range(len(coded)), "type": coded})
+    matcher = augury.Matcher("SEQ(A a, B b) WITHIN 9 events", table.schema)
+    fed = [match for batch in table.to_batches() for match in matcher.feed(batch)] + [*matcher.finish()]
+    assert fed == found[0]

@@ -15,7 +15,8 @@ from augury.errors import HostError
 def readable_table(table: pa.Table) -> pa.Table:
     """Replace views, run-end encoding and extension types in a table by plain types with the same values.
 
-    Costs nothing unless a column is of such a type. A type that has no plain form is an error.
+    Costs nothing unless a column is of such a type, or a dictionary has nulls. A type that has no plain form is an
+    error.
 
     >>> readable_table(pa.table({"x": pa.array(["a"], pa.string_view())})).schema.field("x").type
     DataType(string)
@@ -27,7 +28,30 @@ def readable_table(table: pa.Table) -> pa.Table:
             check_dates(table.column(i), field.name)
         if wanted != field.type:
             table = table.set_column(i, pa.field(field.name, wanted), _plain(table.column(i), wanted, field.name))
+        elif has_null_entries(table.column(i)):
+            table = table.set_column(i, field, _encoded_anew(table.column(i), field.name))
     return table
+
+
+def has_null_entries(column: pa.ChunkedArray) -> bool:
+    """Whether a dictionary of the column has a null, which Arrow does not join with other dictionaries."""
+    return pa.types.is_dictionary(column.type) and any(chunk.dictionary.null_count for chunk in column.chunks)
+
+
+def _encoded_anew(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """The values of an encoded column, with dictionaries of their own: nulls are left to the codes."""
+    codes = column.type.index_type
+    try:
+        chunks = [chunk.dictionary_decode().dictionary_encode() for chunk in column.chunks]
+        return pa.chunked_array(
+            [
+                pa.DictionaryArray.from_arrays(one.indices.cast(codes), one.dictionary, ordered=column.type.ordered)
+                for one in chunks
+            ],
+            column.type,
+        )
+    except (pa.ArrowException, NotImplementedError) as e:
+        raise unreadable_column(name, column.type, e) from e
 
 
 def check_dates(column: pa.ChunkedArray, name: str) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from augury.engine.sources.column_types import conform, is_text
 from augury.engine.sources.events import Events, is_rows, read_events
-from augury.engine.sources.readable import readable_schema
+from augury.engine.sources.readable import has_null_entries, readable_schema
 from augury.schema import EventSchema
 
 
@@ -16,18 +16,22 @@ from augury.schema import EventSchema
 class StreamReader:
     """Reads what is fed to a stream with the columns `arrow`.
 
-    With `settled`, a table of this schema is used as it is; else its values have to be checked or converted.
+    With `settled`, a table of this schema is used as it is, unless a dictionary of the columns `encoded` has nulls.
+    Else its values have to be checked or converted.
     """
 
     arrow: pa.Schema
     time: str
     required: tuple[str | None, ...]
     settled: bool
+    encoded: tuple[int, ...]
 
     def read(self, events: Events) -> pa.Table:
         """The events with the columns of the stream, in their order and of their types."""
         if self.settled and isinstance(events, pa.RecordBatch | pa.Table) and self._fits(events.schema):
-            return events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+            table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+            if not any(has_null_entries(table.column(k)) for k in self.encoded):
+                return table
         table = read_events(events, self.time, self.required)
         if not table.num_columns:
             # Events without any column, such as an empty list.
@@ -51,4 +55,5 @@ def stream_reader(arrow: pa.Schema, schema: EventSchema) -> StreamReader:
         pa.types.is_date64(field.type) or (field.name == schema.time and is_text(field.type))
         for field in arrow
     )
-    return StreamReader(arrow, schema.time, (schema.type, *schema.order_by), settled)
+    encoded = tuple(k for k, field in enumerate(arrow) if pa.types.is_dictionary(field.type))
+    return StreamReader(arrow, schema.time, (schema.type, *schema.order_by), settled, encoded)
