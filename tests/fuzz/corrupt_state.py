@@ -27,6 +27,8 @@ from augury import Matcher
 from augury.errors import AuguryError
 from augury.hosts.local.matcher import Setting, setting
 from augury.hosts.local.snapshot import BODY_START, load_snapshot
+from augury.jit.background import compile_in_background
+from augury.runtime.kernel_source import Signature, kernel_source
 from augury.runtime.state import RunState
 from tests.fuzz.children import PATIENCE, many
 from tests.fuzz.states import CASES, events, saved
@@ -255,6 +257,9 @@ def fuzz(plan: str, runs: int, seed: int, *, jit: bool = False, first: int = 0) 
     """That many corruptions of the snapshots of a plan: the outcomes, and what went wrong."""
     for number in range(len(CASES[plan])):
         saved(plan, number, jit)
+    # A forked process would wait for locks of a compiler that runs beside it: it takes requests one after the other.
+    small = kernel_source("@kernel\ndef same(x):\n    return x\n", (Signature("same", ("x",)),))
+    assert compile_in_background(small).result()
     compiled = compiled_once()
     # A kernel that is compiled takes its time.
     patience = PATIENCE * (10 if jit else 1)

@@ -103,7 +103,7 @@ def test_memory_is_that_of_a_stretch(text: str, order: str) -> None:
     whole, _ = taken(text, order, stream, STRETCH_EVENTS, [stream.num_rows])
     pieced, consumed = taken(text, order, stream, PATIENCE // 2, [stream.num_rows])
     assert len(consumed) > 8
-    assert whole.live.events.capacity == stream.num_rows
+    assert stream.num_rows <= whole.live.events.capacity <= stream.num_rows * 9 // 8
     assert pieced.live.events.capacity < 3 * PATIENCE
     assert list(map(len, pieced.found)) == list(map(len, whole.found))
 
