@@ -310,3 +310,12 @@ def test_a_plan_that_is_asked_for_says_why_it_cannot() -> None:
     with pytest.raises(augury.UnsupportedPlan, match="11 repeated components, and a chain can nest the loops of 10"):
         augury.compile(lists(11), COLUMNS, plan="lazy-chain")
     assert len(augury.match(events(10), lists(10), plan="lazy-chain", jit=False)) == 1
+
+
+@pytest.mark.slow
+def test_thousands_of_conditions_are_tested_together() -> None:
+    # Whatever passes the first condition passes the others, a.x + 1 > b.x and so on.
+    stream = pa.table({"ts": range(8), "type": list("ABABABAB"), "x": [5.0, 1.0, 0.0, 1.0, 3.0, 2.0, 9.0, 4.0]})
+    found, few = (augury.match(stream, conjuncts(n), plan="lazy-chain", jit=False) for n in (3_000, 1))
+    assert [match.rows for match in found] == [match.rows for match in few]
+    assert len(found) == 6

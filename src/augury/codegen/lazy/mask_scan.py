@@ -22,6 +22,9 @@ from augury.ir.predicate import Conjunct
 MASK_STRIDE = 32
 """Candidates tested at once; a range is padded to a multiple of this number, and the padding is masked out."""
 
+MAX_CHAINED_TESTS = 32
+"""Tests in one chain of `&`; more are nested, so that thousands do not exceed the depth that Python parses."""
+
 
 def masked_conjuncts(ctx: Context, node: Node) -> tuple[Conjunct, ...]:
     """The conjuncts of a state that selectors test."""
@@ -110,7 +113,7 @@ def _selector(
         with text.block("for k in range(width):"):
             for x in columns:
                 text.add(f"{v}__{x} = s__{x}[k]")
-            text.add(f"mask[k] = {' & '.join(test.value for test in tests)}")
+            text.add(f"mask[k] = {_all_true([test.value for test in tests])}")
         text.add(f"n = marked(mask, size, lo, {found})")
         for source, copy in zip(sources, kept, strict=True):
             with text.block("for k in range(n):"):
@@ -121,6 +124,17 @@ def _selector(
     for name, (_, column) in zip(kept, copies, strict=True):
         ctx.candidates(node, name, column=column)
     return arguments
+
+
+def _all_true(tests: Sequence[str]) -> str:
+    """The conjunction of tests without branches, which would keep the loop from being vectorised.
+
+    It is nested by `MAX_CHAINED_TESTS`, since Python's parser nests a chain of operators once for each of them.
+    """
+    if len(tests) <= MAX_CHAINED_TESTS:
+        return " & ".join(tests)
+    size = MAX_CHAINED_TESTS
+    return _all_true([f"({_all_true(tests[i : i + size])})" for i in range(0, len(tests), size)])
 
 
 def _origins(ctx: Context, conjuncts: Sequence[Conjunct]) -> str:
