@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -16,6 +18,7 @@ import augury
 from augury import HostError, Rules
 
 PAIR = "PATTERN SEQ(A a, B b) WHERE a.x > least WITHIN 10 seconds RETURN a.x AS x"
+SHOWN = "PATTERN SEQ(A a, B b) WHERE a.x > least WITHIN 3 seconds"
 TRIPLE = "PATTERN SEQ(A a, B b, C c) WHERE skip_till_any_match { a.x < most AND c.x > a.x } WITHIN 10 seconds"
 ROWS: list[dict[str, Any]] = [
     {"id": "over 3", "query": PAIR, "parameters": {"least": 3}, "labels": ["pair"], "enabled": True, "owner": "ann"},
@@ -105,6 +108,12 @@ def test_what_is_no_rule_is_told(source: Any, code: str, why: str) -> None:
     assert why in error.value.message
 
 
+def test_a_table_of_rules_is_made_by_read() -> None:
+    with pytest.raises(HostError, match="`Rules` takes a tuple of `Rule`, not a list") as error:
+        Rules(ROWS)  # type: ignore[arg-type]
+    assert "augury.Rules.read" in str(error.value)
+
+
 def test_files_that_hold_no_rules_are_told(tmp_path: Path) -> None:
     for name, text, code in (
         ("rules.csv", "id,query", "A696"),
@@ -118,6 +127,33 @@ def test_files_that_hold_no_rules_are_told(tmp_path: Path) -> None:
 
 
 # -- checking and matching ---------------------------------------------------------------------------------------------
+
+FORMS: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "pandas": lambda table, _: table.to_pandas(),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "lazy": lambda table, _: pl.from_arrow(table).lazy(),  # type: ignore[union-attr]
+    "duckdb": lambda table, _: duckdb.connect().from_arrow(table),
+    "reader": lambda table, _: table.to_reader(max_chunksize=7),
+    "dicts": lambda table, _: table.to_pylist(),
+    "parquet": lambda table, folder: written(table, folder / "events.parquet"),
+}
+"""The forms that events may have."""
+
+
+def written(table: pa.Table, path: Path) -> Path:
+    pq.write_table(table, path, row_group_size=13)
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_events_is_matched(form: str, tmp_path: Path) -> None:
+    rows = [*ROWS, *({"id": f"shown {n}", "query": SHOWN, "parameters": {"least": n}} for n in (2, 4))]
+    stream = events(60).take(list(range(59, -1, -1)))
+    expected = Rules.read(rows).match(stream)
+    assert len(set(expected.table["rule"].to_pylist())) == 5
+    found = Rules.read(rows).match(FORMS[form](stream, tmp_path))
+    assert listed(found) == listed(expected)
+    assert found.diagnostics.equals(expected.diagnostics)
 
 
 def test_every_broken_rule_is_told() -> None:

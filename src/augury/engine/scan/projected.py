@@ -67,7 +67,7 @@ class ProjectedScan(SinglePieceScan):
         self.reader = ColumnReader(source)
         self.arrow, self.schema = arrow, schema
         self._found: dict[int, tuple[BoundQuery, Arrivals]] = {}
-        self._last = Arrivals.none(arrow)
+        self._last: Arrivals | None = None
 
     @property
     def rows(self) -> int:
@@ -129,18 +129,20 @@ class ProjectedScan(SinglePieceScan):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectedLog:
-    """An `EventLog` over a column source, read when a match shows events; `seen` are the events of the last query."""
+    """An `EventLog` over a column source, read when a match shows events; `seen` are those that a query has read."""
 
     reader: ColumnReader
     arrow: pa.Schema
     schema: EventSchema
-    seen: Arrivals
+    seen: Arrivals | None
 
     def fetch(self, rows: Integers, names: Sequence[str] | None = None) -> pa.Table:
         """The events of these rows, in that order, with these columns or all."""
         columns = self.arrow.names if names is None else list(names)
         if not len(rows):
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
+        if self.seen is None:
+            return self.reader.read(columns).take(pa.array(rows))
         before = self.seen.fetch(rows)
         # Columns read before are read again, to check that the source still gives the same events.
         again = [name for name in before.column_names if name not in columns]

@@ -49,6 +49,14 @@ class Rules:
 
     rules: tuple[Rule, ...]
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.rules, tuple) and all(isinstance(rule, Rule) for rule in self.rules)):
+            raise HostError(
+                "A695",
+                f"`Rules` takes a tuple of `Rule`, not {arguments.shown(self.rules)}",
+                "read a frame, dicts or a path with `augury.Rules.read`",
+            )
+
     @classmethod
     def read(cls, source: RuleSource) -> Rules:
         """The rules of a frame, of dicts, or of a path to Parquet, JSON lines, TOML or a folder of TOML files.
@@ -211,7 +219,9 @@ def _match_together(
     began = perf_counter()
     for part in group.matches():
         own = [one.rule for one in part.rules]
-        matches = Matches(part.found, known.scan.log, part.query.bound, options.callables, compiled=part.query)
+        # The events are in memory, all columns of them: nothing is read from the source again.
+        log = known.scan.ordered
+        matches = Matches(part.found, log, part.query.bound, options.callables, compiled=part.query)
         table = matches.to_arrow()
         results.found(own, part.rule, table, perf_counter() - began, part.touched, shape_name(part.query))
         for one, tied in zip(part.rules, part.tied.tolist(), strict=True):
