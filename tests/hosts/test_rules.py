@@ -126,6 +126,28 @@ def test_files_that_hold_no_rules_are_told(tmp_path: Path) -> None:
         assert error.value.code == code
 
 
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def test_matches_of_rules_print_with_their_diagnostics() -> None:
+    rows = [ROWS[0], {"id": "broken", "query": "PATTERN SEQ(A a"}]
+    stream = pa.Table.from_pylist([{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 1}], schema=COLUMNS)
+    assert repr(Rules.read(rows).match(stream)).splitlines() == [
+        "1 match",
+        "rule    labels  start  end  match",
+        "------  ------  -----  ---  --------",
+        'over 3  [pair]  1      2    {"x": 5}',
+        "",
+        "diagnostics:",
+        "broken: error[A101]: expected `,` or `)`, found the end of the query",
+    ]
+
+
+def test_matches_of_rules_are_a_table_for_polars() -> None:
+    found = Rules.read(ROWS).match(events(20))
+    assert pl.DataFrame(found).equals(pl.DataFrame(found.table))
+
+
 # -- checking and matching ---------------------------------------------------------------------------------------------
 
 FORMS: dict[str, Callable[[pa.Table, Path], Any]] = {

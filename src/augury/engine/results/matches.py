@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -30,7 +29,7 @@ from augury.engine.results.columns import (
 )
 from augury.engine.results.files import write_parquet
 from augury.engine.results.flat import flattened
-from augury.engine.results.render import cell, html_table, text_table
+from augury.engine.results.render import cell, html_table, terminal_width, text_table
 from augury.engine.results.values import to_frame, to_python, to_shown
 from augury.errors import HostError
 from augury.ir.query import BoundQuery
@@ -52,8 +51,6 @@ MAX_CHOSEN_MATCHES = 2**31 - 1  # matches in one slice: as many as a list array 
 ITERATED_MATCHES = 1024  # matches that iteration converts to Python objects at a time
 
 SHOWN_MATCHES = 10  # matches in a `repr`
-
-DEFAULT_WIDTH = 120  # characters per line of a `repr` without a terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,8 +331,7 @@ class Matches:
 
     def __repr__(self) -> str:
         title, header, rows = self._summary()
-        width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
-        return title + "\n" + text_table(header, rows, width) if rows else title
+        return title + "\n" + text_table(header, rows, terminal_width()) if rows else title
 
     def _repr_html_(self) -> str:
         return html_table(*self._summary())

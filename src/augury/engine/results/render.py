@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import html
+import shutil
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 from rich.cells import cell_len
+
+from augury.engine.results.values import to_shown
 
 MAX_CELL_CHARACTERS = 48
 """Characters of a cell that are shown."""
+
+DEFAULT_WIDTH = 120  # characters per line without a terminal
+
+MAX_TABLE_ROWS = 20
+"""Rows of a table that are shown."""
 
 MIN_CELL_WIDTH = 8  # terminal columns that a cell keeps when a table is too wide
 
@@ -36,6 +45,29 @@ def cell(value: Any, longest: int | None = MAX_CELL_CHARACTERS) -> str:
             text = str(value)
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     return text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
+
+
+def terminal_width() -> int:
+    """Characters per line of the terminal."""
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
+
+
+def first_rows(table: pa.Table) -> str:
+    """The first rows of a table as text that fits the terminal, and how many more there are.
+
+    >>> print(first_rows(pa.table({"x": range(30)}).slice(8)))  # doctest: +ELLIPSIS
+    x
+    --
+    8
+    ...
+    27
+    ... and 2 more
+    """
+    shown = table.slice(0, MAX_TABLE_ROWS)
+    columns = [[cell(value) for value in to_shown(column.combine_chunks())] for column in shown.columns]
+    text = text_table(table.column_names, list(zip(*columns, strict=True)), terminal_width())
+    more = table.num_rows - shown.num_rows
+    return f"{text}\n... and {more} more" if more else text
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.engine.results.json_text import json_rows
+from augury.engine.results.render import MAX_TABLE_ROWS, cell, first_rows
 from augury.engine.rules.table import Rule
 from augury.errors import AuguryError, HostError, QueryError
 from augury.runtime.batch import Integers
@@ -26,7 +27,7 @@ COUNTERS = {
 """Columns of costs that are counters, with their help texts for Prometheus."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RuleMatches:
     """The matches of rules, one row each in `table`, the costs of the rules, and diagnostics about some of them.
 
@@ -39,7 +40,7 @@ class RuleMatches:
 
     table: pa.Table
     diagnostics: pa.Table
-    _costs: Callable[[], pa.Table] = field(repr=False)
+    _costs: Callable[[], pa.Table]
 
     @property
     def costs(self) -> pa.Table:
@@ -48,6 +49,23 @@ class RuleMatches:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        text = "1 match" if len(self) == 1 else f"{len(self)} matches"
+        if len(self):
+            text += f"\n{first_rows(self.table)}"
+        if self.diagnostics.num_rows:
+            # The first line of a message says what is wrong; the others show where.
+            lines = [f"{rule}: {message.splitlines()[0]}" for rule, message in self._messages()]
+            text += "\n\ndiagnostics:\n" + "\n".join(cell(line, None) for line in lines[:MAX_TABLE_ROWS])
+            text += f"\n... and {len(lines) - MAX_TABLE_ROWS} more" if len(lines) > MAX_TABLE_ROWS else ""
+        return text
+
+    def _messages(self) -> Iterator[tuple[str, str]]:
+        return zip(self.diagnostics["rule"].to_pylist(), self.diagnostics["message"].to_pylist(), strict=True)
 
     def prometheus(self) -> str:
         """The cost of each rule so far, in the text format that Prometheus and OpenTelemetry collectors read.

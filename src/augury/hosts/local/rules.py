@@ -50,10 +50,11 @@ class Rules:
     rules: tuple[Rule, ...]
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.rules, tuple) and all(isinstance(rule, Rule) for rule in self.rules)):
+        given: object = self.rules
+        if not isinstance(given, tuple) or not all(isinstance(rule, Rule) for rule in given):
             raise HostError(
                 "A695",
-                f"`Rules` takes a tuple of `Rule`, not {arguments.shown(self.rules)}",
+                f"`Rules` takes a tuple of `Rule`, not {arguments.shown(given)}",
                 "read a frame, dicts or a path with `augury.Rules.read`",
             )
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pyarrow as pa
 
 from augury.budget import within
-from augury.engine.results.render import cell, text_table
-from augury.engine.results.values import to_python
+from augury.engine.results.render import first_rows
 from augury.engine.row_patterns import MAX_STEPS, evaluate, plan_row_pattern
 from augury.engine.row_patterns.names import output_names, refuse_ambiguous
 from augury.engine.sources.events import Events, read_events
@@ -35,9 +34,6 @@ AS_THEY_ARE = frozenset(
     (pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us"))
 )
 """Column types that DuckDB returns unchanged."""
-
-SHOWN_ROWS = 20
-"""Rows in the `repr` of a result."""
 
 
 class SqlResult:
@@ -71,11 +67,7 @@ class SqlResult:
 
     def __repr__(self) -> str:
         count = "1 row" if len(self) == 1 else f"{len(self)} rows"
-        shown = self._table.slice(0, SHOWN_ROWS)
-        columns = [[cell(v, 40) for v in to_python(c.combine_chunks())] for c in shown.columns]
-        text = text_table(self._table.column_names, list(zip(*columns, strict=True)))
-        more = "" if len(self) <= SHOWN_ROWS else f"\n... and {len(self) - SHOWN_ROWS} more"
-        return f"{count}\n{text}{more}"
+        return f"{count}\n{first_rows(self._table)}"
 
 
 def sql(
