@@ -2,14 +2,18 @@
 
 Twenty shapes, of which thresholds and types are drawn at random; rules of one shape are matched together. Beside them
 are the twenty shapes alone, a rule of each, and some of the rules one by one, whose matches have to be the same. A loop
-of Polars runs rules that are pairs of events one by one, as joins, and has to count the same matches. With `--spark`
-all of them are matched on Spark, over a finite frame and over a stream, which have to find as many.
+of Polars runs rules that are pairs of events one by one, as joins, and has to count the same matches. The largest table
+is also matched in a process that has an empty cache of kernels, and runs over a stream to which rules are added. With
+`--spark` all of them are matched on Spark, over a finite frame and over a stream, which have to find as many.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import statistics
+import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
@@ -45,6 +49,8 @@ QUICK_SIZES = (10, 40)
 WIDTH = 130  # of the table, also where the output is no terminal
 
 CHECKED_RULES = 20  # of a table, that are also run one by one
+
+ADDED_RULES = 50  # to a running stream, one after the other
 
 STREAM_FILES = 8  # of ticks, each of them a micro-batch on Spark
 
@@ -101,6 +107,18 @@ class Figure:
     """Seconds that all of them would take one by one, at the rate of those that were checked."""
     polars: float
     """Seconds that a loop of Polars would take for all of them, at the rate of the pairs that were checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a table of rules takes from nothing, kernels compiled, and adding a rule to a stream of them."""
+
+    rules: int
+    seconds: float
+    cpu: float
+    added: float
+    """Median of the seconds that it takes to add a rule of a known shape to a stream."""
+    added_longest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +222,31 @@ def figures(ticks: pa.Table, sizes: Sequence[int]) -> list[Figure]:
     return found
 
 
+def started(ticks: pa.Table, size: int, expected: int) -> Started:
+    """Match a table of rules in a new process with an empty cache, and add rules to a running stream of them."""
+    with TemporaryDirectory() as folder:
+        environment = {**os.environ, "XDG_CACHE_HOME": folder}
+        events = Path(folder) / "ticks.parquet"
+        pq.write_table(ticks, events)
+        command = [sys.executable, "-m", "benchmarks.live_rules", "--from-nothing", str(size), "--ticks", str(events)]
+        told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    seconds, cpu, matches = json.loads(told)
+    if matches != expected:
+        raise WrongAnswer(f"{size}: {matches} matches from nothing instead of {expected}")
+    rows = drawn_rules(ticks, size + ADDED_RULES)
+    stream = augury.Rules.read(rows[:size]).stream(ticks.schema, **OPTIONS)
+    stream.feed(ticks.slice(0, 1_000))
+    adding = []
+    for k, rule in enumerate(augury.Rules.read(rows[size:]).rules):
+        began = perf_counter()
+        stream.put(rule)
+        adding.append(perf_counter() - began)
+        stream.feed(ticks.slice(1_000 + 100 * k, 100))
+    if len(stream.running) != size + ADDED_RULES:
+        raise WrongAnswer(f"{len(stream.running)} rules are running instead of {size + ADDED_RULES}")
+    return Started(size, seconds, cpu, statistics.median(adding), max(adding))
+
+
 def spark_figures(ticks: pa.Table, found: Sequence[Figure]) -> list[OnSpark]:
     """What the same tables take on Spark, which has to find as many matches."""
     import augury.spark
@@ -255,12 +298,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ticks", type=Path, default=TICKS, help="the ticks, in Parquet")
     parser.add_argument("--spark", action="store_true", help="on Spark too")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--from-nothing", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     ticks = pq.read_table(options.ticks)
+    if options.from_nothing is not None:
+        seconds, cpu, matches = taken(augury.Rules.read(drawn_rules(ticks, options.from_nothing)), ticks)
+        print(json.dumps([seconds, cpu, len(matches)]))
+        return 0
     if options.quick:
         ticks = ticks.slice(0, 20_000)
     try:
         taken_by = figures(ticks, QUICK_SIZES if options.quick else options.sizes)
+        start = started(ticks, taken_by[-1].rules, taken_by[-1].matches)
         on_spark = spark_figures(ticks, taken_by) if options.spark else []
     except WrongAnswer as wrong:
         print(wrong, file=sys.stderr)
@@ -272,10 +321,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         there = ("", "") if spark is None else (f"{spark.frame:,.1f}", f"{spark.stream:,.1f}")
         told.add_row(f"{one.rules:,}", *row, f"{one.one_by_one:,.1f}", f"{one.polars:,.1f}", *there)
     Console(width=WIDTH).print(told)
+    print(
+        f"{start.rules:,} rules from an empty cache: {start.seconds:.1f} s, {start.cpu:.1f} s of the processor; "
+        f"a rule added to a stream of them: {1e3 * start.added:.2f} ms, at most {1e3 * start.added_longest:.2f} ms"
+    )
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(
-            json.dumps({"local": [asdict(o) for o in taken_by], "spark": [asdict(o) for o in on_spark]}, indent=1)
+            json.dumps(
+                {
+                    "local": [asdict(o) for o in taken_by],
+                    "started": asdict(start),
+                    "spark": [asdict(o) for o in on_spark],
+                },
+                indent=1,
+            )
         )
     return 0
 
