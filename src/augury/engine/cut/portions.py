@@ -31,7 +31,7 @@ MIN_PORTION_EVENTS = 1 << 12  # smaller portions cost more to start than to matc
 MAX_PORTION_MATCHES = 1 << 17
 """Matches that a portion should have at most, so that sorting and writing them stays within the caches too."""
 
-STEP_EVENTS = 1 << 17
+MAX_UNCUT_STEP_EVENTS = 1 << 17
 """Events in one step of a kernel over a stream that is not cut, at most: its state for them fits into the caches."""
 
 MAX_SHOWN_PORTION_MATCHES = 1 << 16

@@ -19,6 +19,7 @@ from augury.engine.cut.by_key import mixed
 from augury.engine.rules.event_columns import EventColumns, Floats, Mask, first_of_each
 from augury.engine.rules.shapes import Shape, role
 from augury.engine.rules.stretches import Stretches, enumerated, stretches_of
+from augury.ir.comparisons import MIRRORED, mirrored
 from augury.ir.pattern import Event, Repeat, Seq, components, event_of, variable_of
 from augury.ir.predicate import Compare, Expr, Ref
 from augury.ir.query import BoundQuery, TimeWindow
@@ -32,8 +33,6 @@ MAX_TABLE = 1 << 18
 """Cells of a table of the entries of an index, by bucket and rank; larger ones are searched."""
 
 UNSEEN = -2  # code of a type that no event has; -1 is that of null
-
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +94,8 @@ def _role_count(query: BoundQuery) -> int:
 def _condition(e: Expr, shape: Shape) -> Condition | None:
     """The condition that an index can look up."""
     match e:
-        case Compare(operator, Ref() as left, Ref() as right) if operator in FLIPPED:
-            for one, other, op in ((left, right, operator), (right, left, FLIPPED[operator])):
+        case Compare(operator, Ref() as left, Ref() as right) if operator == "=" or operator in MIRRORED:
+            for one, other, op in ((left, right, operator), (right, left, mirrored(operator))):
                 names = [shape.columns.of_value(k) for k in range(len(shape.value_types))]
                 if other.column in names and one.column not in names and one.default is None:
                     k = names.index(other.column)

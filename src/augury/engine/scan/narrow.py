@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.codes import are_of_types
 from augury.engine.scan.arrow_filter import read_filter
+from augury.engine.scan.exact_times import times_are_exact
 from augury.engine.scan.needed import component_filters, decisive_columns
 from augury.engine.scan.picking import picked
 from augury.engine.scan.scan import SinglePieceScan
@@ -125,8 +126,7 @@ def _checked_time(table: pa.Table, schema: EventSchema, first_row: int) -> Integ
     if doubtful:
         engine_table(table.select(doubtful), schema.type, first_row)
     time = table[schema.time]
-    exact = pa.types.is_signed_integer(time.type) or pa.types.is_timestamp(time.type) or pa.types.is_date(time.type)
-    if len(schema.order_by) == 1 and exact and not time.null_count:
+    if times_are_exact(time.type, schema) and not time.null_count:
         return None
     return arrive(table.select(list(schema.order_by)), schema, first_row).time
 
