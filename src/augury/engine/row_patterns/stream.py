@@ -19,6 +19,7 @@ from augury.engine.row_patterns.bucket import advance, new_bucket, next_decision
 from augury.engine.row_patterns.planned import PlannedRowPattern
 from augury.engine.row_patterns.saved import bucket_bytes, check_meaning, header_bytes, read_bucket
 from augury.engine.state.checkpoint import SavedBucket
+from augury.engine.state.head import claim
 from augury.engine.stream import LateEvents, MatchedRows, StreamOutput
 from augury.ir.row_pattern import BoundRowPattern, Rows
 from augury.options import Options
@@ -80,11 +81,7 @@ class RowPatternStream:
     def check(self, stores: Sequence[BucketStore]) -> None:
         """Refuse to continue a checkpoint that another query wrote; in a new one, note which query writes it."""
         (store,) = stores
-        saved = store.head()
-        if saved is None:
-            store.write_header(header_bytes(self.meaning))
-        else:
-            check_meaning(saved, self.meaning)
+        claim(store, header_bytes(self.meaning), lambda saved: check_meaning(saved, self.meaning))
 
     def advance(
         self, number: int, events: pa.Table | None, stores: Sequence[BucketStore], passed: int, watermark: int

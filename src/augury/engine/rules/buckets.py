@@ -24,6 +24,7 @@ from augury.engine.rules.saved import RuleBucket, header_bytes, load_bucket, rea
 from augury.engine.rules.versions import RuleVersion
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.state import bucket_cache
+from augury.engine.state.head import claim
 from augury.engine.stream import LateEvents, MatchedRows, StreamOutput
 from augury.options import Options
 from augury.schema import EventSchema
@@ -72,11 +73,7 @@ class RuleBuckets:
     def check(self, stores: Sequence[BucketStore]) -> None:
         """Refuse to continue a checkpoint of another stream; in a new one, note which stream writes it."""
         (store,) = stores
-        saved = store.head()
-        if saved is None:
-            store.write_header(header_bytes(self.meaning))
-        else:
-            read_head(saved, self.meaning)
+        claim(store, header_bytes(self.meaning), lambda saved: read_head(saved, self.meaning))
 
     def advance(
         self,

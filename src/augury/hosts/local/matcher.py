@@ -57,8 +57,8 @@ class Setting:
 class Position(Progress):
     """The progress of a matcher; events are held back only with a lateness.
 
-    `consumed` are the events consumed last, in order, with those of earlier batches at the same time that a tie may be
-    with. `late` counts those that came too late, `highest` is the latest time seen, `types` are the names of types seen.
+    `consumed` are the events consumed last, in order, and of earlier batches at the same time one event of each key.
+    `late` counts those that came too late, `highest` is the latest time seen, `types` are the names of types seen.
     """
 
     consumed: Arrivals
