@@ -6,7 +6,8 @@ branch above it. What a transition asks of the set is a comparison of masks, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -181,12 +182,7 @@ class _Emitter:
                 out.add("continue")
         out.add(f"need = {width(self.plan)} * live_runs[g] + {len(fits)}")
         emit_room(out)
-        out.add("live = 0")
-        out.add("r = first_run[g]")
-        out.add("first_run[g] = -1")
-        with out.block("while r >= 0:"):
-            out.add("after = run_next[r]")
-            out.add("m = run_state[r]")
+        with self._each_instance():
             if self.counters:
                 out.add(f"nums[{RunCell.MERGED}] += 1", "instances looked at")
             word = "if"
@@ -199,12 +195,24 @@ class _Emitter:
                 with out.block(f"{word} m >> {MAX_VARIABLES} == {b}:"):
                     self._consume(b)
                 word = "elif"
-            out.add("r = after")
         for b in range(len(self.plan.branches)):
             self._start(b)
         out.add("live_runs[g] = live")
         if self.counters:
             out.add(f"nums[{PEAK_RUNS}] = max(nums[{PEAK_RUNS}], runs)", "peak of simultaneous instances")
+
+    @contextmanager
+    def _each_instance(self) -> Iterator[None]:
+        """Emit a loop over the instances `r` of partition `g`, which takes each out of its list; `m` is its set."""
+        out = self.out
+        out.add("live = 0")
+        out.add("r = first_run[g]")
+        out.add("first_run[g] = -1")
+        with out.block("while r >= 0:"):
+            out.add("after = run_next[r]")
+            out.add("m = run_state[r]")
+            yield
+            out.add("r = after")
 
     def _expired(self) -> str:
         match self.query.window:
@@ -410,12 +418,7 @@ class _Emitter:
         with out.block(self.flush.head):
             emit_load_registers(out)
             with out.block("for g in range(first_run.shape[0]):"):
-                out.add("live = 0")
-                out.add("r = first_run[g]")
-                out.add("first_run[g] = -1")
-                with out.block("while r >= 0:"):
-                    out.add("after = run_next[r]")
-                    out.add("m = run_state[r]")
+                with self._each_instance():
                     over = self._over()
                     out.add(f"over = every != 0{f' or {over}' if over else ''}")
                     with out.block("if over or listing != 0:"):
@@ -424,7 +427,6 @@ class _Emitter:
                         self.pools.free("r")
                     with out.block("else:"):
                         self._keep("r")
-                    out.add("r = after")
                 out.add("live_runs[g] = live")
             emit_store_registers(out)
 
