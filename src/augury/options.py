@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from augury import arguments
-from augury.budget import Budget, default_memory, memory_size, seconds
+from augury.budget import Budget
+from augury.budget.amounts import memory_size, seconds
+from augury.budget.machine import default_memory
 from augury.errors import HostError, suggestion
 from augury.loss import LossModel
 from augury.plan.family import FamilyName

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.budget import default_memory
+from augury.budget.machine import default_memory
 from augury.engine.host import BucketStore
 from augury.engine.merging import ticks_of
 from augury.engine.results.columns import with_types

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from augury.budget import size_text, too_many_matches
+from augury.budget import too_many_matches
+from augury.budget.amounts import size_text
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
 from augury.engine.cut.by_start import PIECE_EVENTS, matched_by_start, runs_end_soon
