@@ -59,7 +59,7 @@ def compared(operator: str, left: Expr, right: Expr, span: Span, scope: Scope) -
 
 
 def comparable(left: Expr, right: Expr, span: Span, scope: Scope) -> tuple[Expr, Expr] | None:
-    """Both sides in a common family and unit, or None if there is none."""
+    """Convert both sides to a common family and unit; None if there is none."""
     if not _are_computable(left, right, scope):
         return None
     if NULL in (left.type, right.type) or (left.type.numeric and right.type.numeric):

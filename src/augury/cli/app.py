@@ -52,7 +52,7 @@ app = typer.Typer(
 
 
 class Stage(StrEnum):
-    """What `explain` can show."""
+    """The stages of a query that `explain` shows."""
 
     SYNTAX = "syntax"
     BOUND = "bound"
@@ -62,7 +62,7 @@ class Stage(StrEnum):
 
 
 class Form(StrEnum):
-    """How `explain` shows it."""
+    """The output formats of `explain`."""
 
     TEXT = "text"
     SVG = "svg"

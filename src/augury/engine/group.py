@@ -72,7 +72,7 @@ class Group:
 
     @property
     def requirements(self) -> tuple[MatchRequirements, ...]:
-        """What every match of each job requires; empty unless stretches of time can be skipped for every job."""
+        """The requirements of every match of each job; empty unless stretches of time can be skipped for every job."""
         each = [match_requirements(job.program) for job in self.jobs]
         known = tuple(what for what in each if what is not None)
         kind = self.schema.type

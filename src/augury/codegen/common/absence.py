@@ -43,12 +43,12 @@ MATCH = (
 
 
 def fits_signature(stream: Sequence[ArraySpec]) -> Signature:
-    """Of the function that tells which events can be that of a negated component."""
+    """Signature of the function that selects the events that a negated component could bind."""
     return Signature("fits", ("c", "n", KEEP, *stream))
 
 
 def absent_signature(stream: Sequence[ArraySpec]) -> Signature:
-    """Of the function that tells which matches no negated part rejects."""
+    """Signature of the function that selects the matches that no negated part rejects."""
     return Signature("absent", ("m0", "n", KEEP, NUMS, *stream, *MATCH))
 
 

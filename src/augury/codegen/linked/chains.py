@@ -71,7 +71,7 @@ def emit_linked(plan: LinkedPlan, *, counters: bool = False) -> LinkedSource:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """What loops backwards through the chains lead to."""
+    """The body of loops backwards through the chains, and the function that the loops stand in."""
 
     name: str
     """The function they stand in; what goes on with them elsewhere takes the same `arguments`."""

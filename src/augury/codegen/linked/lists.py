@@ -204,7 +204,7 @@ class Walk:
             out.add("continue")
 
     def _first(self, last: int) -> None:
-        """What is asked of the completing event alone, as the last element of a list."""
+        """Emit the conditions on the completing event alone, as the last element of a list."""
         own = (self.names[last],)
         tested = [(c, origin) for c, origin in self.conjuncts if c.variables == own and not c.from_second]
         if tested:

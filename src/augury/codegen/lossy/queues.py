@@ -272,7 +272,7 @@ class _Emitter(LossyConditions):
         return advance
 
     def _sweep(self) -> Signature:
-        """What the function of the library takes that is an entry of each kernel."""
+        """Signature of `sweep` of the library, which every kernel has as an entry."""
         known = {spec.name: spec for spec in (NUMS, *self.stream, *self.arrays)}
         return Signature("sweep", tuple(known.get(name, name) for name in signature(queues.sweep).parameters))
 

@@ -67,12 +67,12 @@ class RowPatternStream:
 
     @property
     def schema(self) -> EventSchema:
-        """Which of these columns is the time."""
+        """The schema of these columns, which says which of them is the time."""
         return EventSchema.from_arrow(self.arrow, time=stream_column(self.bound.order_by[0].column), type=None)
 
     @property
     def meaning(self) -> dict[str, str]:
-        """What must be the same to continue a saved state, by its name in messages."""
+        """Facts that must be equal to continue a saved state, by their names in messages."""
         text = self.bound.source.text[self.clause.start : self.clause.end]
         fields = [self.bound.schema.field(c) for c in needed_columns(self.bound)]
         columns = ", ".join(f"{field.name} {field.type}" for field in fields)

@@ -59,7 +59,7 @@ class RuleBuckets:
 
     @property
     def meaning(self) -> dict[str, str]:
-        """What must be the same to continue a saved state, by its name in messages."""
+        """Facts that must be equal to continue a saved state, by their names in messages."""
         schema = self.schema
         keyed = {"key": ", ".join(self.key)} if self.key else {}
         return keyed | {

@@ -46,7 +46,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ComponentTest:
-    """What one component asks of an event by itself: a type of one of these roles (none: any), and conditions."""
+    """The test of a component for a single event: a type of one of these roles (none: any), and conditions."""
 
     roles: tuple[int, ...]
     conditions: tuple[Condition, ...]
@@ -284,7 +284,7 @@ def _where(mask: Mask | None, event: Integers, rule: Integers) -> tuple[Integers
 def within_bounds(
     conditions: Sequence[Condition], rules: RuleValues, events: EventColumns, event: Integers, rule: Integers
 ) -> Mask | None:
-    """Which pairs meet all conditions; None where there are none."""
+    """A mask of the pairs that meet all conditions; None without conditions."""
     passed: Mask | None = None
     for condition in conditions:
         values = rules.values[condition.value]
@@ -305,7 +305,7 @@ def within_bounds(
 
 
 def meets(test: ComponentTest, rules: RuleValues, events: EventColumns, event: Integers, rule: Integers) -> Mask | None:
-    """Which pairs pass the test of a component; None if all of them do."""
+    """A mask of the pairs that pass the test of a component; None if all of them do."""
     passed = within_bounds(test.conditions, rules, events, event, rule)
     if test.roles:
         coded = rules.types_of(test.roles)

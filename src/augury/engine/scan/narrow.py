@@ -148,7 +148,7 @@ def _kept(
 
 
 def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_] | None:
-    """Which events have one of these types; None for a type column that has to be converted first."""
+    """A mask of the events of these types; None for a type column that has to be converted first."""
     if pa.types.is_dictionary(column.type) and is_text(column.type):
         return are_of_types(column, types)
     if not is_text(column.type):
@@ -159,7 +159,7 @@ def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np
 
 
 def passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.NDArray[np.bool_] | None:
-    """Which events pass a test; None if Arrow cannot evaluate it."""
+    """A mask of the events that pass a test; None if Arrow cannot evaluate it."""
     if schema.type in table.column_names and not pa.types.is_string(table[schema.type].type):
         plain = table[schema.type].cast(pa.string())
         table = table.set_column(table.column_names.index(schema.type), schema.type, plain)

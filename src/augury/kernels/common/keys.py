@@ -76,7 +76,7 @@ class KeyNumbers:
         return self.keys[: len(self), k]
 
     def take(self, support: Tier, kept: Integers) -> KeyNumbers:
-        """Only the keys of the numbers `kept`, numbered anew in that order."""
+        """Keep only the keys of the numbers `kept`, numbered anew in that order."""
         fewer = KeyNumbers(self.width)
         fewer._fill(support, self.keys[kept], self.counts[kept])
         return fewer

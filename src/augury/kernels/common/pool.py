@@ -57,7 +57,7 @@ class ArrayPool(dict[str, Array]):
         return self._owned[owner]
 
     def room(self, owner: str) -> int:
-        """How many runs, nodes, ... there is room for."""
+        """The capacity: the number of runs, nodes, ... there is room for."""
         return self.sizes[owner]
 
     def reserve(self, owner: str, least: int) -> None:
@@ -84,7 +84,7 @@ class ArrayPool(dict[str, Array]):
         self.sizes[owner] = size
 
     def take(self, owner: str, kept: Array, size: int) -> None:
-        """Only the cells `kept` of each array of an owner, in that order, and room for `size`."""
+        """Keep only the cells `kept` of each array of an owner, in that order, with room for `size`."""
         for spec in self.of(owner):
             self[spec.name] = spec.grown(self[spec.name][..., kept] if spec.rows else self[spec.name][kept], size)
         self.sizes[owner] = size

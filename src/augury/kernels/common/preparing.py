@@ -1,4 +1,4 @@
-"""What encoding computes by compiled code, once there is some."""
+"""Parts of encoding that compiled code computes, once there is some."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def weigh_ways(
     counts_for: tuple[npt.NDArray[np.uint8], ...],
     weights: tuple[npt.NDArray[Any], ...],
 ) -> tuple[Weighed, int]:
-    """What the matches that end at each of the nodes `finals` come to, and how many nodes were looked at."""
+    """The totals of the matches that end at each of the nodes `finals`, and the number of nodes visited."""
     n = len(buffer["node_event"]) + 1
     support.claim("sums over matches", 8 * n * (8 + 4 * len(totals.sums) + 2 * len(totals.keys)))
     scratch = (np.empty(n, dtype=np.int64) for _ in range(3))

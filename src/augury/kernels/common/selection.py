@@ -1,4 +1,4 @@
-"""What OUTPUT remembers of the matches that it has chosen so far, beside the ends of the last ones."""
+"""The memory of OUTPUT about the matches chosen so far, besides the ends of the last ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _no_events() -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What FIRST, EVERY and ONCE go by.
+    """The earlier choices that FIRST, EVERY and ONCE depend on.
 
     `started` are the events, ascending, that start a match which OUTPUT FIRST has reported. `chosen` are matches that
     wait for EVERY or ONCE alone, and `paced` is when the last match that these have kept ended, by partition.
