@@ -35,7 +35,7 @@ MAX_UNCUT_STEP_EVENTS = 1 << 17
 """Events in one step of a kernel over a stream that is not cut, at most: its state for them fits into the caches."""
 
 MAX_SHOWN_PORTION_MATCHES = 1 << 16
-"""The same where matches are written with all their columns and not kept: these take most of the memory."""
+"""Matches that a portion should have at most if their columns are written to a file, which takes most of the memory."""
 
 MIN_WINDOWS_PER_PORTION = 4
 """Shortest portion of time, in windows: it has to read one more window on either side."""
