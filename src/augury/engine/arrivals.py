@@ -60,7 +60,7 @@ class Arrivals:
 
     @classmethod
     def none(cls, arrow: pa.Schema) -> Self:
-        """No events of a known schema."""
+        """An empty table of events of this schema."""
         nothing = np.empty(0, dtype=np.int64)
         return cls(arrow.empty_table(), nothing, nothing, nothing)
 

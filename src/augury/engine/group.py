@@ -47,7 +47,7 @@ class Group:
 
     @property
     def relevant(self) -> tuple[ComponentFilter, ...] | None:
-        """Filters of which an event must pass one to matter to any job; None when every event matters."""
+        """Filters, one of which an event must pass to matter to any job; None if every event matters."""
         each = [component_filters(job.program.rewritten) for job in self.jobs]
         known = [r for r in each if r is not None]
         return tuple(r for one in known for r in one) if len(known) == len(each) else None

@@ -223,7 +223,7 @@ def _among(wanted: Code, items: ValueSet) -> Code:
 
 
 def _known(wanted: Code, test: Code, *, negated: bool = False) -> Code:
-    """`test`, for a value that is not null."""
+    """The code `test` restricted to values that are not null."""
     null, text = wanted.is_null(), f"not {test.value}" if negated else test.value
     return replace(test, value=f"({text})" if null == "False" else f"(not {null} and {text})")
 

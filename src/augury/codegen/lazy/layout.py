@@ -226,7 +226,7 @@ class Layout:
                 out.add(f"buffer_fill[{b.number}] = n{b.number}")
 
     def _store_in_turn(self, out: Lines, buffers: Sequence[Buffer], *, apart: bool) -> None:
-        """Event by event: what an index holds when an event comes is looked up for others."""
+        """Emit storing event by event, for indexes that later events of the same batch look up."""
         with out.block("for i in range(natural(i0), n):"):
             if self.query.partition_by:
                 with out.block("if part[i] < 0:"):

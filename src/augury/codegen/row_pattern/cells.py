@@ -66,7 +66,7 @@ class SkipMode(IntEnum):
 
 
 class Status(IntEnum):
-    """Why the search came back."""
+    """The reason why the search returned."""
 
     DONE = 0
     PAUSED = 1

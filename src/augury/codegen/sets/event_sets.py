@@ -122,7 +122,7 @@ class _Emitter:
         return next(c for c in self.plan.branches[b].components if c.variable == variable)
 
     def _closed(self, b: int, variable: str, mask: str, run: str) -> str:
-        """When a bound list grows no more: something after it has begun, or it is full."""
+        """Text of the condition that a bound list grows no more: something after it has begun, or it is full."""
         c, after = self._component(b, variable), self._after(b, variable)
         tests = [f"{mask} & {after} != 0"] if after else []
         tests += [f"{self._length(c, run)} >= {c.high}"] if c.high is not None else []
@@ -326,7 +326,7 @@ class _Emitter:
         return [(j, sorted(j.whole & lists)) for j in branch.conjuncts if j.whole & lists]
 
     def _take(self, x: _Transition, mask: str, *, in_place: bool) -> None:
-        """Event i joins instance q; what waited for a list that it closes is tested on the new one."""
+        """Emit that event i joins instance q, and the conditions that waited for a list which this closes."""
         out, branch = self.out, self.plan.branches[x.b]
         c = branch.components[x.j]
         out.later(lambda here: self._update_cells(here, c, begins=x.begins))
@@ -371,7 +371,7 @@ class _Emitter:
             self.pools.free("q")
 
     def _keep(self, run: str) -> None:
-        """Instances that go on are linked anew."""
+        """Emit linking an instance that goes on into its list again."""
         self.out.add(f"run_next[{run}] = first_run[g]")
         self.out.add(f"first_run[g] = {run}")
         self.out.add("live += 1")

@@ -70,7 +70,7 @@ class MatchedPiece:
 
     @property
     def end(self) -> int:
-        """No event after the piece is earlier."""
+        """The watermark after the piece: no later event is earlier."""
         return int(self.following[0].time[0]) if self.following else FOREVER
 
 

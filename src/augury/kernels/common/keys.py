@@ -62,7 +62,7 @@ class KeyNumbers:
             self.counts[0] += len(places)
 
     def _grow(self, least: int) -> None:
-        """Room for at least `least` keys; the hash table is left empty."""
+        """Enlarge the table to at least `least` keys; it is left empty."""
         count = len(self.counts)
         while count < least:
             count *= 2

@@ -9,7 +9,7 @@ from augury.runtime.computed import Floats, Standardised, StandardiseRows, stand
 
 
 def standardising(support: Tier) -> StandardiseRows:
-    """`standardise_rows`, to the last bit."""
+    """Compute `standardise_rows` by compiled code, equal to the last bit."""
 
     def by_support(rows: Floats) -> Standardised:
         if support.plain:

@@ -84,7 +84,7 @@ class Bindings:
 
 @dataclass(frozen=True, slots=True)
 class OpenPart:
-    """When a negated part behind which nothing is bound is over: FOR so many ticks, or else when the window closes.
+    """The end of the search for a negated part with nothing bound behind it: after FOR, else when the window closes.
 
     A deadline of its event may be earlier.
     """
@@ -120,7 +120,7 @@ class Reporting:
         *,
         rows_only: bool = False,
     ) -> None:
-        """With `rows_only` matches may be reported as `RowMatches`."""
+        """Prepare reporting; with `rows_only` matches may be reported as `RowMatches`."""
         self.query, self.code, self.support, self.rows_only = query, code, support, rows_only
         self.few, self.few_alike = few, few_alike
         self.positive = tuple(v.name for v in query.variables if not v.negated)
@@ -260,7 +260,7 @@ class Reporting:
         return offsets, by_variable
 
     def _absent(self, live: Remembered, found: Expanded) -> npt.NDArray[np.uint8]:
-        """1 for each match beside which no negated part occurs."""
+        """A mask of the matches beside which no negated part occurs."""
         return self.without(live, self.branches(found), found, found)
 
     def without(self, live: Remembered, branches: Integers, found: Expanded, bound: Expanded) -> npt.NDArray[np.uint8]:
@@ -349,7 +349,7 @@ class Reporting:
         return live.pending
 
     def _blocked(self, live: Remembered) -> dict[int, tuple[int, int]]:
-        """Per partition, the first match in the order of (end, start) that is not certain yet."""
+        """The first match of each partition, in the order of (end, start), that is not certain yet."""
         rank, partition = live.events.view("rank"), live.events.view("partition")
         blocked: dict[int, tuple[int, int]] = {}
         uncertain = self.uncertain(live)

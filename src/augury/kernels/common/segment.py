@@ -67,7 +67,7 @@ class Segment:
     # -- single matches -----------------------------------------------------------------------------------------------
 
     def totals(self, support: Tier) -> list[int]:
-        """`count`, exact however many they are."""
+        """The numbers of `count`, exact however large they are."""
         counts: list[int] = self.count(support).tolist()
         if self.span < 0 and min(counts, default=0) < 0:
             # Without a window, the ways back from a node are the same whichever final node they are counted for.

@@ -40,7 +40,7 @@ class Selection:
         return replace(self, paced=paced)
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """Tables of what there is: a query whose OUTPUT remembers nothing has none."""
+        """Tables of the parts that are not empty: a query whose OUTPUT keeps no state has none."""
         tables = {"started": pa.table({"event": self.started})} if len(self.started) else {}
         if self.paced or len(self.chosen):
             tables |= {name.replace("pending", "chosen"): table for name, table in self.chosen.to_tables().items()}
@@ -60,7 +60,7 @@ def started_of(tables: Mapping[str, pa.Table], events: int) -> Integers:
 
 
 def paced_of(tables: Mapping[str, pa.Table], partitions: int) -> dict[int, int]:
-    """Per partition, when the last match that EVERY or ONCE has kept ended, as a state has saved it."""
+    """The time at which the last match kept by EVERY or ONCE ended, by partition, as a state has saved it."""
     if "paced" not in tables:
         return {}
     specs = ArraySpec("partition", low=0, refers_to="partitions"), ArraySpec("time")

@@ -1,4 +1,4 @@
-"""Aggregates over all matches of an event: what is read of each event, and what the sums come to.
+"""Aggregates over all matches of an event: the values read of each event, and the sums as results.
 
 Every aggregate is made of sums and least values over the events that matches bind to its variable
 (`augury.native.weighing`): the number of values that are not null, their sum, the least of their keys.
