@@ -21,7 +21,9 @@ import pytest
 
 import augury
 from augury import Matcher
-from augury.budget import STOP, Budget, default_memory, memory_size, seconds, size_text, within
+from augury.budget import STOP, Budget, within
+from augury.budget.amounts import memory_size, seconds, size_text
+from augury.budget.machine import default_memory
 from augury.errors import AuguryError, BudgetExceeded, HostError, TooManyMatches
 from augury.options import Options
 from augury.plan import FamilyName
@@ -103,7 +105,7 @@ def test_a_limit_of_the_process_counts_too() -> None:
     code = """
         import resource
         resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
-        from augury.budget import default_memory
+        from augury.budget.machine import default_memory
         print(default_memory())
     """
     assert int(in_child(code)) <= 2 * 2**30

@@ -83,7 +83,7 @@ def test_the_command_line_matches_without_pandas_and_explains_too(tmp_path: Path
 
 def test_arrow_still_finds_pandas_afterwards() -> None:
     loaded(
-        "import pyarrow as pa\nfrom augury.cli.app import _keep_pandas_out\n_keep_pandas_out()\n"
+        "import pyarrow as pa\nfrom augury.cli.startup import keep_pandas_out\nkeep_pandas_out()\n"
         "assert 'pandas' not in sys.modules and pa.table({'x': [1]}).to_pandas().shape == (1, 1)"
     )
 

@@ -1,4 +1,4 @@
-"""How the nouns are declared that a stream makes for every batch, however small."""
+"""Declares dataclasses that a stream creates for every batch, however small."""
 
 from __future__ import annotations
 

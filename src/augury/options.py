@@ -1,4 +1,4 @@
-"""How a query is run, as opposed to what it means: one TypedDict at the door, frozen forms of it inside."""
+"""Options of how a query is run: one TypedDict for callers, frozen forms of it inside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from augury import arguments
-from augury.budget import Budget, default_memory, memory_size, seconds
+from augury.budget import Budget
+from augury.budget.amounts import memory_size, seconds
+from augury.budget.machine import default_memory
 from augury.errors import HostError, suggestion
 from augury.loss import LossModel
 from augury.plan.family import FamilyName
@@ -137,7 +139,7 @@ def _columns(name: str, given: Any) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Which columns of the events hold time, type and order."""
+    """The columns of the events that hold time, type and order."""
 
     time: str = option("ts", _column)
     type: str | None = option("type", _optional_column)
@@ -192,7 +194,7 @@ def _timeout(_name: str, given: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a query is evaluated, as `MatchOptions` says; passed explicitly to whoever needs it.
+    """Options of how a query is evaluated, those of `MatchOptions` frozen; passed explicitly to whoever needs them.
 
     `budget` watches `max_memory` and `timeout` while the query runs, `clock` collects the times of its stages. A `live`
     stream goes on with the plan that it has while a better one is compiled. With `rows_only` kernels may leave the
@@ -223,11 +225,11 @@ class Options:
     rows_only: bool = field(default=False, compare=False, repr=False)
 
     def with_budget(self) -> Options:
-        """These options with a budget, a new one unless they have one."""
+        """Add a budget to these options, unless they have one."""
         return self if self.budget is not None else self.watched()
 
     def watched(self, slots: int = 1) -> Options:
-        """These options with a new budget, for one call or one stream.
+        """Add a new budget to these options, for one call or one stream.
 
         It has an equal part of the memory that `slots` processes share.
         """
@@ -235,7 +237,7 @@ class Options:
         return replace(self, budget=Budget(max(1, memory // slots), self.timeout))
 
     def timed(self) -> tuple[Options, Stopwatch]:
-        """These options with a stopwatch, and the stopwatch."""
+        """Add a stopwatch to these options; returns both."""
         watch = Stopwatch()
         return replace(self, clock=watch), watch
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -69,3 +73,54 @@ def test_a_column_that_orders_them_settles_ties() -> None:
 def test_events_without_a_key_are_in_no_partition() -> None:
     events = pa.table({"ts": [1, 1, 1, 1], "k": [None, None, 1.0, float("nan")]})
     assert told("SEQ(a, b) WHERE skip_till_next_match { [k] }", events) == []
+
+
+def counted(query: str, batches: Sequence[pa.Table], *, saved: bool = False, **roles: Any) -> int:
+    """The ties that a matcher warns of, in all batches together."""
+    tied = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AuguryWarning)
+        stream = Matcher(query, batches[0].schema, jit=False, **roles)
+        for batch in batches:
+            tied += sum(int(text.split()[0]) for text in stream.feed(batch).warnings)
+            stream = Matcher.restore(stream.snapshot()) if saved else stream
+    return tied
+
+
+def one_by_one(events: pa.Table) -> list[pa.Table]:
+    return [events.slice(row, 1) for row in range(len(events))]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_ties_are_counted_across_batches(saved: bool) -> None:
+    """The event at fault is neither the last one of the batch before, nor in that batch."""
+    events = pa.concat_tables([BARS.slice(0, 8), BARS.slice(4, 1), BARS.slice(6, 3), BARS.slice(8, 4)])
+    assert list(events["ts"].to_pylist()) == [0] * 4 + [1] * 7 + [2] * 5
+    for batches in (one_by_one(events), [events.slice(0, 7), events.slice(7, 2), events.slice(9)]):
+        assert counted(RISE, batches, saved=saved) == 4
+    assert counted(RISE, one_by_one(BARS.slice(0, 40)), saved=saved) == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [RISE, "SEQ(a, b) WHERE strict_contiguity {}", "SEQ(a, b) WHERE skip_till_next_match { [ticker] AND [close] }"],
+)
+@pytest.mark.parametrize("roles", [{}, {"order_by": ["ts", "seq"]}])
+def test_cutting_a_stream_changes_no_count_of_ties(query: str, roles: dict[str, Any]) -> None:
+    draw = random.Random(7)
+    for _ in range(30):
+        rows = sorted(
+            ((draw.randrange(4), draw.randrange(2)) for _ in range(20)), key=lambda row: row if roles else row[0]
+        )
+        events = pa.table(
+            {
+                "ts": [ts for ts, _ in rows],
+                "ticker": [draw.choice(["A", "B", None]) for _ in rows],
+                "close": [draw.choice([0.0, -0.0, 1.5, float("nan"), None]) for _ in rows],
+                "seq": [seq for _, seq in rows],
+            }
+        )
+        cuts = [0, *sorted(draw.sample(range(1, 20), draw.randrange(8))), 20]
+        batches = [events.slice(start, stop - start) for start, stop in itertools.pairwise(cuts)]
+        whole = counted(query, [events], **roles)
+        assert counted(query, batches, **roles) == counted(query, one_by_one(events), **roles) == whole

@@ -120,7 +120,7 @@ def test_what_depends_on_earlier_events_is_not_cut_by_start() -> None:
 
 
 def test_the_call_gives_the_same_matches_on_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finite, "STEP_EVENTS", 100)
+    monkeypatch.setattr(finite, "MAX_UNCUT_STEP_EVENTS", 100)
     table = pa.table(
         {"ts": list(range(2000)), "k": [n % 3 for n in range(2000)], "x": [n * n % 7 for n in range(2000)]}
     )
@@ -151,7 +151,7 @@ def test_pieces_before_the_one_whose_runs_go_on_are_matched_in_any_order() -> No
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_conjunctions_that_end_with_the_stream(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finite, "STEP_EVENTS", 100)
+    monkeypatch.setattr(finite, "MAX_UNCUT_STEP_EVENTS", 100)
     kinds, keys = ["C"] * 2000, [0] * 2000
     kinds[10], keys[10], kinds[-5], keys[-5] = "A", 1, "B", 1
     table = pa.table({"ts": list(range(2000)), "type": kinds, "k": keys})

@@ -65,7 +65,7 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tu
     share, slab = request.param
     monkeypatch.setattr(matching, "SHARE_EVENTS", share)
     monkeypatch.setattr(matching, "SLAB_EVENTS", slab)
-    monkeypatch.setattr(matching, "STEP_EVENTS", min(slab, 1 << 18))
+    monkeypatch.setattr(matching, "TASK_STEP_EVENTS", min(slab, 1 << 18))
     return share, slab
 
 

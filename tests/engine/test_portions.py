@@ -102,7 +102,7 @@ def test_steps_of_contiguous_events_have_the_matches_of_the_whole_in_its_order(
     text: str, table: pa.Table, size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(finite, "STEP_EVENTS", size)
+        patched.setattr(finite, "MAX_UNCUT_STEP_EVENTS", size)
         found = augury.match(table, text, jit=False)
     assert list(found) == list(augury.match(table, text, jit=False))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, get_args
 
@@ -15,12 +15,13 @@ import pytest
 import augury
 from augury import UnsupportedPlan
 from augury.families import FAMILIES
+from augury.ir import pattern, query
 from augury.ir.pattern import Seq
 from augury.ir.query import BoundQuery
 from augury.loss import Exponential, LossModel
 from augury.plan import FamilyName, Unsupported
 from augury.planner import Hints, choose, planned
-from augury.planner.supports import clauses_of
+from augury.planner.supports import WORDS, clauses_of
 from augury.source import Span
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.float64())])
@@ -95,9 +96,9 @@ def inside(query: BoundQuery, node: Any) -> BoundQuery:
 NEW: dict[str, tuple[Callable[[BoundQuery], BoundQuery], str]] = {
     "output": (lambda q: changed(q, output=NewOutput.EARLIEST), "OUTPUT EARLIEST"),
     "strategy": (lambda q: changed(q, strategy=NewStrategy.SKIP_TWICE), "skip_twice"),
-    "window": (lambda q: changed(q, window=LastingWindow()), "a window of the kind LastingWindow"),
-    "pattern": (lambda q: changed(q, pattern=Twice()), "a pattern of the kind Twice"),
-    "nested pattern": (lambda q: inside(q, Twice()), "a pattern of the kind Twice"),
+    "window": (lambda q: changed(q, window=LastingWindow()), "this kind of window"),
+    "pattern": (lambda q: changed(q, pattern=Twice()), "this part of the pattern"),
+    "nested pattern": (lambda q: inside(q, Twice()), "this part of the pattern"),
     "clause": (with_clause, "the clause `having`"),
 }
 
@@ -151,3 +152,28 @@ def test_clauses_are_the_optional_fields_of_a_query() -> None:
     text = "PATTERN SEQ(A a, B b) WITHIN 60 seconds THRESHOLD 0.5 RETURN b.x AS x INTO T"
     assert clauses_of(augury.compile(text, COLUMNS, loss=LOSS).program.last.bound) == ["threshold", "returns", "into"]
     assert clauses_of(query_for("eager-nfa")) == []
+
+
+def test_refusals_have_words_for_all_clauses_windows_and_operators() -> None:
+    clauses = {f.name for f in fields(BoundQuery) if f.default is not MISSING}
+    windows, parts = eval(str(query.Window), vars(query)), eval(str(pattern.Pattern), vars(pattern))
+    assert set(WORDS) == clauses | {*get_args(windows), *get_args(parts)}
+
+
+@pytest.mark.parametrize(
+    "text, family, reason",
+    [
+        ("SEQ(A a, SEQ(B b, C c)+ g[])", "lossy", "a repeated part (`SEQ(...)+ g[]`)"),
+        ("AND(A a, B b)", "lossy", "AND"),
+        ("SEQ(A a, B b) WHERE skip_till_any_match, strict_contiguity(b) {}", "linked", "a strategy for single"),
+        ("SEQ(A a, B b) WITHIN 5 EVENTS", "lossy", "WITHIN a number of events"),
+        ("SEQ(A a, B b) OUTPUT NONOVERLAP FROM b", "linked", "OUTPUT NONOVERLAP FROM"),
+        ("SEQ(A a, B b) WITHIN 5 seconds OUTPUT ALL ONCE", "linked", "OUTPUT ... ONCE"),
+    ],
+)
+def test_refusals_are_in_words_of_the_language(text: str, family: str, reason: str) -> None:
+    bound = augury.compile(f"PATTERN {text}", COLUMNS).program.last.rewritten
+    # Nothing but the declarations of the family: its reasons and demands are left out.
+    refused = replace(FAMILIES[family].supports, requires={}, because={}).refusal(FAMILIES[family].name, bound)
+    assert refused is not None
+    assert refused.reason.startswith(reason)

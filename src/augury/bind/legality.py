@@ -167,7 +167,7 @@ def check_order(pattern: Pattern, problems: Problems) -> None:
 
 
 def _alternatives(pattern: Pattern) -> Iterator[tuple[frozenset[str], Order]]:
-    """For each choice of OR branches, the components that are always bound, and their order."""
+    """The components that are always bound, and their order, for each choice of OR branches."""
     match pattern:
         case Event(variable):
             yield frozenset((variable,)), frozenset()

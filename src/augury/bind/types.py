@@ -59,7 +59,7 @@ def compared(operator: str, left: Expr, right: Expr, span: Span, scope: Scope) -
 
 
 def comparable(left: Expr, right: Expr, span: Span, scope: Scope) -> tuple[Expr, Expr] | None:
-    """Both sides in a common family and unit, or None if there is none."""
+    """Convert both sides to a common family and unit; None if there is none."""
     if not _are_computable(left, right, scope):
         return None
     if NULL in (left.type, right.type) or (left.type.numeric and right.type.numeric):
@@ -128,7 +128,7 @@ def aligned_to_finest(exprs: list[Expr], scope: Scope) -> list[Expr] | None:
 
 
 def _aligned(left: Expr, right: Expr, scope: Scope) -> tuple[Expr, Expr] | None:
-    """Two times in one unit: a constant takes the unit of the other side if exact, else the finer unit is used."""
+    """Convert two times to one unit: a constant to that of the other side if exact, else both to the finer unit."""
     one, other = _unit(left), _unit(right)
     if isinstance(right, Literal) and _exact(right, one):
         unit = one

@@ -1,5 +1,6 @@
 """The command line: argument parsing and printing only."""
 
-from augury.cli.app import app, main
+from augury.cli.app import app
+from augury.cli.startup import main
 
 __all__ = ["app", "main"]

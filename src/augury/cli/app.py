@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -11,11 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Annotated, assert_never
 
-import pyarrow as pa
 import typer
 
 import augury
@@ -52,7 +49,7 @@ app = typer.Typer(
 
 
 class Stage(StrEnum):
-    """What `explain` can show."""
+    """The stages of a query that `explain` shows."""
 
     SYNTAX = "syntax"
     BOUND = "bound"
@@ -62,7 +59,7 @@ class Stage(StrEnum):
 
 
 class Form(StrEnum):
-    """How `explain` shows it."""
+    """The output formats of `explain`."""
 
     TEXT = "text"
     SVG = "svg"
@@ -407,42 +404,6 @@ def _live(
 
             # The table shows what the lines would say.
             yield watch, lambda text: None
-
-
-GARBAGE_THRESHOLD = 100_000
-"""Allocations between garbage collections; most early objects of a command are modules and plans, which stay."""
-
-WITHOUT_PANDAS = ("match", "check", "explain", "why")
-"""Commands that never need pandas."""
-
-
-def main() -> None:
-    """The program `augury`."""
-    gc.set_threshold(GARBAGE_THRESHOLD)
-    if sys.argv[1:2] and sys.argv[1] in WITHOUT_PANDAS:
-        _keep_pandas_out()
-    app()
-
-
-class _NoPandas(MetaPathFinder):
-    """An import hook that hides pandas."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name=name)
-
-
-def _keep_pandas_out() -> None:
-    """Hide pandas from Arrow, which tries to import it once, with the first array.
-
-    The import takes longer than most matches. Only for a process that runs nothing but a command.
-    """
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    try:
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(finder)
 
 
 @contextmanager

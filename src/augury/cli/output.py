@@ -22,7 +22,7 @@ MAX_CELL_CHARACTERS = 80
 
 
 class Format(StrEnum):
-    """How matches are written."""
+    """The formats that matches are written in."""
 
     JSONL = "jsonl"
     CSV = "csv"

@@ -60,7 +60,7 @@ class Arrivals:
 
     @classmethod
     def none(cls, arrow: pa.Schema) -> Self:
-        """No events of a known schema."""
+        """An empty table of events of this schema."""
         nothing = np.empty(0, dtype=np.int64)
         return cls(arrow.empty_table(), nothing, nothing, nothing)
 
@@ -269,23 +269,61 @@ def ties(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> int:
     some = events.where(together)
     groups = [order_ranks(some, schema)]
     if key:
-        readable = engine_table(some.table.select(list(key)), schema.type)
-        columns = [readable[name].combine_chunks() for name in key]
         # Null equals nothing, so that such an event is in no partition at all.
         known = np.ones(len(some), dtype=bool)
-        for column in columns:
-            known &= ~column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-        if not known.any():
-            return 0
-        for column in columns:
-            codes = pc.rank(column, tiebreaker="dense")
-            groups.append(codes.to_numpy(zero_copy_only=False).astype(np.int64))
+        for codes in _key_codes(some, schema, key):
+            known &= codes >= 0
+            groups.append(codes)
         groups = [group[known] for group in groups]
+    _, again = _repeated(groups)
+    return int(again.sum())
+
+
+def last_concurrent(events: Arrivals, schema: EventSchema, key: Sequence[str] = ()) -> Arrivals:
+    """The events concurrent with the last one, in order: the first one of each value of `key`.
+
+    >>> table = pa.table({"ts": [1, 2, 2, 2, 2], "k": ["x", "x", "y", "x", "y"]})
+    >>> schema = EventSchema.from_arrow(table.schema)
+    >>> events = arrive(table, schema, 0)
+    >>> last_concurrent(events, schema).rows.tolist(), last_concurrent(events, schema, ["k"]).rows.tolist()
+    ([1], [1, 2])
+    """
+    if not len(events):
+        return events
+    last = events.slice(int(np.searchsorted(events.time, events.time[-1])), len(events))
+    if len(last) > 1 and len(schema.order_by) > 1:
+        ranks = order_ranks(last, schema)
+        last = last.where(ranks == ranks[-1])
+    if len(last) == 1 or not key:
+        return last.slice(0, 1)
+    order, again = _repeated(_key_codes(last, schema, key))
+    first = np.ones(len(last), dtype=bool)
+    first[order[1:][again]] = False
+    return last.where(first)
+
+
+def _key_codes(events: Arrivals, schema: EventSchema, key: Sequence[str]) -> list[Integers]:
+    """For each column of a key a number for each event, equal for equal values; -1 for null."""
+    readable = engine_table(events.table.select(list(key)), schema.type)
+    found = []
+    for name in key:
+        column = readable[name].combine_chunks()
+        known = ~column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        codes = np.full(len(events), -1, dtype=np.int64)
+        if known.any():
+            ranks = pc.rank(column, tiebreaker="dense").to_numpy(zero_copy_only=False)
+            codes[known] = ranks[known].astype(np.int64)
+        found.append(codes)
+    return found
+
+
+def _repeated(groups: Sequence[Integers]) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """An order in which equal events are neighbours, and whether each but the first equals the one before it."""
     order = np.lexsort(groups)
     again = np.ones(max(len(order) - 1, 0), dtype=bool)
     for group in groups:
         again &= group[order][1:] == group[order][:-1]
-    return int(again.sum())
+    return order, again
 
 
 def split_late(

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-STEP_EVENTS = 1 << 18  # events in one step of a kernel
+TASK_STEP_EVENTS = 1 << 18
+"""Events that a task of a cluster packs, merges or matches at once: enough to make the cost of a step small."""
 
 RESULT_ROWS = 1 << 14  # matches in one Arrow batch that is returned to the host
 

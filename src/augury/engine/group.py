@@ -47,7 +47,7 @@ class Group:
 
     @property
     def relevant(self) -> tuple[ComponentFilter, ...] | None:
-        """Filters of which an event must pass one to matter to any job; None when every event matters."""
+        """Filters, one of which an event must pass to matter to any job; None if every event matters."""
         each = [component_filters(job.program.rewritten) for job in self.jobs]
         known = [r for r in each if r is not None]
         return tuple(r for one in known for r in one) if len(known) == len(each) else None
@@ -72,7 +72,7 @@ class Group:
 
     @property
     def requirements(self) -> tuple[MatchRequirements, ...]:
-        """What every match of each job requires; empty unless stretches of time can be skipped for every job."""
+        """The requirements of every match of each job; empty unless stretches of time can be skipped for every job."""
         each = [match_requirements(job.program) for job in self.jobs]
         known = tuple(what for what in each if what is not None)
         kind = self.schema.type

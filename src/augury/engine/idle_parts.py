@@ -25,7 +25,7 @@ def idle_parts(query: BoundQuery) -> tuple[str, ...]:
 
 
 def _without_place(query: BoundQuery, found: list[Branch]) -> Iterator[str]:
-    """Negated parts between two events that are next to each other in every branch."""
+    """Warnings about negated parts between two events that are next to each other in every branch."""
     if not all(branch.by_runs for branch in found):
         return
     for part in {part.body: part for branch in found for part in branch.absent}.values():
@@ -45,7 +45,7 @@ def _next(branch: Branch, part: AbsentPart) -> str | None:
 
 
 def _without_gap(query: BoundQuery, found: list[Branch]) -> Iterator[str]:
-    """Strategies for the gap before the first event of every match, where there is none."""
+    """Warnings about strategies for the gap before the first event of every match, where there is none."""
     first = {in_order(branch.variables, branch.order)[0] for branch in found}
     for step in query.steps:
         if not step.inside and first == {step.variable}:

@@ -47,7 +47,7 @@ class KeptEvents:
 
     @classmethod
     def of(cls, events: Arrivals) -> KeptEvents:
-        """These events, in one part."""
+        """A log of these events, in one part."""
         return cls(events.table.schema) + events
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class KeptEvents:
         return _part(replace(events, table=table), sum(part.weight for part in parts))
 
     def since(self, row: int) -> KeptEvents:
-        """Without the events before `row`: parts of only such events are dropped, the others cut when they are read."""
+        """Drop the events before `row`: whole parts at once, the other parts are cut when they are read."""
         row = max(row, self.oldest)
         first = 0
         while first < len(self.parts) and self.parts[first].highest < row:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from augury.budget import within
 from augury.engine.arrivals import Arrivals, arrive, in_order
-from augury.engine.batches import RESULT_ROWS, STEP_EVENTS
+from augury.engine.batches import RESULT_ROWS, TASK_STEP_EVENTS
 from augury.engine.cut.by_key import key_shares
 from augury.engine.cut.by_time import TimeChunk, owned
 from augury.engine.exchange.codes import coded_schema
@@ -122,9 +122,9 @@ def _portions(pieces: Sequence[tuple[pa.Table, Integers]], *, keyed: bool) -> tu
     """The number of shares of the keys to split events into, and the number of events to split at a time."""
     total = sum(len(time) for _, time in pieces)
     if not keyed or total < 2 * SHARE_EVENTS:
-        return 1, STEP_EVENTS
+        return 1, TASK_STEP_EVENTS
     used = sum(table.nbytes for table, _ in pieces)
-    size = max(STEP_EVENTS, min(SLAB_EVENTS, total * SLAB_BYTES // max(1, used)))
+    size = max(TASK_STEP_EVENTS, min(SLAB_EVENTS, total * SLAB_BYTES // max(1, used)))
     return min(total, size) // SHARE_EVENTS, size
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
-from augury.engine.batches import STEP_EVENTS
+from augury.engine.batches import TASK_STEP_EVENTS
 from augury.engine.exchange.blobs import ARRIVAL
 from augury.engine.exchange.codes import with_codes
 from augury.engine.sources.column_types import engine_table
@@ -31,7 +31,10 @@ def by_time(table: pa.Table, time: Integers) -> tuple[pa.Table, Integers]:
 
 
 def in_steps(
-    pieces: Sequence[tuple[pa.Table, Integers]], schema: EventSchema, size: int = STEP_EVENTS, coded: Sequence[str] = ()
+    pieces: Sequence[tuple[pa.Table, Integers]],
+    schema: EventSchema,
+    size: int = TASK_STEP_EVENTS,
+    coded: Sequence[str] = (),
 ) -> Iterator[tuple[Arrivals, bool]]:
     """Merge pieces into steps of about `size` events, and say of each whether it is the last; ties share a step.
 

@@ -46,7 +46,7 @@ Bounds: TypeAlias = "tuple[Floats, Floats]"
 
 @dataclass(frozen=True, slots=True)
 class MatchRequirements:
-    """What every match of a query has: an event for each of `events`, satisfying `tests`, at most `span` ticks apart.
+    """Requirements of every match: an event for each of `events`, satisfying `tests`, at most `span` ticks apart.
 
     With `led` the first of `events` is the first event of the match.
     """
@@ -63,7 +63,7 @@ class MatchRequirements:
 
 
 def match_requirements(program: CompiledProgram) -> MatchRequirements | None:
-    """What every match of a query requires; None where events outside of matches may decide about matches.
+    """The requirements of every match of a query; None where events outside of matches may decide about matches.
 
     They do under a strategy that consumes events, for a NOT, and where a match depends on others.
     """
@@ -167,7 +167,7 @@ class _GroupedEvents:
         return self._rows[types]
 
     def kept(self, what: MatchRequirements, *, first: bool, last: bool) -> npt.NDArray[np.bool_]:
-        """Which events may be in a match."""
+        """A mask of the events that may be in a match."""
         stretch, after, closing = self._stretches(what.span + 1)
         cut = len(after)
         # After the last stretch there is an empty one.
@@ -258,7 +258,7 @@ def _extremes(
 
 
 def _can_hold(test: Compare, bounds: Mapping[Ref, Bounds]) -> npt.NDArray[np.bool_]:
-    """Where a test can hold for values within the bounds; nowhere without a value."""
+    """A mask of the stretches in which a test can hold for values within the bounds; false without a value."""
     (low, high), (least, greatest) = _range(test.left, bounds), _range(test.right, bounds)
     there = (low <= high) & (least <= greatest)
     match test.operator:

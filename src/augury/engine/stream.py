@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from augury.engine.state import bucket_cache
 from augury.engine.state.bucket import Bucket, advance, new_bucket
 from augury.engine.state.checkpoint import check_header, header, load_bucket, read_head, save_bucket
 from augury.engine.state.expiry import forgotten_when_idle, needs_timer
+from augury.engine.state.head import claim
 from augury.schema import EventSchema
 
 
@@ -94,11 +96,7 @@ class BucketedStream:
     def check(self, stores: Sequence[BucketStore]) -> None:
         """Refuse to continue a checkpoint that other queries wrote; in a new one, note which queries write it."""
         for job, store in zip(self.group.jobs, stores, strict=True):
-            saved = store.head()
-            if saved is None:
-                store.write_header(header(job, self.buckets))
-            else:
-                check_header(saved, job, self.buckets)
+            claim(store, header(job, self.buckets), partial(check_header, job=job, buckets=self.buckets))
 
     def advance(
         self, number: int, events: pa.Table | None, stores: Sequence[BucketStore], passed: int, watermark: int

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from augury.compiler import CompiledProgram
-from augury.engine.arrivals import Arrivals, ties
+from augury.engine.arrivals import Arrivals, last_concurrent, ties
 from augury.engine.sources.column_types import is_text
 from augury.errors import suggestion
 from augury.ir.pattern import components, event_of
@@ -43,7 +44,7 @@ def tie_warnings(
 ) -> tuple[str, ...]:
     """Warnings about concurrent events among `events`, which are in order.
 
-    `after` are the events of the stream before them, at least the last one.
+    `after` are earlier events of the stream, at least those of `still_concurrent`.
     """
     ties = TieCount(strategies, schema)
     ties.add(events, after)
@@ -58,11 +59,17 @@ class TieCount:
         self._found = dict.fromkeys(strategies, 0)
 
     def add(self, events: Arrivals, after: Arrivals | None = None) -> None:
-        """Count ties among events that are in order; `after` are earlier events, which may share the first time."""
+        """Count the events, which are in order, that are concurrent with an earlier one.
+
+        `after` are events before them: of those at the same time, at least one of each key.
+        """
         if not self._found:
             return
-        if after is not None and len(after) and len(events) and after.time[-1] == events.time[0]:
-            events = after + events
+        if after is not None and _meet(after, events):
+            before = _at_last_time(after)
+            events = before + events
+            for key in self._found:
+                self._found[key] -= ties(before, self.schema, key)
         for key in self._found:
             self._found[key] += ties(events, self.schema, key)
 
@@ -73,6 +80,33 @@ class TieCount:
             return ()
         strategies = {s for key, found in self._found.items() if found for s in self._strategies[key]}
         return (tie_warning(tied, strategies, self.schema),)
+
+
+def still_concurrent(strategies: Consuming, events: Arrivals, schema: EventSchema, after: Arrivals) -> Arrivals:
+    """Events that later ones may be concurrent with, once the batch `events` is consumed.
+
+    These are the whole batch, without any work, unless the stream has not left the time at which the batch before it
+    ended: then they are one event of each key since that time began. `after` is the result for the batch before.
+    """
+    if not len(events):
+        return after
+    if not _meet(after, events) or events.time[-1] != events.time[0]:
+        return events
+    return one_of_each_key(strategies, _at_last_time(after) + events, schema)
+
+
+def one_of_each_key(strategies: Consuming, events: Arrivals, schema: EventSchema) -> Arrivals:
+    """The first event of each key among those that are concurrent with the last one."""
+    return last_concurrent(events, schema, tuple(dict.fromkeys(name for key in strategies for name in key)))
+
+
+def _meet(before: Arrivals, events: Arrivals) -> bool:
+    """Whether the first of some events has the time of the last event before them."""
+    return bool(len(before) and len(events) and before.time[-1] == events.time[0])
+
+
+def _at_last_time(events: Arrivals) -> Arrivals:
+    return events.slice(int(np.searchsorted(events.time, events.time[-1])), len(events))
 
 
 def tie_warning(tied: int, strategies: Collection[Strategy], schema: EventSchema) -> str:

@@ -171,7 +171,7 @@ def _combined(combine: Callable[[Branch, Branch], Branch], parts: Sequence[Branc
 
 
 def _unordered(left: Branch, right: Branch) -> Branch:
-    """Both branches in no order; a variable of both is the same event."""
+    """Join two branches in no order; a variable of both is the same event."""
     known = set(left.variables)
     new = tuple(c for c in right.components if variable_of(c) not in known)
     order = left.order | right.order

@@ -8,7 +8,16 @@ from augury.ir.predicate import Arithmetic, Call, Compare, Conjunct, Expr, Liter
 from augury.schema import Kind
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Comparison operators with their sides exchanged."""
+"""Operators of order with their sides exchanged."""
+
+
+def mirrored(operator: str) -> str:
+    """The comparison operator that holds of the same sides exchanged.
+
+    >>> mirrored("<="), mirrored("=")
+    ('>=', '=')
+    """
+    return MIRRORED.get(operator, operator)
 
 
 def sides(j: Conjunct) -> tuple[Expr, Expr, bool] | None:

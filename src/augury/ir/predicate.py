@@ -314,7 +314,7 @@ class Conjunct:
 
     @property
     def one_event(self) -> bool:
-        """Whether it reads a single event, or each element of a list on its own."""
+        """Whether the conjunct reads a single event, or each element of a list on its own."""
         return reads_each(self.expr)
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -43,9 +44,9 @@ def rounded(value: Decimal, type: pa.DataType, how: str = ROUND_HALF_UP) -> Deci
     return out
 
 
-def _computed(operator: str) -> Callable[[Types], pa.DataType]:
+def _computed(sign: str) -> Callable[[Types], pa.DataType]:
     def result(types: Types) -> pa.DataType:
-        out = arithmetic(operator, types[0], types[1])
+        out = arithmetic(sign, types[0], types[1])
         if out is None:
             raise TypeError(f"cannot be applied to {sql_name(types[0])} and {sql_name(types[1])}")
         return out
@@ -53,36 +54,35 @@ def _computed(operator: str) -> Callable[[Types], pa.DataType]:
     return result
 
 
-def _arithmetic(operator: str) -> Callable[[Sequence[Any], Types, pa.DataType], Any]:
+def _arithmetic(sign: str) -> Callable[[Sequence[Any], Types, pa.DataType], Any]:
     def apply(values: Sequence[Any], types: Types, out: pa.DataType) -> Any:
         kinds = [family(t) for t in types]
         if any(k in TEMPORAL or k in (Family.INTERVAL, Family.MONTHS) for k in kinds):
-            return time_arithmetic(operator, values, types, out)
+            return time_arithmetic(sign, values, types, out)
         match family(out):
             case Family.INTEGER:
-                return ranged(_integer(operator, int(values[0]), int(values[1])), out)
+                return ranged(_integer(sign, int(values[0]), int(values[1])), out)
             case Family.DECIMAL:
-                return _decimal(operator, Decimal(values[0]), Decimal(values[1]), out)
+                return _decimal(sign, Decimal(values[0]), Decimal(values[1]), out)
             case _:
-                return _float(operator, float(values[0]), float(values[1]))
+                return _float(sign, float(values[0]), float(values[1]))
 
     return apply
 
 
-def _integer(operator: str, a: int, b: int) -> int:
-    match operator:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
+_PYTHON = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+"""Operators that mean for integers and floats what they mean in Python."""
+
+
+def _integer(sign: str, a: int, b: int) -> int:
+    if sign in _PYTHON:
+        return int(_PYTHON[sign](a, b))
     whole = quotient(a, b)
-    return whole if operator == "/" else a - b * whole
+    return whole if sign == "/" else a - b * whole
 
 
-def _decimal(operator: str, a: Decimal, b: Decimal, out: pa.DataType) -> Decimal:
-    match operator:
+def _decimal(sign: str, a: Decimal, b: Decimal, out: pa.DataType) -> Decimal:
+    match sign:
         case "+":
             value = DECIMAL_CONTEXT.add(a, b)
         case "-":
@@ -100,20 +100,14 @@ def _decimal(operator: str, a: Decimal, b: Decimal, out: pa.DataType) -> Decimal
     return rounded(value, out)
 
 
-def _float(operator: str, a: float, b: float) -> float:
-    match operator:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "/":
-            if b == 0:
-                return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1, b)
-            return a / b
-        case _:
-            return math.nan if b == 0 or math.isinf(a) else math.fmod(a, b)
+def _float(sign: str, a: float, b: float) -> float:
+    if sign in _PYTHON:
+        return float(_PYTHON[sign](a, b))
+    if sign == "/":
+        if b == 0:
+            return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1, b)
+        return a / b
+    return math.nan if b == 0 or math.isinf(a) else math.fmod(a, b)
 
 
 def _negated(values: Sequence[Any], types: Types, out: pa.DataType) -> Any:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Strategy(StrEnum):
-    """Which events a run may skip (paper 001, section 2)."""
+    """Event selection strategies: the events that a run may skip (paper 001, section 2)."""
 
     STRICT_CONTIGUITY = "strict_contiguity"
     PARTITION_CONTIGUITY = "partition_contiguity"

@@ -388,7 +388,7 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """Where `dispatcher.stats` says the files are."""
+        """The folder of cached files that `dispatcher.stats` names."""
         return "" if self.root is None else str(self.root)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

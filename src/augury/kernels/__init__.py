@@ -1,1 +1,1 @@
-"""What runs a compiled source over batches, one folder a family; each is loaded when a query needs it."""
+"""Runs compiled sources over batches, one folder a family; each is loaded when a query needs it."""

@@ -68,7 +68,7 @@ def library_calls(kernel: StreamKernel[Any]) -> set[Any]:
 
 
 def _reported(reporting: SharedReporting) -> set[Any]:
-    """What puts matches in order and writes them."""
+    """The library functions by which reporting sorts matches and writes them."""
     calls: set[Any] = {buffer.split, ordering.spell, ordering.pack_keys, ordering.merge_keys}
     calls |= {ordering.write_rows, ordering.write_words, ordering.write_ordered_rows, ordering.write_ordered_lists}
     if reporting.fixed:
@@ -83,5 +83,5 @@ def _reported(reporting: SharedReporting) -> set[Any]:
 
 
 def _ways(reporting: SharedReporting) -> set[Any]:
-    """What writes out or counts matches that share their events."""
+    """The library functions that write out or count matches that share their events."""
     return {buffer.expand, buffer.count, *({weighing.weigh_ways} if reporting.totals else ())}

@@ -1,4 +1,4 @@
-"""What every kernel does alike with a stream: encode, append, number, advance, report, forget, save and restore.
+"""The part of all kernels that is independent of the family: encode, append, advance, report, forget, save, restore.
 
 A family says how its matches are found (`advance`), which events it still needs (`find_horizon`) and how it lets go of
 the others (`expire`, `renumbered`); the rest of a step is here, once.
@@ -65,7 +65,7 @@ class FoundSoFar(Protocol):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class StreamState:
-    """What every family remembers between two batches, as arrays that are changed in place."""
+    """The state that all families keep between two batches, as arrays that are changed in place."""
 
     encoding: Encoding
     events: EventStore
@@ -109,7 +109,7 @@ class StreamState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Renumbering:
-    """What has new numbers after events were forgotten: the first `count` events are gone.
+    """New numbers of events after the first `count` were forgotten.
 
     `partitions` and `strings` are by old number the new one, -1 for one that is forgotten; None where all are as they
     were. `kept` are the old numbers of the partitions that are left, in their order.
@@ -204,7 +204,7 @@ class StreamKernel(ABC, Generic[S]):
         return encoded.length
 
     def after_batch(self, live: S, encoded: EncodedBatch, watermark: int) -> None:
-        """What a family does between two batches."""
+        """A hook of the family, called between two batches."""
 
     # -- the contract of a kernel -------------------------------------------------------------------------------------
 
@@ -314,7 +314,7 @@ class StreamKernel(ABC, Generic[S]):
     # -- a step -------------------------------------------------------------------------------------------------------
 
     def _encoder_of(self, live: S) -> Encoder:
-        """What encodes the columns that are read now; they change only with the plan."""
+        """The encoder of the columns that are read now; they change only with the plan."""
         specs, found = (*self.columns(live), *self.keys), self._encoder
         if found is None or found.specs != specs:
             found = self._encoder = Encoder.of(
@@ -345,7 +345,7 @@ class StreamKernel(ABC, Generic[S]):
         live.keys.number(self.support, words, self.without_partition(encoded, null), partition, place)
 
     def without_partition(self, encoded: EncodedBatch, null: Any) -> Any:
-        """Which events are in no partition: those that lack a value of the key, `null`."""
+        """A mask of the events in no partition: those whose key is null."""
         return null
 
     def _saved(self, live: S) -> RunState:

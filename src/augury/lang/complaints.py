@@ -1,4 +1,4 @@
-"""What the parser could not read, in words people use."""
+"""Error messages for text that the parser cannot read."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _behind(sign: str, token: Token, source: Source) -> bool:
 
 
 def _still_open(text: str) -> int | None:
-    """Where the innermost bracket opens that is not closed in `text`."""
+    """The position of the innermost bracket that is not closed in `text`."""
     open_brackets: list[int] = []
     for lexeme in _LEXEMES.finditer(text):
         if lexeme[0] in _BRACKETS:

@@ -52,12 +52,12 @@ def built(text: str, nodes: ModuleType | None = None) -> Lark:
 
 
 def made_of(text: str, release: str) -> dict[str, str]:
-    """What decides about the tables."""
+    """The inputs that the tables depend on."""
     return {"lark": release, "grammar": sha256(text.encode()).hexdigest()}
 
 
 def tables() -> str:
-    """What `grammar_tables.json` holds: plain data, from which nothing is run."""
+    """The content of `grammar_tables.json`: plain data, from which nothing is run."""
     import lark
     from lark.grammar import Rule
     from lark.lexer import TerminalDef

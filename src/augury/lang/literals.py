@@ -19,7 +19,7 @@ from augury.source import Span
 
 
 class Rejected(Exception):
-    """What was read is not legal; carries the diagnostic out of the parser."""
+    """An illegal token or node; carries the diagnostic out of the parser."""
 
     def __init__(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
         self.diagnostic = Diagnostic(code, message, span, label, help)
@@ -43,7 +43,7 @@ _INDEXES = {
 
 
 def span_of(token: Token) -> Span:
-    """Where a token stands."""
+    """The span of a token."""
     assert token.start_pos is not None
     assert token.end_pos is not None
     return Span(token.start_pos, token.end_pos)
@@ -166,7 +166,7 @@ def _too_long(span: Span) -> Rejected:
 
 
 def read_index(token: Token, variable: str) -> Index | NthIndex:
-    """What stands between the brackets behind `variable`."""
+    """The index between the brackets behind `variable`."""
     tokens = [t if t.strip() and not t.startswith(("--", "/*")) else " " for t in _INDEX_TOKEN.findall(token[1:-1])]
     inner = "".join(t for t in tokens if t != " ")
     index = _INDEXES.get(inner.lower().replace("−", "-"))

@@ -52,7 +52,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a rule read for one field of the node above it."""
+    """The value that a rule read for one field of the node above it."""
 
     field: str
     value: Any
@@ -165,7 +165,7 @@ def until(read: Read) -> Piece:
 
 
 def _check_until(until: syntax.Component, quantifier: syntax.Quantifier | None, read: Read) -> None:
-    """A list ends with one event."""
+    """Refuse UNTIL of a component that is no list, and an end that is not one event."""
     if quantifier is None:
         help = "write A+ a[] UNTIL(U u)"
         raise Rejected("A101", "UNTIL ends a list, and this component is one event", _span(read), "not iterated", help)
@@ -177,7 +177,7 @@ def _check_until(until: syntax.Component, quantifier: syntax.Quantifier | None, 
 def _check_brackets(
     read: Read, variable: Token | None, types: list[Token], quantifier: syntax.Quantifier | None, brackets: bool
 ) -> None:
-    """Only and every typed iterated component carries `[]` behind its variable."""
+    """Refuse a typed iterated component without `[]` behind its variable, and any other one with it."""
     written = "|".join(types)
     if variable is None and len(types) > 1:
         raise Rejected(
@@ -322,7 +322,7 @@ def _mode(words: Read) -> OutputMode | None:
 
 
 def _pace(words: Read) -> dict[str, Any]:
-    """How often a match is reported, behind the mode: EVERY and a duration, or ONCE."""
+    """Read EVERY and a duration, or ONCE, behind the mode: how often a match is reported."""
     if not words:
         return {}
     first = read_name(words[0]).upper() if _is(words[0], "NAME") else ""

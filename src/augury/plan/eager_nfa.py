@@ -14,7 +14,7 @@ from augury.plan.family import FamilyName
 
 
 class Phase(Enum):
-    """What a run does at a component."""
+    """The transitions of a run at a component."""
 
     WAITING = auto()
     """The run has not bound the component yet."""

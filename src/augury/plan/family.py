@@ -1,4 +1,4 @@
-"""What the plans of all families have in common, and the names of the families."""
+"""The protocol of plans, and the names of the families."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FamilyName: TypeAlias = Literal["reference", "eager-nfa", "lazy-chain", "lazy-tr
 
 
 class Plan(Protocol):
-    """How a query is evaluated: states, edges and order as data; a frozen dataclass of one family."""
+    """A plan for evaluating a query: states, edges and order as data; a frozen dataclass of one family."""
 
     family: ClassVar[FamilyName]
 

@@ -185,7 +185,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class RowPatternPlan:
-    """How a row pattern is searched: bits of rows, then a walk over positions that remembers failures.
+    """A plan for searching a row pattern: bits of rows, then a walk over positions that remembers failures.
 
     `conditions` are by the number of the variable. A position is `remembered` when no condition from there on depends
     on the rows mapped before: then a failure at a row holds for every path to it, and for every candidate.

@@ -14,7 +14,7 @@ from augury.planner.supports import HintName, Supports
 
 
 class Candidate(Protocol):
-    """What the planner needs of a family; `families.Family` implements it."""
+    """The protocol of a family towards the planner; `families.Family` implements it."""
 
     @property
     def name(self) -> FamilyName: ...

@@ -237,7 +237,7 @@ class ChainModel:
         return found
 
     def _kind(self, c: _Condition, i: int) -> str:
-        """What a condition tests: a single event, an element of a list, the next element, or the whole list."""
+        """The kind of a condition: on a single event, an element of a list, the next element, or the whole list."""
         v = self.components[i].variable
         if not self.components[i].iterated:
             return "single"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from augury.ir.comparisons import MIRRORED
+from augury.ir.comparisons import mirrored
 from augury.ir.predicate import Compare, Conjunct, Literal, Member, Ref, Value
 from augury.plan import Component
 
@@ -30,7 +30,7 @@ def _constants(conjuncts: Iterable[Conjunct]) -> Iterator[Constant]:
             case Compare(sign, Ref(column=column), Literal(value)) if value is not None:
                 yield column, sign, (value,)
             case Compare(sign, Literal(value), Ref(column=column)) if value is not None:
-                yield column, MIRRORED.get(sign, sign), (value,)
+                yield column, mirrored(sign), (value,)
             case Member(Ref(column=column), items, listed) if all(isinstance(i, Literal) for i in items):
                 constants = [i for i in (*items, *listed) if isinstance(i, Literal)]
                 yield column, "=", tuple(i.value for i in constants if i.value is not None)

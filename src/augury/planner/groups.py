@@ -1,8 +1,4 @@
-"""Groups as loops of an automaton: the components of their rounds, and conditions on what rounds bind.
-
-A further round has components other than those of the first round: it has conditions on the round before it, and a
-gap of its own before it. Where neither makes a difference, both share one set of components.
-"""
+"""Groups as loops of an automaton, with conditions over the names that variables have in its rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from augury.ir.branches import AbsentPart, Branch, branches
 from augury.ir.normal_form import normal_conjuncts
-from augury.ir.pattern import Event, Group, Pattern, Repeat, event_of, groups, variable_of
+from augury.ir.pattern import Event, Repeat, event_of, groups, variable_of
 from augury.ir.predicate import (
     Aggregate,
     Compare,
@@ -30,77 +26,10 @@ from augury.ir.predicate import (
 from augury.ir.predicate import map_children as map_operands
 from augury.ir.query import BoundQuery, Variable
 from augury.ir.terms import Strategy
-from augury.ir.written_out import choices
 from augury.plan import Absence, Component, Computed, Gap, Loop, NfaBranch, Round
 from augury.planner.components import UnsupportedQuery, compiled_conjuncts, component, placed_absence
+from augury.planner.rounds import BranchPart, GroupRounds, RoundCopy, parts_of
 from augury.schema import INT
-
-Body = tuple[Event | Repeat, ...]
-"""One way through a round: its components in order."""
-
-_Absent = tuple[AbsentPart, ...]
-"""Parts that must be absent from a round."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Copy:
-    """The components of one body of a group under names of their own, for first rounds, further rounds or both."""
-
-    body: Body
-    label: str
-    initial: bool
-    further: bool
-    goes_on: bool = True
-    ends: bool = True
-    probes: bool = False
-
-    def name(self, variable: str) -> str:
-        return f"{self.label}.{variable}"
-
-    @property
-    def names(self) -> dict[str, str]:
-        """The names of its components, by variable."""
-        return {variable_of(c): self.name(variable_of(c)) for c in self.body}
-
-    @property
-    def all_names(self) -> dict[str, str]:
-        """The names of its components, and of the events that end its lists."""
-        ends = [c.until.variable for c in self.body if isinstance(c, Repeat) and c.until is not None]
-        return self.names | {v: self.name(v) for v in ends}
-
-
-@dataclass(frozen=True, slots=True)
-class _Rounds:
-    """A group in one branch: the components of its rounds, and the parts that must be `absent` from them."""
-
-    group: Group
-    copies: tuple[_Copy, ...]
-    absent: Mapping[Body, _Absent]
-    takes_all: bool
-
-    @property
-    def variable(self) -> str:
-        return self.group.variable
-
-    @property
-    def bodies(self) -> list[Body]:
-        return list(dict.fromkeys(copy.body for copy in self.copies))
-
-    def latest(self, variable: str) -> str:
-        """The name of a variable in the last complete round."""
-        return f"{self.variable}[last].{variable}"
-
-    def always(self, variable: str) -> bool:
-        """Whether every round binds a variable."""
-        return all(any(variable_of(c) == variable for c in body) for body in self.bodies)
-
-    @property
-    def inside(self) -> dict[str, Event | Repeat]:
-        """The components of all bodies by their variable."""
-        return {variable_of(c): c for body in self.bodies for c in body}
-
-
-Place = Event | Repeat | _Rounds
 
 
 def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Computed, ...], dict[str, str]]:
@@ -118,7 +47,7 @@ def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Com
             continue
         if not branch.sequential or (branch.sets and not query.declarative):
             raise UnsupportedQuery("an AND binds its parts in any order, an automaton only in one", query.pattern.span)
-        built = _Builder(query, branch, tuple(_places(query, branch, by_name, conjuncts)), conjuncts)
+        built = _Builder(query, branch, tuple(parts_of(query, branch, by_name, conjuncts)), conjuncts)
         if len(set(built.all_names)) < len(built.all_names):
             raise UnsupportedQuery("a variable that is called like a round of a group", query.pattern.span)
         plan, columns = built.branch()
@@ -128,137 +57,18 @@ def looped_branches(query: BoundQuery) -> tuple[tuple[NfaBranch, ...], tuple[Com
     return tuple(found), tuple(computed.values()), names
 
 
-def _places(
-    query: BoundQuery, branch: Branch, by_name: Mapping[str, Group], conjuncts: Sequence[Conjunct]
-) -> Iterator[Place]:
-    """The components and groups of a branch, in order."""
-    behind_group = False
-    for k, c in enumerate(branch.in_sequence):
-        if variable_of(c) not in by_name:
-            yield c
-            behind_group = False
-            continue
-        followed = k + 1 < len(branch.components)
-        order = [variable_of(x) for x in branch.in_sequence]
-        group = by_name[variable_of(c)]
-        deciding = [
-            j
-            for j in conjuncts
-            if group.variable in j.whole and all(order.index(v) <= k for v in j.variables if v in order)
-        ]
-        rounds = _rounds(query, group, followed, conjuncts, deciding, apart=behind_group)
-        behind_group = rounds.takes_all
-        yield rounds
-
-
-def _rounds(
-    query: BoundQuery,
-    group: Group,
-    followed: bool,
-    conjuncts: Sequence[Conjunct],
-    deciding: Sequence[Conjunct],
-    *,
-    apart: bool,
-) -> _Rounds:
-    """A group with the components of its rounds; `apart` if the first round needs components of its own.
-
-    The `deciding` conditions over all rounds are tested when the last round is complete.
-    """
-    g = group.variable
-    absent = dict(_body(query, choice) for choice in dict.fromkeys(choices(group.body)) if choice is not None)
-    bodies = list(absent)
-    if len({frozenset(map(variable_of, body)) for body in bodies}) < len(bodies):
-        raise UnsupportedQuery("alternatives in a group that bind the same variables", group.span)
-    before, between = query.strategy_of(g), query.strategy_of(g, inside=True)
-    told_apart = any(
-        isinstance(e, InRound) and e.group == g and e.round in (Element.PREVIOUS, Element.FIRST)
-        for c in conjuncts
-        for e in walk(c.expr)
-    )
-    apart = group.high == 1 or apart or before is not between or told_apart
-    places = [(True, False), (False, True)][: 1 if group.high == 1 else 2] if apart else [(True, True)]
-    takes_all = followed and not group.reluctant and group.low != group.high
-    takes_all = takes_all and between is not Strategy.SKIP_TILL_ANY_MATCH
-    selects = any(_selects(query, g, body, c) for c in deciding for body in bodies)
-    kinds = [(True, False, False), (False, True, False)] if selects else [(True, True, False)]
-    wanted = [(*place, *kind) for place in places for kind in kinds]
-    if selects and takes_all and group.high != 1:
-        wanted.append((False, True, False, False, True))
-    copies = tuple(
-        _Copy(body, _label(g, k if len(bodies) > 1 else 0, *how), *how)
-        for how in wanted
-        for k, body in enumerate(bodies, start=1)
-    )
-    return _Rounds(group, copies, absent, takes_all)
-
-
-def _label(group: str, way: int, initial: bool, further: bool, goes_on: bool, ends: bool, probes: bool) -> str:
-    """The label of rounds in explanations and in generated code."""
-    words = ["next" if probes else "i" if further else "first"]
-    words += [] if goes_on or probes else ["last"]
-    words += [f"way {way}"] if way else []
-    return f"{group}[{', '.join(words)}]"
-
-
-def _selects(query: BoundQuery, group: str, body: Body, c: Conjunct) -> bool:
-    """Whether a condition over all rounds decides which event ends the last round.
-
-    That is only so where the strategy takes the next event that fits: elsewhere an event is taken regardless.
-    """
-    last = body[-1]
-    if len(body) > 1:
-        strategies = {query.strategy_of(variable_of(last))}
-    else:
-        strategies = {query.strategy_of(group), query.strategy_of(group, inside=True)}
-    if query.declarative or Strategy.SKIP_TILL_NEXT_MATCH not in strategies:
-        return False
-    summed = [e.argument for e in walk(c.expr) if isinstance(e, Aggregate) and e.rounds and e.argument is not None]
-    if any(variable_of(last) in variables(argument) for argument in summed):
-        # A condition that needs all events of a variable does not select single ones.
-        return False
-    read = [e.operand for e in walk(c.expr) if isinstance(e, InRound) and e.group == group]
-    of_last = [e for operand in read for e in walk(operand) if variable_of(last) in variables(e)]
-    if not isinstance(last, Repeat):
-        return bool(of_last)
-    # Other conditions on a list are tested when it is complete.
-    if any(isinstance(e, Ref) and e.element is Element.FIRST for e in of_last):
-        raise UnsupportedQuery(
-            "a condition over all rounds that decides which event begins the list at the end of them", c.span
-        )
-    return False
-
-
-def _body(query: BoundQuery, choice: Pattern) -> tuple[Body, _Absent]:
-    (found,) = branches(choice) or (Branch(()),)
-    if not found.components:
-        raise UnsupportedQuery("a group whose rounds contradict themselves", choice.span)
-    if not found.sequential or (found.sets and not query.declarative):
-        raise UnsupportedQuery(
-            "an AND in a group binds its parts in any order, an automaton only in one", query.pattern.span
-        )
-    for part in found.absent:
-        if not (part.after and part.before):
-            raise UnsupportedQuery("a NOT at the beginning or the end of the rounds of a group", part.body.span)
-        if part.since is not None or part.silence is not None:
-            raise UnsupportedQuery("a NOT with SINCE or FOR in a group", part.body.span)
-    body = found.in_sequence
-    if len(body) == 1 and isinstance(body[0], Repeat):
-        raise UnsupportedQuery("a group of a single list, whose rounds nothing tells apart", body[0].span)
-    return body, found.absent
-
-
 @dataclass(frozen=True, slots=True)
 class _Builder:
     """Builds the automaton of one branch."""
 
     query: BoundQuery
     found: Branch
-    places: tuple[Place, ...]
+    places: tuple[BranchPart, ...]
     conjuncts: Sequence[Conjunct]
 
     @property
-    def rounds(self) -> dict[str, _Rounds]:
-        return {place.variable: place for place in self.places if isinstance(place, _Rounds)}
+    def rounds(self) -> dict[str, GroupRounds]:
+        return {place.variable: place for place in self.places if isinstance(place, GroupRounds)}
 
     @property
     def stands_for(self) -> dict[str, str]:
@@ -284,7 +94,7 @@ class _Builder:
         loops: list[Loop] = []
         known: list[str] = []
         for place in self.places:
-            if not isinstance(place, _Rounds):
+            if not isinstance(place, GroupRounds):
                 known.append(variable_of(place))
                 components.append(component(place, known, placed))
                 gaps.append(self._gap(place, self.query.strategy_of(variable_of(place))))
@@ -323,7 +133,7 @@ class _Builder:
         inside = self.query.strategy_of(variable_of(c), inside=True)
         return Gap(before, inside, isinstance(c, Repeat) and c.reluctant)
 
-    def _loop(self, place: _Rounds, rounds: tuple[Round, ...], whole: tuple[Conjunct, ...]) -> Loop:
+    def _loop(self, place: GroupRounds, rounds: tuple[Round, ...], whole: tuple[Conjunct, ...]) -> Loop:
         latest = tuple(
             (
                 _remembered(place.latest(v), c),
@@ -337,11 +147,11 @@ class _Builder:
     @property
     def _order_of_places(self) -> list[str]:
         """The groups, and the variables outside of groups, that the branch binds, in order."""
-        return [place.variable if isinstance(place, _Rounds) else variable_of(place) for place in self.places]
+        return [place.variable if isinstance(place, GroupRounds) else variable_of(place) for place in self.places]
 
     # -- negated parts ------------------------------------------------------------------------------------------------
 
-    def _negated(self, rounds: _Rounds) -> tuple[list[Conjunct], tuple[Computed, ...]]:
+    def _negated(self, rounds: GroupRounds) -> tuple[list[Conjunct], tuple[Computed, ...]]:
         """The conditions on the negated parts of a round, over the variables of the query."""
         found = []
         for c in self.conjuncts:
@@ -356,7 +166,7 @@ class _Builder:
             found.append(conjunct(_of_round(c.expr), self.query.pattern_order))
         return compiled_conjuncts(replace(self.query, conjuncts=tuple(found)))
 
-    def _is_absent(self, variable: str, rounds: _Rounds) -> bool:
+    def _is_absent(self, variable: str, rounds: GroupRounds) -> bool:
         """Whether a negated variable belongs to a NOT of a group, and not to an UNTIL."""
         return self.query[variable].group == rounds.variable and not any(variable in c.all_names for c in rounds.copies)
 
@@ -422,7 +232,7 @@ class _Builder:
                 if self._current(c, rounds) <= copy.all_names.keys():
                     yield self._named(c, copy)
 
-    def _whole(self, rounds: _Rounds) -> list[Conjunct]:
+    def _whole(self, rounds: GroupRounds) -> list[Conjunct]:
         """The conditions tested when the last round of a group is complete."""
         found = [c for c in self.conjuncts if self._applies(c) and self._completed(c) is rounds]
         for c in found:
@@ -441,20 +251,20 @@ class _Builder:
             raise UnsupportedQuery("a condition on the rounds of a group and on what must be absent", c.span)
         return not others
 
-    def _completed(self, c: Conjunct) -> _Rounds | None:
+    def _completed(self, c: Conjunct) -> GroupRounds | None:
         """The group whose last round decides a condition; None if the condition reads something after it."""
         places = self._order_of_places
         last = max((v for v in c.variables if v in places), key=places.index, default=None)
         return self.rounds[last] if last in self.rounds and last in c.whole else None
 
-    def _check_each(self, c: Conjunct, each: Sequence[_Rounds]) -> None:
+    def _check_each(self, c: Conjunct, each: Sequence[GroupRounds]) -> None:
         last = max(c.variables, key=self._order_of_places.index)
         if len(each) > 1 or each[0].variable != last:
             raise UnsupportedQuery("a condition on each round of a group and on what stands behind it", c.span)
         if last in c.whole:
             raise UnsupportedQuery("a condition on each round of a group and on all of them", c.span)
 
-    def _current(self, c: Conjunct, rounds: _Rounds) -> set[str]:
+    def _current(self, c: Conjunct, rounds: GroupRounds) -> set[str]:
         """The variables that a condition reads from the round in which it is tested."""
         return {
             v
@@ -463,7 +273,7 @@ class _Builder:
             for v in variables(e.operand)
         }
 
-    def _named(self, c: Conjunct, copy: _Copy | None = None) -> Conjunct:
+    def _named(self, c: Conjunct, copy: RoundCopy | None = None) -> Conjunct:
         """A condition over the names that variables have, in the rounds `copy` of a group if it is tested in each."""
         missing: dict[str, None] = {}
         expr = self._rename(c.expr, copy, missing)
@@ -473,7 +283,7 @@ class _Builder:
             expr = Or((*unbound, expr), span=c.span)
         return conjunct(expr, self._order)
 
-    def _rename(self, e: Expr, copy: _Copy | None, missing: dict[str, None]) -> Expr:
+    def _rename(self, e: Expr, copy: RoundCopy | None, missing: dict[str, None]) -> Expr:
         match e:
             case InRound(group, Element.EACH, operand):
                 assert copy is not None
@@ -496,7 +306,7 @@ class _Builder:
             case _:
                 return map_operands(lambda child: self._rename(child, copy, missing), e)
 
-    def _over_rounds(self, e: Aggregate, rounds: _Rounds, argument: Expr) -> Aggregate:
+    def _over_rounds(self, e: Aggregate, rounds: GroupRounds, argument: Expr) -> Aggregate:
         """An aggregate over all rounds, rewritten to the running totals of the last complete round."""
         read = variables(argument)
         lists = {x.variable for x in walk(argument) if isinstance(x, Ref) and x.element is Element.EACH}

@@ -13,7 +13,7 @@ MIN_CORRELATION = 0.5
 
 
 def near_pairs(conjuncts: Sequence[Conjunct]) -> list[bool]:
-    """For each conjunct, whether it requires two events to be near one another.
+    """A flag for each conjunct: whether it requires two events to be near one another.
 
     Their lists are correlated, or their values in one column differ by at most a constant either way, which takes two
     comparisons.

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 from augury.ir.pattern import Absent, AllOf, AnyOf, Event, Group, OptionalPart, Pattern, Repeat, Seq
 from augury.ir.predicate import Nth, Ref, walk
-from augury.ir.query import BoundQuery
+from augury.ir.query import BoundQuery, CountWindow, TimeWindow
 from augury.ir.terms import OutputMode, Strategy
 from augury.plan import FamilyName, Unsupported
 from augury.source import Span
@@ -19,6 +19,31 @@ HintName: TypeAlias = Literal["order", "negation", "statistics"]
 
 Feature: TypeAlias = "Strategy | OutputMode | type | str"
 """A strategy, an output, a class of patterns or windows, or the name of a clause: an optional field of `BoundQuery`."""
+
+WORDS: Mapping[type | str, str] = MappingProxyType(
+    {
+        "threshold": "THRESHOLD",
+        "returns": "RETURN",
+        "into": "RETURN ... INTO",
+        "key": "a key that all events of a match share",
+        "steps": "a strategy for single components (`strict_contiguity(b)`)",
+        "skip_to": "OUTPUT NONOVERLAP FROM",
+        "each": "WITHIN ... EACH",
+        "every": "OUTPUT ... EVERY",
+        "once": "OUTPUT ... ONCE",
+        TimeWindow: "WITHIN a time",
+        CountWindow: "WITHIN a number of events",
+        Event: "a single event",
+        Seq: "SEQ",
+        AllOf: "AND",
+        AnyOf: "OR",
+        Repeat: "a list or an optional event (`+`, `*`, `{2,5}`, `?`)",
+        Group: "a repeated part (`SEQ(...)+ g[]`)",
+        OptionalPart: "an optional part (`SEQ(...)?`)",
+        Absent: "NOT",
+    }
+)
+"""Clauses, windows and operators in the words of the language, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +82,16 @@ class Supports:
         """The features that a query uses, each with the declared set it must be in, its name and its place."""
         yield query.strategy, self.strategies, str(query.strategy), None
         for clause in clauses:
-            yield clause, self.clauses, f"the clause `{clause}`", None
+            yield clause, self.clauses, WORDS.get(clause, f"the clause `{clause}`"), None
         yield query.output, self.outputs, f"OUTPUT {query.output}", None
         if query.window is not None:
-            yield type(query.window), self.windows, f"a window of the kind {type(query.window).__name__}", None
+            kind = type(query.window)
+            yield kind, self.windows, WORDS.get(kind, "this kind of window"), None
         for e in (e for c in query.conjuncts for e in walk(c.expr)):
             if isinstance(e, Ref) and isinstance(e.element, Nth):
                 yield "nth", self.clauses, f"an element by its number (`{e.variable}[{e.element.number}]`)", e.span
         for node in _nodes(query.pattern):
-            yield type(node), self.operators, f"a pattern of the kind {type(node).__name__}", node.span
+            yield type(node), self.operators, WORDS.get(type(node), "this part of the pattern"), node.span
             if isinstance(node, Absent) and node.since is not None:
                 yield "since", self.clauses, "NOT ... SINCE", node.span
             if isinstance(node, Absent) and node.silence is not None:

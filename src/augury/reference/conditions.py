@@ -98,7 +98,7 @@ class Conditions:
     def joins(
         self, bindings: Bindings, variable: str, e: StreamEvent, *, open_lists: Collection[str] = ()
     ) -> Bindings | None:
-        """`bindings` with `e` added to `variable`, if the window, the partition and the predicates allow it.
+        """Add `e` to `variable` in `bindings`; None unless the window, the partition and the predicates allow it.
 
         All conjuncts that can be decided now are tested: those whose variables are all bound, and which do not wait for
         a list that may still grow (`variable` itself, and `open_lists`).

@@ -314,7 +314,7 @@ def _as_text(array: pa.Array) -> pa.Array:
 
 
 def _reader(kind: Kind) -> Read:
-    """What reads a column that does not hold strings."""
+    """The reader of a column that does not hold strings."""
     match kind:
         case Kind.INT | Kind.TIMESTAMP | Kind.DURATION:
             return lambda array: (_integers(array), _nulls(array))

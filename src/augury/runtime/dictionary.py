@@ -273,7 +273,7 @@ def _in_use(array: pa.DictionaryArray) -> Distinct[Any]:
 
 
 def _occurring(codes: Codes, size: int) -> npt.NDArray[np.bool_]:
-    """Which of the codes below `size` occur."""
+    """A mask of the codes below `size` that occur."""
     found = np.zeros(size, dtype=bool)
     # Most often the first events have all of them.
     start, stop = 0, max(FIRST_SCAN_EVENTS, 4 * size)

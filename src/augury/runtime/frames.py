@@ -92,15 +92,9 @@ def write_frame(table: pa.Table) -> bytes:
 def read_frame(data: bytes | pa.Buffer) -> pa.Table:
     """The table that `write_frame` wrote, over the same memory; anything else is `NotAFrame`."""
     buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
-    start = len(MAGIC) + 8
-    if buffer.size < start or buffer.slice(0, len(MAGIC)).to_pybytes() != MAGIC:
-        raise NotAFrame("they do not begin like one")
-    size = int.from_bytes(buffer.slice(len(MAGIC), 8).to_pybytes(), "little")
-    if size > buffer.size - start or size % ALIGNMENT:
-        raise NotAFrame("their header is longer than they are")
-    header = parse_json(buffer.slice(start, size).to_pybytes())
+    header, start = read_header(buffer, MAGIC)
     rows, columns = _parts(header, {"rows": int, "columns": list})
-    reader = _Reader(buffer, start + size)
+    reader = _Reader(buffer, start)
     fields, arrays = [], []
     for column in columns:
         name, nullable, facts, pieces = _items(column, str, bool, (str, list), list)
@@ -114,6 +108,17 @@ def read_frame(data: bytes | pa.Buffer) -> pa.Table:
     if not fields and rows:
         raise NotAFrame("it has rows and no columns")
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def read_header(buffer: pa.Buffer, magic: bytes) -> tuple[Any, int]:
+    """The JSON header after the first bytes `magic` and its own size, and where what follows it begins."""
+    start = len(magic) + 8
+    if buffer.size < start or buffer.slice(0, len(magic)).to_pybytes() != magic:
+        raise NotAFrame("they do not begin like one")
+    size = int.from_bytes(buffer.slice(len(magic), 8).to_pybytes(), "little")
+    if size > buffer.size - start or size % ALIGNMENT:
+        raise NotAFrame("their header is longer than they are")
+    return parse_json(buffer.slice(start, size).to_pybytes()), start + size
 
 
 def parse_json(data: bytes) -> Any:

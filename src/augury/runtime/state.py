@@ -11,7 +11,7 @@ import pyarrow as pa
 from augury.errors import HostError
 from augury.nouns import per_batch
 from augury.runtime.batch import EventBatch
-from augury.runtime.frames import ALIGNMENT, NotAFrame, NotSavable, parse_json, read_frame, write_frame
+from augury.runtime.frames import ALIGNMENT, NotAFrame, NotSavable, read_frame, read_header, write_frame
 from augury.runtime.shared import FoundMatches
 
 FOREVER = 2**63 - 1
@@ -126,13 +126,7 @@ def _frame(name: str, table: pa.Table) -> bytes:
 
 def _parsed(buffer: pa.Buffer) -> tuple[str, int, dict[str, pa.Table], dict[str, Any], int]:
     """Family, version, tables, facts and the oldest row of a state."""
-    start = len(MAGIC) + 8
-    if buffer.size < start or buffer.slice(0, len(MAGIC)).to_pybytes() != MAGIC:
-        raise NotAFrame("they do not begin like one")
-    size = int.from_bytes(buffer.slice(len(MAGIC), 8).to_pybytes(), "little")
-    if size > buffer.size - start or size % ALIGNMENT:
-        raise NotAFrame("their header is longer than they are")
-    header = parse_json(buffer.slice(start, size).to_pybytes())
+    header, at = read_header(buffer, MAGIC)
     kinds = {"family": str, "version": int, "facts": dict, "oldest_row": int, "tables": list}
     if not isinstance(header, dict) or header.keys() != kinds.keys():
         raise NotAFrame("their header has other parts")
@@ -141,7 +135,7 @@ def _parsed(buffer: pa.Buffer) -> tuple[str, int, dict[str, pa.Table], dict[str,
             raise NotAFrame(f"`{name}` of their header is of another kind")
     if not LONG_AGO <= header["oldest_row"] <= FOREVER:
         raise NotAFrame("there is no such row")
-    at, tables = start + size, {}
+    tables = {}
     for entry in header["tables"]:
         match entry:
             case [str(name), int(length)] if 0 <= length <= buffer.size - at and name not in tables:

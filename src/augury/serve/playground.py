@@ -122,7 +122,7 @@ class Playground:
     # -- actions of the user ------------------------------------------------------------------------------------------
 
     async def _on_subject(self, *_: object) -> None:
-        """Other events are selected: show their query."""
+        """Show the query of the events that were selected."""
         subject = self.current
         if subject.language == self.language.value:
             await self._begin()

@@ -13,8 +13,8 @@ def resource(name: str) -> str:
 
 
 def page_template(name: str, *scripts: str) -> pn.Template:
-    """A template for a page, with the styles and the script of all pages, and further scripts."""
-    page = pn.Template(resource(name))
+    """A template for a page with these contents, in the frame, the styles and the script of all pages."""
+    page = pn.Template(resource("frame.html") + resource(name))
     page.add_variable("head", resource("head.html"))
     page.add_variable("css", resource("page.css"))
     page.add_variable("script", "".join(map(resource, ("page.js", *scripts))))

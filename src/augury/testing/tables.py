@@ -106,7 +106,7 @@ class Case:
 
     @property
     def decimals(self) -> int:
-        """To how many decimals probabilities are given."""
+        """The number of decimals to which probabilities are given."""
         places = {len(digits) for digits in re.findall(r"\(\d\.(\d+)\)", self.matches)}
         if len(places) > 1:
             raise ValueError(f"{self}: give all probabilities of a row to the same number of decimals")

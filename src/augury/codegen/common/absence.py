@@ -43,12 +43,12 @@ MATCH = (
 
 
 def fits_signature(stream: Sequence[ArraySpec]) -> Signature:
-    """Of the function that tells which events can be that of a negated component."""
+    """Signature of the function that selects the events that a negated component could bind."""
     return Signature("fits", ("c", "n", KEEP, *stream))
 
 
 def absent_signature(stream: Sequence[ArraySpec]) -> Signature:
-    """Of the function that tells which matches no negated part rejects."""
+    """Signature of the function that selects the matches that no negated part rejects."""
     return Signature("absent", ("m0", "n", KEEP, NUMS, *stream, *MATCH))
 
 
@@ -293,7 +293,7 @@ class _Absences:
         return set(part.before) | {b for a, b in part.order if a == v}
 
     def _window(self, e: str, others: Sequence[str]) -> str:
-        """When `e` is not in one window with the match and the part's other events."""
+        """Text of the condition that `e` is outside the window of the match and the part's other events."""
 
         def spread(clock: str) -> str:
             least = ", ".join(f"{clock}[{x}]" for x in ("first", *others, e))
@@ -309,7 +309,7 @@ class _Absences:
                 return ""
 
     def _test(self, c: Conjunct, bound: dict[str, str]) -> None:
-        """Go on with the next candidate unless `c` holds, for every element of the lists it reads."""
+        """Emit the test of `c` for every element of the lists it reads; if it fails, the next candidate is tried."""
         out = self.out
         lists = sorted(c.each - bound.keys())
         out.add("ok = True", remark(c.brief))

@@ -22,7 +22,7 @@ NODE_CHAIN = "node_event, node_before, node_component"
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What is tested at one component; `codes` are the numbers of the branch's components by variable."""
+    """The conditions tested at one component; `codes` are the numbers of the branch's components by variable."""
 
     component: Component
     at: ReadSite

@@ -1,4 +1,4 @@
-"""What a kernel reads from arrays instead of having it in its text: constants, windows, codes of strings, sets.
+"""Values of a query that a kernel reads from arrays, not from its text: constants, windows, string codes, sets.
 
 Queries that differ in nothing else have the same text, and are one compiled kernel.
 """
@@ -128,7 +128,7 @@ class Constants:
         return name
 
     def reads(self, kind: str, text: str) -> tuple[str, ...]:
-        """What a text reads that `literal` has given for a value of `kind`."""
+        """The arrays that a text from `literal` reads for a value of `kind`."""
         if kind == "b" or self.written:
             return ()
         return (text if self.loaded is not None else FLOAT_VALUES if kind == "f" else INTEGER_VALUES,)
@@ -170,7 +170,7 @@ class Constants:
 
     @property
     def specs(self) -> tuple[ArraySpec, ...]:
-        """What `arrays` will hold."""
+        """The specifications of `arrays`."""
         sets = (ArraySpec(name, values.dtype) for name, values in self.set_arrays.items())
         return (*(ArraySpec(cells.array, dtype) for cells, dtype in self._cells), *sets)
 
@@ -252,7 +252,7 @@ def _split(e: Member) -> Split:
 
 
 def _set_kind(own: str, item: Literal) -> str | None:
-    """How a constant is compared with a value of kind `own`; None for null."""
+    """The kind by which a constant is compared with a value of kind `own`; None for null."""
     if item.value is None:
         return None
     match own, kind_of(item.type):

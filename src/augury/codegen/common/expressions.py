@@ -74,7 +74,7 @@ Read: TypeAlias = "Callable[[Leaf], Code]"
 
 
 def read_by(codes: Iterable[Code]) -> tuple[str, ...]:
-    """What any of these texts reads, in the order they mention it.
+    """The names that these texts read, each once, in the order they mention them.
 
     >>> read_by([Code("x < y", "b", reads=("x", "y")), Code("y > z", "b", reads=("y", "z"))])
     ('x', 'y', 'z')
@@ -83,7 +83,7 @@ def read_by(codes: Iterable[Code]) -> tuple[str, ...]:
 
 
 def leaves(e: Expr) -> Iterator[Leaf]:
-    """What an expression reads of events and lists, from left to right; what is aggregated is read by the aggregate.
+    """The references of an expression to events and lists, from left to right; aggregates are not looked into.
 
     >>> from augury.schema import FLOAT
     >>> a, b = Ref("a", "x", FLOAT), Ref("b", "x", FLOAT)
@@ -223,7 +223,7 @@ def _among(wanted: Code, items: ValueSet) -> Code:
 
 
 def _known(wanted: Code, test: Code, *, negated: bool = False) -> Code:
-    """`test`, for a value that is not null."""
+    """The code `test` restricted to values that are not null."""
     null, text = wanted.is_null(), f"not {test.value}" if negated else test.value
     return replace(test, value=f"({text})" if null == "False" else f"(not {null} and {text})")
 

@@ -1,4 +1,4 @@
-"""What the kernel of a plan reads: its columns, and the arrays that hold them."""
+"""The columns that the kernel of a plan reads, and the arrays that hold them."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def columns_of(
 
 
 def stream_specs(constants: Constants, specs: Sequence[ColumnSpec]) -> tuple[ArraySpec, ...]:
-    """What `stream_arrays` gives, in its order."""
+    """The specifications of `stream_arrays`, in its order."""
     return (*STREAM, *lookup_specs(constants, specs))
 
 
 def lookup_specs(constants: Constants, specs: Sequence[ColumnSpec]) -> tuple[ArraySpec, ...]:
-    """Those of them that conditions may read: the order of strings, values, sets of values, and columns."""
+    """The specifications of the arrays that conditions may read: order of strings, values, sets of values, columns."""
     return (ArraySpec("string_rank"), *constants.specs, *(array for spec in specs for array in column_arrays(spec)))
 
 

@@ -101,7 +101,7 @@ class Lines:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What the statements read, each name once, in the order of the lines.
+        """The names that the statements read, each once, in the order of the lines.
 
         >>> out = Lines()
         >>> out.add("x = a + b", reads=("a", "b"))

@@ -1,4 +1,4 @@
-"""What users wrote, as it may stand in generated code: identifiers, constants, comments.
+"""Escapes text of users for generated code: identifiers, constants, comments.
 
 Generated code is run, so no character of a name or a value gets into it but through one of these functions.
 """

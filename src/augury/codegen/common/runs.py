@@ -1,4 +1,4 @@
-"""What a run remembers: its value vector, and how conjuncts read it (paper 001, section 5.2).
+"""The value vector of a run, and how conjuncts read it (paper 001, section 5.2).
 
 A run keeps, for each variable that a later conjunct reads, the attributes it reads of the event bound first, of the
 one bound last, and of those that are named by their number. Lists also have a length, and accumulators for the
@@ -43,13 +43,13 @@ class Slot:
 
     @property
     def element(self) -> str | None:
-        """Which event of the variable the cell is about, if it is about one."""
+        """The event of the variable that the cell is about, if it is about one."""
         name = self.operation.split("_")[0]
         return name if name in ("first", "last", "nth") else None
 
     @property
     def words(self) -> str:
-        """What the cell holds of its argument."""
+        """The content of the cell in words: which aggregate or event of its argument."""
         words = self.operation.removesuffix("_f").replace("_", " ")
         return f"{words} ({self.number})" if self.number else words
 
@@ -84,7 +84,7 @@ class ValueVector:
         return f"{array}{self.suffix}[{run}, {cells.index(slot)}]"
 
     def described(self) -> tuple[tuple[str, str], ...]:
-        """Each cell with what it holds."""
+        """The cells, each with a description of its content."""
         return tuple(
             (
                 f"{array}{self.suffix}[:, {k}]",
@@ -144,7 +144,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class ReadSite:
-    """Where a conjunct is tested.
+    """The place in a kernel at which a conjunct is tested, with access to the run and the event there.
 
     `run` names the run; `variable` is the one the event `event` joins (None when a list is complete), as the element
     of that `number` where it is known; `walked` gives the texts of the current and the previous event of a list whose
@@ -312,7 +312,7 @@ def _named(vector: ValueVector, columns: Columns, variable: str, begins: bool, r
 
 
 def _missing(vector: ValueVector, slot: Slot) -> str:
-    """What a cell about an element holds while the list is shorter."""
+    """The value of a cell about an element while the list is shorter."""
     if slot.operation == "nth_null":
         return "1"
     if slot.is_float:
@@ -321,7 +321,7 @@ def _missing(vector: ValueVector, slot: Slot) -> str:
 
 
 def _current(vector: ValueVector, columns: Columns, slot: Slot, event: str) -> str:
-    """What a cell about one event holds of `event`."""
+    """The value of a cell about one event, computed from `event`."""
     if slot.holds_event:
         return event
     code = columns.at(slot.argument, vector.types[slot.argument], event)

@@ -1,4 +1,4 @@
-"""What every part of the emitter of one automaton needs to know: its plan, the text so far, what runs remember."""
+"""The context that all parts of the emitter of one automaton share: its plan, the text so far, the cells of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run need not ask of the events it holds: an attribute is not null where a conjunct let the event in by it."""
+"""Attributes known not to be null: a conjunct that reads them has let the event into the run."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _arguments(vector: ValueVector, loop: Loop, variable: str | None = None) -> 
 
 
 def emit_event(out: Lines, at: ReadSite, branch: NfaBranch, j: int, run: str, *, begins: bool) -> None:
-    """Event i joins component j, which may be in a group: begin with what rounds begin anew."""
+    """Emit the start of a round where event i joins component j of a group: cells of one round begin anew."""
     vector = at.vector
     loop = next((loop for loop in branch.loops if loop.first <= j <= loop.last), None)
     if loop is None:

@@ -11,7 +11,7 @@ from augury.codegen.eager.rounds import emit_event
 
 
 class Origin(Enum):
-    """Where a run that takes an event comes from."""
+    """The origin of a run that takes an event."""
 
     SAME = auto()
     """It is run r, which keeps its place in the list."""

@@ -1,4 +1,4 @@
-"""What the kernels of automata have in common: registers, room in their pools, and what their caller must know."""
+"""Parts that all kernels of automata share: registers, room in their pools, and facts for their caller."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def ended(vector: ValueVector, c: Component, run: str = "r") -> str:
 
 
 def until_conditions(at: ReadSite, conditions: Conditions) -> Conditions | None:
-    """What is tested of an event that may end the list of a component; None if nothing ends it."""
+    """The conditions on an event that may end the list of a component; None if nothing ends it."""
     c = conditions.component
     if c.until is None:
         return None

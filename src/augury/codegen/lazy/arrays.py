@@ -76,7 +76,7 @@ def listed(name: str, buffer: int, width: int = 0, dtype: np.dtype[Any] = INT64)
 
 
 def keyed(name: str, column: str, scope: str) -> ArraySpec:
-    """What is found by a key, -1 for nothing."""
+    """An array of numbers looked up by a key; -1 for a key without one."""
     return ArraySpec(name, owner=key_owner(column), fill=-1, scope=(scope,))
 
 

@@ -110,5 +110,5 @@ def _blocks(ctx: Context, node: Node, near: NearLists) -> int:
 
 
 def _led(node: Node) -> int:
-    """Where in `lead` the coefficients of the list are that candidates are compared with; the first place is taken."""
+    """The offset in `lead` of the coefficients of the list that candidates are compared with; offset 0 is taken."""
     return (node.number + 1) * (LEADING + 1)

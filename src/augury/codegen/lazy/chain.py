@@ -475,7 +475,7 @@ def _write_body(out: Lines, body: Body, give_up: list[str]) -> None:
 
 
 def _registers(ctx: Context, body: Body) -> list[tuple[str, str]]:
-    """What a function counts in local variables while it runs, and the cells that these are kept in."""
+    """The counters that a function holds in local variables while it runs, and the cells that they are saved in."""
     found = [("m", f"nums[{ChainCell.MATCHES}]"), ("w", f"nums[{ChainCell.EVENTS}]")]
     found += [(f"f{n}", f"pool_fill[{n}, 0]") for n in sorted(body.pools)]
     found += [(f"s{n}", f"stage_fill[{n}]") for n in sorted(body.stages)]

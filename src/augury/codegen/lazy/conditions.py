@@ -143,7 +143,7 @@ def _single(ctx: Context, r: Ref) -> Code:
 def at_list(
     ctx: Context, run: str, variable: str | None = None, event: str | None = None, *, begins: bool = False
 ) -> ReadSite:
-    """Where conjuncts over lists are tested, each of which has a value vector of its own."""
+    """The place at which conjuncts over lists are tested; each list has a value vector of its own."""
     return ReadSite(
         ValueVector(),
         ctx.columns,

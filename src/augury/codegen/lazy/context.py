@@ -1,4 +1,4 @@
-"""What every part of the emitter of one kernel of lazy chains needs to know, and the tables that it fills.
+"""The context that all parts of the emitter of one kernel of lazy chains share, and the tables that they fill.
 
 `j_v0_a` is the position in its buffer of the event bound to a, `e_v0_a`, `t_v0_a`, `p_v0_a` are its number, clock and
 partition, `r_v0_a` is its rank where the clock does not tell the order, `v0_a__c0_price` is a column of it. Of an
@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is decided already where a piece of code stands."""
+    """The conditions and bounds that are already established at a place of the generated code."""
 
     narrowed: frozenset[int] = frozenset()
     """States for which the first event has narrowed the range of candidates."""

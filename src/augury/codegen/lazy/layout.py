@@ -133,17 +133,17 @@ class Layout:
 
     @property
     def clock(self) -> str:
-        """What the window is measured in."""
+        """The array that the window is measured in."""
         return "place" if isinstance(self.query.window, CountWindow) else "time"
 
     @property
     def rank(self) -> str:
-        """What tells which of two events comes first: the clock, where that is the whole order, else the rank."""
+        """The array that orders events: the clock, where that is the whole order, else the rank."""
         return "t" if self.clock == "time" and len(self.query.schema.order_by) == 1 else "r"
 
     @property
     def places(self) -> tuple[str, ...]:
-        """What every buffer holds of an event: its number, its clock, and its rank unless that says no more."""
+        """The fields of an event in every buffer: number, clock, and the rank if the clock is not the whole order."""
         return ("e", "t") if self.rank == "t" else ("e", "r", "t")
 
     def arrays(self, states: int) -> list[ArraySpec]:
@@ -226,7 +226,7 @@ class Layout:
                 out.add(f"buffer_fill[{b.number}] = n{b.number}")
 
     def _store_in_turn(self, out: Lines, buffers: Sequence[Buffer], *, apart: bool) -> None:
-        """Event by event: what an index holds when an event comes is looked up for others."""
+        """Emit storing event by event, for indexes that later events of the same batch look up."""
         with out.block("for i in range(natural(i0), n):"):
             if self.query.partition_by:
                 with out.block("if part[i] < 0:"):
@@ -281,7 +281,7 @@ class Layout:
             out.add(what.format(" and ".join(tests)))
 
     def _copy(self, out: Lines, b: Buffer) -> None:
-        """What a buffer holds of event `i` beside its number."""
+        """Emit the copy of event `i` into a buffer, except for its number."""
         if "r" in self.places:
             out.add(f"{b.name}_r[at] = rank[i]")
         out.add(f"{b.name}_t[at] = {self.clock}[i]")

@@ -39,7 +39,7 @@ def masked_conjuncts(ctx: Context, node: Node) -> tuple[Conjunct, ...]:
 
 
 def first_event_conjuncts(ctx: Context, node: Node) -> tuple[Conjunct, ...]:
-    """Those that read only the first event beside the state's own, if the first is not the one before."""
+    """Conjuncts of a state on its own and the first event of its path, if another event is bound between the two."""
     if len(node.path) < 3 or node.variable not in ctx.plan.kept:
         return ()
     return tuple(j for j in masked_conjuncts(ctx, node) if set(j.variables) <= {node.path[0], node.variable})

@@ -27,7 +27,7 @@ def negated_states(nodes: Iterable[Node]) -> Mapping[tuple[int, Absence], Node]:
 
 
 def give_up_if_present(ctx: Context, out: Body, node: Node, part: Absence, scope: Scope) -> None:
-    """Go on with the next candidate of a state if the part, whose neighbours are bound, occurs."""
+    """Emit the search for a part whose neighbours are bound; if it occurs, go on with the next candidate of a state."""
     looked_for = ctx.negated[node.number, part]
     gone = f"gone_{ctx.names[looked_for.variable]}"
 

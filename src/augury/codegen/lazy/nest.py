@@ -63,14 +63,14 @@ class Node:
         return not self.step.component.iterated and any(child.waits for child in self.children)
 
     def until(self, cuts: Container[int]) -> Iterator[Node]:
-        """This node and those below it, without those below one of the `cuts`."""
+        """The nodes from this one downwards, without those below one of the `cuts`."""
         yield self
         for child in () if self.number in cuts else self.children:
             yield from child.until(cuts)
 
     @property
     def branching(self) -> Iterator[Node]:
-        """This node and all below it."""
+        """All nodes from this one downwards."""
         yield self
         for child in self.children:
             yield from child.branching

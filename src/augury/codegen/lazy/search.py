@@ -23,7 +23,7 @@ from augury.plan import Bound, Key, NearLists
 
 @dataclass(frozen=True, slots=True)
 class RangeScan:
-    """Every event of a range of the buffer."""
+    """A search that tries every event of a range of the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ Then: TypeAlias = "Callable[[Body, Scope], None]"
 
 
 def search_of(ctx: Context, node: Node, scope: Scope) -> Search:
-    """How the candidates of a state are found."""
+    """The search that finds the candidates of a state."""
     key = ctx.key(node)
     if key is not None:
         return KeyWalk(key)
@@ -182,7 +182,7 @@ def _narrow(ctx: Context, out: Body, later: Sequence[Node], inside: Body) -> Non
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """What `at` ranges over, how many that are, and the position of a candidate, if kept then among those."""
+    """The range of `at`, its size, and the position of a candidate."""
 
     span: str
     count: str

@@ -26,7 +26,7 @@ def search_sorted(ctx: Context, out: Body, node: Node, bounds: Sequence[Bound]) 
 
 
 def _limit(ctx: Context, out: Body, bound: Bound) -> str:
-    """What the column is at least, or at most; a little less, or more, where a sum is rounded."""
+    """Text of the lower or upper bound of the column, a little wider where a sum is rounded."""
     known = number(ctx, out, bound.value)
     if bound.shift is None:
         return known

@@ -84,7 +84,7 @@ class Stage:
 
 
 class EntryKind(StrEnum):
-    """What a generated function goes over."""
+    """The kind of loop that a generated function runs."""
 
     START = "new events of the buffer of a first state"
     RESUME = "new events of a buffer, each with the waiting partial matches of a pool"

@@ -87,21 +87,21 @@ def walk_arrays(components: int = 1) -> tuple[ArraySpec, ...]:
 
 
 def combine_arrays(components: int = 1) -> tuple[ArraySpec, ...]:
-    """What `combine` takes: the finals, where to write matches, and the links that it goes back through."""
+    """The arguments of `combine`: the finals, where to write matches, and the links that it goes back through."""
     out = ArraySpec("out_events", refers_to="events", owner="matches", width=components, fill=None, holds="its events")
     names = ("link_event", "link_before", "link_above", "list_tail", "path_event")
     return (*_some("final_above", "final_events"), out, *_some(*names))
 
 
 def combine_lists_arrays() -> tuple[ArraySpec, ...]:
-    """What `combine` takes first where matches have lists: the finals, and where to write matches."""
+    """The first arguments of `combine` where matches have lists: the finals, and where to write matches."""
     out = tuple(ArraySpec(name, owner="events of matches", fill=None) for name in ("out_events", "out_codes"))
     offsets = ArraySpec("out_offsets", owner="matches", more=1)
     return (*_some("final_own", "final_above", "final_events"), *out, offsets)
 
 
 def walked_arrays(components: int = 1) -> tuple[ArraySpec, ...]:
-    """What a walk takes: the links, and its stack."""
+    """The arguments of a walk: the links, and its stack."""
     return (*_some("link_event", "link_before", "link_above"), *walk_arrays(components))
 
 

@@ -71,7 +71,7 @@ def emit_linked(plan: LinkedPlan, *, counters: bool = False) -> LinkedSource:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """What loops backwards through the chains lead to."""
+    """The body of loops backwards through the chains, and the function that the loops stand in."""
 
     name: str
     """The function they stand in; what goes on with them elsewhere takes the same `arguments`."""
@@ -226,7 +226,7 @@ class _Emitter:
         self.out = caller
 
     def _back(self, j: int, d: int, ending: _Ending) -> None:
-        """Loops over the nodes of the components before j, the latest first."""
+        """Emit loops over the nodes of the components before j, the latest first."""
         out = self.out
         with out.block(f"while n{d} >= 0:"):
             out.add(f"e{d} = link_event[n{d}]", remark(self.names[d]))
@@ -314,7 +314,7 @@ class _Emitter:
                 out.add(f"nums[{LinkCell.FINALS}] += 1")
 
     def _link(self, j: int) -> None:
-        """Go through the lists of the component before; those out of the window are let go."""
+        """Emit the loop over the lists of the component before, which drops those out of the window."""
         out, last = self.out, self.size - 1
         out.add("before = -1")
         out.add(f"L = first_list[{j - 1}, g]")

@@ -57,7 +57,7 @@ class Walk:
         self.arrays = names_of(walked_arrays())
 
     def emit(self, clock: str, window: str) -> None:
-        """`walk` finds the next match that ends with event i: its length, 0 for none, -1 after too many steps.
+        """Emit `walk`: length of the next match that ends with event i; 0 for none, -1 after more steps than `limit`.
 
         `window` is the text of the length of the window, empty if there is none.
         """
@@ -121,7 +121,7 @@ class Walk:
             out.add("return 0")
 
     def emit_combine(self) -> Signature:
-        """`combine` writes the matches, or the latest alone, that end with each event found by `advance`."""
+        """Emit `combine`, which writes the matches, or only the latest, that end with each event found by `advance`."""
         out = self.out
         given: tuple[str | ArraySpec, ...] = ("f0", "nf", "limit", *combine_lists_arrays())
         combine = Signature("combine", (*given, *walked_arrays(), NUMS, *self.stream))
@@ -171,7 +171,7 @@ class Walk:
                 out.add(f"bound_depth[{p}] = {depth}")
 
     def _leave(self) -> None:
-        """No earlier element is left to try: the list is what it is."""
+        """Emit the code that closes a list once no earlier element is left to try."""
         out = self.out
         out.add(f"stack_left[depth] = {LEFT}")
         for p, component in enumerate(self.components):
@@ -204,7 +204,7 @@ class Walk:
             out.add("continue")
 
     def _first(self, last: int) -> None:
-        """What is asked of the completing event alone, as the last element of a list."""
+        """Emit the conditions on the completing event alone, as the last element of a list."""
         own = (self.names[last],)
         tested = [(c, origin) for c, origin in self.conjuncts if c.variables == own and not c.from_second]
         if tested:

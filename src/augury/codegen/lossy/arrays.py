@@ -45,7 +45,7 @@ def queue_arrays(watching: int = 1) -> tuple[ArraySpec, ...]:
 
 
 def table_arrays(components: int = 1, coefficients: int = 1) -> tuple[ArraySpec, ...]:
-    """What scores are looked up in; a stretch of a table has so many `coefficients`."""
+    """The arrays of score tables; a stretch of a table has this many `coefficients`."""
     return (
         ArraySpec("table_first", refers_to=STRETCHES, owner=TABLES, more=1, holds="its first stretch"),
         ArraySpec("stretch_start", FLOAT64, owner=STRETCHES, holds="the least length that it is for"),

@@ -93,7 +93,7 @@ class LossyConditions:
                 self.out.add(f"{name} = {text}")
 
     def _variants(self, c: Conjunct, known: Mapping[str, bool]) -> Iterator[tuple[list[str], str]]:
-        """What is tested, by which components are missing."""
+        """The variants of a condition, one for each set of missing components."""
         read = [v for v in self.slot if v in _read(c.expr)]
         positive = [v for v in read if self.slot[v] < self.n]
         choices = [[known[v]] if v in known else [True, False] if v in self.missable else [True] for v in positive]
@@ -144,7 +144,7 @@ class LossyConditions:
         return min((s for s in others if s < self.n and s != mine), default=self.n)
 
     def _before(self, w: str) -> int:
-        """How many positive components come before `w`."""
+        """The number of positive components before `w`."""
         at = self.plan.order.index(w)
         return sum(1 for v in self.plan.order[:at] if self.slot[v] < self.n)
 

@@ -144,7 +144,7 @@ class _Emitter(LossyConditions):
                 out.add(f"binds = s * entry_bound[q] * tail_score[l] >= {self.hopeful}")
 
     def _bind(self) -> None:
-        """Component a gets event e: go on from there if the conditions that are known now allow it."""
+        """Emit binding event e to component a, and the search before it if the conditions that are decided now hold."""
         out = self.out
         out.add("binds = False")
         out.add("path_event[a] = e")
@@ -173,7 +173,7 @@ class _Emitter(LossyConditions):
             out.add("stack_entry[depth] = queue_youngest[base + a - 1] if a > 0 and edge_table[a - 1, a] > -2 else -1")
 
     def _skip(self) -> None:
-        """Component a is missing before component j: try the one before it if the conditions allow it."""
+        """Emit the case that component a is missing before j, and the search before it if the conditions allow it."""
         out = self.out
         out.add("path_event[a] = -1")
         out.add("ok = True")
@@ -198,7 +198,7 @@ class _Emitter(LossyConditions):
             out.add("depth -= 1")
 
     def _complete(self) -> None:
-        """Nothing before component j was observed: a match, if its score and what else was observed allow it."""
+        """Emit the end of a path without events before component j: a match, unless its score or events refute it."""
         out = self.out
         with out.block("if lead_table[j] > -2:"):
             out.add("s = stack_score[depth]")
@@ -272,7 +272,7 @@ class _Emitter(LossyConditions):
         return advance
 
     def _sweep(self) -> Signature:
-        """What the function of the library takes that is an entry of each kernel."""
+        """Signature of `sweep` of the library, which every kernel has as an entry."""
         known = {spec.name: spec for spec in (NUMS, *self.stream, *self.arrays)}
         return Signature("sweep", tuple(known.get(name, name) for name in signature(queues.sweep).parameters))
 

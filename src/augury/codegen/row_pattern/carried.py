@@ -1,4 +1,4 @@
-"""What the search carries from row to row for conditions that look back, and how they are tested.
+"""State that the search carries from row to row for conditions that look back, and the tests that read it.
 
 For each row that is to be mapped, the search writes what is carried once the row is mapped, then tests the condition of
 its variable. What is carried at depth d stays where it is while longer mappings are tried, so that giving
@@ -81,7 +81,7 @@ class Carry:
 
     @property
     def arguments(self) -> list[str]:
-        """What the search takes for them."""
+        """The arguments of the search for these conditions."""
         columns = [name for k in range(len(self.plan.terms)) for name in (f"value_{k}", f"code_{k}")]
         return ["whole", "real", "path", "label_of", "integers", "reals", "size", *columns]
 
@@ -333,7 +333,7 @@ class _Emitter:
                 out.add(f"{n} = 1 if {null} != 0 or {other} != 0 else 0")
 
     def _logical(self, operands: Sequence[SearchValue], decisive: int, v: str, n: str) -> None:
-        """What comes after the value that decides is not computed."""
+        """Evaluate AND and OR with short circuit: operands after the one that decides are not computed."""
         out = self.out
         out.add(f"{v} = {1 - decisive}")
         out.add(f"{n} = 0")

@@ -1,4 +1,4 @@
-"""What the search of a row pattern and its caller tell each other by number."""
+"""Cells and codes by which the search of a row pattern and its caller communicate."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ STEPS_A_ROW = 100
 
 
 class SkipMode(IntEnum):
-    """Where the next candidate is."""
+    """The row at which the search goes on after a match."""
 
     PAST_LAST = 0
     NEXT_ROW = 1
@@ -66,7 +66,7 @@ class SkipMode(IntEnum):
 
 
 class Status(IntEnum):
-    """Why the search came back."""
+    """The reason why the search returned."""
 
     DONE = 0
     PAUSED = 1

@@ -170,7 +170,7 @@ def _emit_forget(out: Lines) -> None:
 
 
 def _emit_first_bits(out: Lines) -> None:
-    """`promising` are the bits one of which a row must have to begin a match; 0 if that cannot be told."""
+    """Emit `promising`: the bits one of which a row must have to begin a match, or 0 if there are no such bits."""
     out.add("promising = 0")
     with out.block(f"for j in range(begin[{ELSEWHERE}], begin[{ELSEWHERE + 1}]):"):
         with out.block(f"if follow[j] == {ACCEPT} or words > 1 or unmatched != 0:"):

@@ -6,7 +6,8 @@ branch above it. What a transition asks of the set is a comparison of masks, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -121,7 +122,7 @@ class _Emitter:
         return next(c for c in self.plan.branches[b].components if c.variable == variable)
 
     def _closed(self, b: int, variable: str, mask: str, run: str) -> str:
-        """When a bound list grows no more: something after it has begun, or it is full."""
+        """Text of the condition that a bound list grows no more: something after it has begun, or it is full."""
         c, after = self._component(b, variable), self._after(b, variable)
         tests = [f"{mask} & {after} != 0"] if after else []
         tests += [f"{self._length(c, run)} >= {c.high}"] if c.high is not None else []
@@ -181,12 +182,7 @@ class _Emitter:
                 out.add("continue")
         out.add(f"need = {width(self.plan)} * live_runs[g] + {len(fits)}")
         emit_room(out)
-        out.add("live = 0")
-        out.add("r = first_run[g]")
-        out.add("first_run[g] = -1")
-        with out.block("while r >= 0:"):
-            out.add("after = run_next[r]")
-            out.add("m = run_state[r]")
+        with self._each_instance():
             if self.counters:
                 out.add(f"nums[{RunCell.MERGED}] += 1", "instances looked at")
             word = "if"
@@ -199,12 +195,24 @@ class _Emitter:
                 with out.block(f"{word} m >> {MAX_VARIABLES} == {b}:"):
                     self._consume(b)
                 word = "elif"
-            out.add("r = after")
         for b in range(len(self.plan.branches)):
             self._start(b)
         out.add("live_runs[g] = live")
         if self.counters:
             out.add(f"nums[{PEAK_RUNS}] = max(nums[{PEAK_RUNS}], runs)", "peak of simultaneous instances")
+
+    @contextmanager
+    def _each_instance(self) -> Iterator[None]:
+        """Emit a loop over the instances `r` of partition `g`, which takes each out of its list; `m` is its set."""
+        out = self.out
+        out.add("live = 0")
+        out.add("r = first_run[g]")
+        out.add("first_run[g] = -1")
+        with out.block("while r >= 0:"):
+            out.add("after = run_next[r]")
+            out.add("m = run_state[r]")
+            yield
+            out.add("r = after")
 
     def _expired(self) -> str:
         match self.query.window:
@@ -318,7 +326,7 @@ class _Emitter:
         return [(j, sorted(j.whole & lists)) for j in branch.conjuncts if j.whole & lists]
 
     def _take(self, x: _Transition, mask: str, *, in_place: bool) -> None:
-        """Event i joins instance q; what waited for a list that it closes is tested on the new one."""
+        """Emit that event i joins instance q, and the conditions that waited for a list which this closes."""
         out, branch = self.out, self.plan.branches[x.b]
         c = branch.components[x.j]
         out.later(lambda here: self._update_cells(here, c, begins=x.begins))
@@ -363,7 +371,7 @@ class _Emitter:
             self.pools.free("q")
 
     def _keep(self, run: str) -> None:
-        """Instances that go on are linked anew."""
+        """Emit linking an instance that goes on into its list again."""
         self.out.add(f"run_next[{run}] = first_run[g]")
         self.out.add(f"first_run[g] = {run}")
         self.out.add("live += 1")
@@ -410,12 +418,7 @@ class _Emitter:
         with out.block(self.flush.head):
             emit_load_registers(out)
             with out.block("for g in range(first_run.shape[0]):"):
-                out.add("live = 0")
-                out.add("r = first_run[g]")
-                out.add("first_run[g] = -1")
-                with out.block("while r >= 0:"):
-                    out.add("after = run_next[r]")
-                    out.add("m = run_state[r]")
+                with self._each_instance():
                     over = self._over()
                     out.add(f"over = every != 0{f' or {over}' if over else ''}")
                     with out.block("if over or listing != 0:"):
@@ -424,7 +427,6 @@ class _Emitter:
                         self.pools.free("r")
                     with out.block("else:"):
                         self._keep("r")
-                    out.add("r = after")
                 out.add("live_runs[g] = live")
             emit_store_registers(out)
 

@@ -34,7 +34,7 @@ FIRST_FOLLOWED_EVENTS = 256
 """Events of the next piece after which a kernel looks whether the runs of its own have ended."""
 
 FOLLOWED_GROWTH = 4
-"""How many times as many it takes before it looks again."""
+"""Factor by which the number of events before each further look grows."""
 
 SAMPLED_EVENTS = 4096
 MAX_SAMPLED_KEYS = 512
@@ -70,7 +70,7 @@ class MatchedPiece:
 
     @property
     def end(self) -> int:
-        """No event after the piece is earlier."""
+        """The watermark after the piece: no later event is earlier."""
         return int(self.following[0].time[0]) if self.following else FOREVER
 
 

@@ -37,11 +37,11 @@ class TimeChunk:
     halo: int
 
     def owns(self, time: Integers) -> npt.NDArray[np.bool_]:
-        """Which of these times lie in the chunk."""
+        """A mask of the times that lie in the chunk."""
         return _between(time, self.low, self.high)
 
     def sees(self, time: Integers) -> npt.NDArray[np.bool_]:
-        """Which of these times lie in the chunk or in its halo."""
+        """A mask of the times that lie in the chunk or in its halo."""
         return _between(time, self.seen_from, self.seen_until)
 
     @property

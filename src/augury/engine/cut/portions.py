@@ -31,11 +31,11 @@ MIN_PORTION_EVENTS = 1 << 12  # smaller portions cost more to start than to matc
 MAX_PORTION_MATCHES = 1 << 17
 """Matches that a portion should have at most, so that sorting and writing them stays within the caches too."""
 
-STEP_EVENTS = 1 << 17
+MAX_UNCUT_STEP_EVENTS = 1 << 17
 """Events in one step of a kernel over a stream that is not cut, at most: its state for them fits into the caches."""
 
 MAX_SHOWN_PORTION_MATCHES = 1 << 16
-"""The same where matches are written with all their columns and not kept: these take most of the memory."""
+"""Matches that a portion should have at most if their columns are written to a file, which takes most of the memory."""
 
 MIN_WINDOWS_PER_PORTION = 4
 """Shortest portion of time, in windows: it has to read one more window on either side."""

@@ -48,7 +48,7 @@ def where_small(table: pa.Table, encoded: pa.Table, coded: Sequence[str], most: 
 
 
 def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_]:
-    """Which events have one of these types, looked up by their dictionary codes.
+    """A mask of the events that have one of these types, looked up by their dictionary codes.
 
     >>> are_of_types(pa.chunked_array([pa.array(["A", "B", None, "A"]).dictionary_encode()]), ["A"]).tolist()
     [True, False, False, True]
@@ -66,7 +66,7 @@ def are_of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray
 
 
 def _are_among(names: pa.Array, types: Collection[str]) -> npt.NDArray[np.bool_]:
-    """Which of the names are among `types`."""
+    """A mask of the names that are among `types`."""
     if len(names) <= MAX_NAMES:
         return np.array([name in types for name in names.to_pylist()], dtype=bool)
     found: npt.NDArray[np.bool_] = pc.is_in(names, pa.array(sorted(types), names.type)).to_numpy(zero_copy_only=False)

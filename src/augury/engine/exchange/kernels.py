@@ -49,7 +49,7 @@ def provide_kernels(files: tuple[CompiledFile, ...]) -> None:
 
 
 def fitting_stateful_task(files: tuple[CompiledFile, ...]) -> tuple[CompiledFile, ...]:
-    """As many kernels as fit into a stateful task, the smallest first; the worker compiles the others."""
+    """Select kernels that fit into a stateful task, the smallest first; the worker compiles the others."""
     kept, size = [], 0
     for file in sorted(dict.fromkeys(files), key=lambda file: len(file.content)):
         size += len(file.content)

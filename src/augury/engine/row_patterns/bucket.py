@@ -165,7 +165,7 @@ def _with_new_keys(bound: BoundRowPattern, known: KeyStates, rows: pa.Table) -> 
 
 
 def _candidates(states: KeyStates) -> tuple[Flags, Integers]:
-    """Which keys have an undecided candidate, and the positions of these candidates among the kept rows."""
+    """A mask of the keys with an undecided candidate, and the positions of these candidates among the kept rows."""
     waiting = states.candidate < states.rows
     return waiting, (np.cumsum(states.rows) - states.rows + states.candidate)[waiting]
 
@@ -298,7 +298,7 @@ class _KeySearch:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """Which output rows are certain, the progress of each key, and the keys that the reference has to evaluate."""
+    """The output rows that are certain, the progress of each key, and the keys that the reference has to evaluate."""
 
     shown: Flags
     progress: Progress

@@ -19,6 +19,7 @@ from augury.engine.row_patterns.bucket import advance, new_bucket, next_decision
 from augury.engine.row_patterns.planned import PlannedRowPattern
 from augury.engine.row_patterns.saved import bucket_bytes, check_meaning, header_bytes, read_bucket
 from augury.engine.state.checkpoint import SavedBucket
+from augury.engine.state.head import claim
 from augury.engine.stream import LateEvents, MatchedRows, StreamOutput
 from augury.ir.row_pattern import BoundRowPattern, Rows
 from augury.options import Options
@@ -66,12 +67,12 @@ class RowPatternStream:
 
     @property
     def schema(self) -> EventSchema:
-        """Which of these columns is the time."""
+        """The schema of these columns, which says which of them is the time."""
         return EventSchema.from_arrow(self.arrow, time=stream_column(self.bound.order_by[0].column), type=None)
 
     @property
     def meaning(self) -> dict[str, str]:
-        """What must be the same to continue a saved state, by its name in messages."""
+        """Facts that must be equal to continue a saved state, by their names in messages."""
         text = self.bound.source.text[self.clause.start : self.clause.end]
         fields = [self.bound.schema.field(c) for c in needed_columns(self.bound)]
         columns = ", ".join(f"{field.name} {field.type}" for field in fields)
@@ -80,11 +81,7 @@ class RowPatternStream:
     def check(self, stores: Sequence[BucketStore]) -> None:
         """Refuse to continue a checkpoint that another query wrote; in a new one, note which query writes it."""
         (store,) = stores
-        saved = store.head()
-        if saved is None:
-            store.write_header(header_bytes(self.meaning))
-        else:
-            check_meaning(saved, self.meaning)
+        claim(store, header_bytes(self.meaning), lambda saved: check_meaning(saved, self.meaning))
 
     def advance(
         self, number: int, events: pa.Table | None, stores: Sequence[BucketStore], passed: int, watermark: int

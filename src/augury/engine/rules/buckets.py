@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from augury.budget import default_memory
+from augury.budget.machine import default_memory
 from augury.engine.host import BucketStore
 from augury.engine.merging import ticks_of
 from augury.engine.results.columns import with_types
@@ -24,6 +24,7 @@ from augury.engine.rules.saved import RuleBucket, header_bytes, load_bucket, rea
 from augury.engine.rules.versions import RuleVersion
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.state import bucket_cache
+from augury.engine.state.head import claim
 from augury.engine.stream import LateEvents, MatchedRows, StreamOutput
 from augury.options import Options
 from augury.schema import EventSchema
@@ -58,7 +59,7 @@ class RuleBuckets:
 
     @property
     def meaning(self) -> dict[str, str]:
-        """What must be the same to continue a saved state, by its name in messages."""
+        """Facts that must be equal to continue a saved state, by their names in messages."""
         schema = self.schema
         keyed = {"key": ", ".join(self.key)} if self.key else {}
         return keyed | {
@@ -72,11 +73,7 @@ class RuleBuckets:
     def check(self, stores: Sequence[BucketStore]) -> None:
         """Refuse to continue a checkpoint of another stream; in a new one, note which stream writes it."""
         (store,) = stores
-        saved = store.head()
-        if saved is None:
-            store.write_header(header_bytes(self.meaning))
-        else:
-            read_head(saved, self.meaning)
+        claim(store, header_bytes(self.meaning), lambda saved: read_head(saved, self.meaning))
 
     def advance(
         self,

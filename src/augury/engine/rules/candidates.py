@@ -19,6 +19,7 @@ from augury.engine.cut.by_key import mixed
 from augury.engine.rules.event_columns import EventColumns, Floats, Mask, first_of_each
 from augury.engine.rules.shapes import Shape, role
 from augury.engine.rules.stretches import Stretches, enumerated, stretches_of
+from augury.ir.comparisons import MIRRORED, mirrored
 from augury.ir.pattern import Event, Repeat, Seq, components, event_of, variable_of
 from augury.ir.predicate import Compare, Expr, Ref
 from augury.ir.query import BoundQuery, TimeWindow
@@ -33,8 +34,6 @@ MAX_TABLE = 1 << 18
 
 UNSEEN = -2  # code of a type that no event has; -1 is that of null
 
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -47,7 +46,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ComponentTest:
-    """What one component asks of an event by itself: a type of one of these roles (none: any), and conditions."""
+    """The test of a component for a single event: a type of one of these roles (none: any), and conditions."""
 
     roles: tuple[int, ...]
     conditions: tuple[Condition, ...]
@@ -95,8 +94,8 @@ def _role_count(query: BoundQuery) -> int:
 def _condition(e: Expr, shape: Shape) -> Condition | None:
     """The condition that an index can look up."""
     match e:
-        case Compare(operator, Ref() as left, Ref() as right) if operator in FLIPPED:
-            for one, other, op in ((left, right, operator), (right, left, FLIPPED[operator])):
+        case Compare(operator, Ref() as left, Ref() as right) if operator == "=" or operator in MIRRORED:
+            for one, other, op in ((left, right, operator), (right, left, mirrored(operator))):
                 names = [shape.columns.of_value(k) for k in range(len(shape.value_types))]
                 if other.column in names and one.column not in names and one.default is None:
                     k = names.index(other.column)
@@ -285,7 +284,7 @@ def _where(mask: Mask | None, event: Integers, rule: Integers) -> tuple[Integers
 def within_bounds(
     conditions: Sequence[Condition], rules: RuleValues, events: EventColumns, event: Integers, rule: Integers
 ) -> Mask | None:
-    """Which pairs meet all conditions; None where there are none."""
+    """A mask of the pairs that meet all conditions; None without conditions."""
     passed: Mask | None = None
     for condition in conditions:
         values = rules.values[condition.value]
@@ -306,7 +305,7 @@ def within_bounds(
 
 
 def meets(test: ComponentTest, rules: RuleValues, events: EventColumns, event: Integers, rule: Integers) -> Mask | None:
-    """Which pairs pass the test of a component; None if all of them do."""
+    """A mask of the pairs that pass the test of a component; None if all of them do."""
     passed = within_bounds(test.conditions, rules, events, event, rule)
     if test.roles:
         coded = rules.types_of(test.roles)

@@ -70,7 +70,7 @@ class EventColumns:
         return self._keys[names]
 
     def looked_up(self, name: str, find: Callable[[Floats], Integers]) -> Integers:
-        """What `find` gives for each number of a column, which it is asked once for each distinct one of many."""
+        """The result of `find` for each number of a column; of many numbers only distinct ones are looked up."""
         if len(self) < MIN_EVENTS_BY_VALUE:
             return find(self.numbers(name))
         if name not in self._distinct:
@@ -142,7 +142,7 @@ class EventsByKey:
 
 
 def first_of_each(ascending: Integers) -> Mask:
-    """Which numbers differ from the one before them."""
+    """A mask of the numbers that differ from the one before them."""
     first = np.ones(len(ascending), dtype=bool)
     first[1:] = ascending[1:] != ascending[:-1]
     return first

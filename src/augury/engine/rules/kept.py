@@ -17,7 +17,7 @@ from augury.runtime.state import FOREVER, LONG_AGO
 
 @dataclass(frozen=True, slots=True)
 class StartPosition:
-    """Where a rule starts in the stream: it sees events from this row on that are not before this time."""
+    """The start of a rule in the stream: it sees events from this row on that are not before this time."""
 
     row: int
     time: int = LONG_AGO

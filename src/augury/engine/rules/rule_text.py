@@ -112,7 +112,7 @@ class TextShape:
     """The types of all parameters."""
 
     def reused(self, rule: Rule, tokens: Sequence[Token], parameters: Mapping[str, Any]) -> GroupedRule | None:
-        """Another rule of this template, made without binding it; None where binding could give something else."""
+        """Build another rule of this template without binding it; None where binding could give something else."""
         parameters = _used(parameters, tokens)
         if {name: type(value) for name, value in parameters.items()} != self.kinds:
             return None

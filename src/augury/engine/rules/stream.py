@@ -84,7 +84,7 @@ class ActiveRules:
         self.first_time = np.array([rule.since.time for rule in self.rules], dtype=np.int64)
 
     def places(self, numbers: Integers) -> tuple[Integers, Integers]:
-        """Which of these numbers are of active rules, and the places of these rules."""
+        """The positions of the numbers of active rules, and the places of these rules."""
         at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
         there = np.flatnonzero(self.numbers[at] == numbers)
         return there, at[there]

@@ -39,7 +39,7 @@ class Rule:
     """Whether it also sees past events of a stream, as far as they are kept for such rules."""
 
     def finds_as(self, other: Rule) -> bool:
-        """Whether it finds the same matches as another rule, whatever its labels are."""
+        """Whether this rule finds the same matches as another one, whatever the labels of both are."""
         return self.query == other.query and self.parameters == other.parameters
 
     def share(self, of: int) -> int:

@@ -1,1 +1,1 @@
-"""Which columns, rows and row groups of a source have to be read."""
+"""Selects the columns, rows and row groups of a source that have to be read."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from augury.engine.scan.needed import ComponentFilter
-from augury.engine.scan.translating import COMPARISONS, joined
+from augury.engine.scan.translating import COMPARISONS, component_tests, joined
 from augury.ir.predicate import (
     Aggregate,
     And,
@@ -38,16 +38,14 @@ def read_filter(relevant: tuple[ComponentFilter, ...], schema: EventSchema) -> p
 
     Conditions that cannot be translated are left out: the engine tests all conditions again.
     """
-    choices: list[pc.Expression] = []
-    for one in relevant:
-        tests: list[pc.Expression] = []
-        if one.types and schema.type is not None and schema[schema.type].kind is Kind.STRING:
-            tests.append(pc.field(schema.type).isin(list(one.types)))
-        tests += [test for c in one.conjuncts if (test := expression(c.expr)) is not None]
-        if not tests:
+
+    def of_types(one: ComponentFilter) -> pc.Expression | None:
+        if schema.type is None or schema[schema.type].kind is not Kind.STRING:
             return None
-        choices.append(reduce(and_, tests))
-    return reduce(or_, choices) if choices else None
+        return pc.field(schema.type).isin(list(one.types))
+
+    choices = component_tests(relevant, of_types, expression)
+    return None if choices is None else reduce(or_, choices)
 
 
 def only_types(relevant: tuple[ComponentFilter, ...], schema: EventSchema) -> frozenset[str] | None:

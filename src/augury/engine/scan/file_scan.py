@@ -16,9 +16,10 @@ from pyarrow.fs import LocalFileSystem
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.host import Totals
+from augury.engine.scan.exact_times import times_are_exact
 from augury.engine.scan.narrow import Pushdown, narrowed, pushdown_of
 from augury.engine.scan.needed import component_filters
-from augury.engine.scan.row_groups import all_have_times, can_matter, filtered_columns, ranges, times_are_counted
+from augury.engine.scan.row_groups import all_have_times, can_matter, filtered_columns, ranges
 from augury.engine.sources.files import validated
 from augury.engine.sources.footers import column_places, open_footer
 from augury.engine.sources.readable import readable_schema, unreadable
@@ -213,7 +214,7 @@ class ParquetScan:
         relevant, files = component_filters([query]), self.files
         groups = [group for group in files.row_groups if group.rows]
         doubtful = [f for f in self.arrow if pa.types.is_uint64(f.type) and f.name in query.schema.names]
-        if relevant is None or doubtful or not times_are_counted(self.arrow, self.schema):
+        if relevant is None or doubtful or not times_are_exact(self.arrow.field(self.schema.time).type, self.schema):
             return groups
         columns, found = filtered_columns(relevant, self.schema.type), []
         places = [column_places(footer) for footer in files.footers]

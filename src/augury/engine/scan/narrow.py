@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from augury.engine.arrivals import Arrivals, arrive, in_order
 from augury.engine.exchange.codes import are_of_types
 from augury.engine.scan.arrow_filter import read_filter
+from augury.engine.scan.exact_times import times_are_exact
 from augury.engine.scan.needed import component_filters, decisive_columns
 from augury.engine.scan.picking import picked
 from augury.engine.scan.scan import SinglePieceScan
@@ -125,8 +126,7 @@ def _checked_time(table: pa.Table, schema: EventSchema, first_row: int) -> Integ
     if doubtful:
         engine_table(table.select(doubtful), schema.type, first_row)
     time = table[schema.time]
-    exact = pa.types.is_signed_integer(time.type) or pa.types.is_timestamp(time.type) or pa.types.is_date(time.type)
-    if len(schema.order_by) == 1 and exact and not time.null_count:
+    if times_are_exact(time.type, schema) and not time.null_count:
         return None
     return arrive(table.select(list(schema.order_by)), schema, first_row).time
 
@@ -148,7 +148,7 @@ def _kept(
 
 
 def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_] | None:
-    """Which events have one of these types; None for a type column that has to be converted first."""
+    """A mask of the events of these types; None for a type column that has to be converted first."""
     if pa.types.is_dictionary(column.type) and is_text(column.type):
         return are_of_types(column, types)
     if not is_text(column.type):
@@ -159,7 +159,7 @@ def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np
 
 
 def passing(table: pa.Table, schema: EventSchema, test: pc.Expression) -> npt.NDArray[np.bool_] | None:
-    """Which events pass a test; None if Arrow cannot evaluate it."""
+    """A mask of the events that pass a test; None if Arrow cannot evaluate it."""
     if schema.type in table.column_names and not pa.types.is_string(table[schema.type].type):
         plain = table[schema.type].cast(pa.string())
         table = table.set_column(table.column_names.index(schema.type), schema.type, plain)

@@ -69,7 +69,7 @@ def _expressions(query: BoundQuery) -> Iterator[Expr]:
 
 
 def component_filters(queries: Sequence[BoundQuery]) -> tuple[ComponentFilter, ...] | None:
-    """Filters of which an event must pass one to matter to rewritten queries; None when every event can matter.
+    """Filters, one of which an event must pass to matter to rewritten queries; None if every event can matter.
 
     Under contiguity any event can end a run, and a count window counts all events.
     """

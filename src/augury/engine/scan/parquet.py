@@ -38,7 +38,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class CannotSplit:
-    """Why files cannot be split among tasks that read them on their own."""
+    """The reason why files cannot be split among tasks that read them on their own."""
 
     reason: str
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, arrive, in_order
+from augury.engine.scan.exact_times import times_are_exact
 from augury.engine.scan.narrow import Pushdown, narrowed, pushdown_of
 from augury.engine.scan.scan import SinglePieceScan
 from augury.engine.sources.columnar import ColumnSource, PickedEvents
@@ -94,7 +95,7 @@ class ProjectedScan(SinglePieceScan):
     def _picked(self, pushdown: Pushdown) -> Arrivals | None:
         """The events that the pushdown keeps, filtered by type in the source; None if the source cannot do that."""
         schema = self.schema
-        if pushdown.types is None or schema.type is None or not self._times_are_exact(pushdown):
+        if pushdown.types is None or schema.type is None or not self._may_drop_events(pushdown):
             return None
         some = self.reader.read_types(pushdown.columns, schema.type, pushdown.types, schema.time)
         if some is None or not some.have_times:
@@ -103,12 +104,10 @@ class ProjectedScan(SinglePieceScan):
         rows = some.rows[found.rows]
         return Arrivals(found.table, rows, rows, found.time)
 
-    def _times_are_exact(self, pushdown: Pushdown) -> bool:
+    def _may_drop_events(self, pushdown: Pushdown) -> bool:
         """Whether a missing time is the only error that a dropped event can have."""
-        time = self.arrow.field(self.schema.time).type
-        exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date32(time)
         doubtful = any(pa.types.is_uint64(self.arrow.field(name).type) for name in pushdown.columns)
-        return exact and not doubtful and len(self.schema.order_by) == 1
+        return not doubtful and times_are_exact(self.arrow.field(self.schema.time).type, self.schema)
 
     def types(self) -> frozenset[str]:
         """The type names that occur."""

@@ -12,13 +12,12 @@ import pyarrow.parquet as pq
 from augury.engine.scan.needed import ComponentFilter
 from augury.engine.sources.column_types import is_text
 from augury.engine.sources.footers import statistics
+from augury.ir.comparisons import mirrored
 from augury.ir.predicate import And, Compare, Expr, Literal, Or, Ref, walk
-from augury.schema import EventSchema, Kind
+from augury.schema import Kind
 
 _ORDERED = (Kind.INT, Kind.FLOAT, Kind.STRING)
 """Kinds of values whose minimum and maximum in files have the order in which queries compare them."""
-
-_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,6 @@ def ranges(footer: pq.FileMetaData, number: int, places: Mapping[str, int]) -> M
             except (ValueError, OverflowError):
                 continue  # Not UTF-8, or a time that Python cannot hold: no use for pruning.
     return found
-
-
-def times_are_counted(arrow: pa.Schema, schema: EventSchema) -> bool:
-    """Whether statistics can show that every event has a valid time.
-
-    They do not for times that may be NaN, nor if events are ordered by further columns.
-    """
-    time = arrow.field(schema.time).type
-    exact = pa.types.is_signed_integer(time) or pa.types.is_timestamp(time) or pa.types.is_date(time)
-    return len(schema.order_by) == 1 and bool(exact)
 
 
 def all_have_times(footer: pq.FileMetaData, number: int, place: int | None) -> bool:
@@ -88,8 +77,8 @@ def may_hold(e: Expr, known: Mapping[str, Range]) -> bool:
     match e:
         case Compare(operator, Ref() as left, Literal() as right):
             return _may_compare(operator, left, right, known)
-        case Compare(operator, Literal() as left, Ref() as right) if operator in _SWAPPED:
-            return _may_compare(_SWAPPED[operator], right, left, known)
+        case Compare(operator, Literal() as left, Ref() as right):
+            return _may_compare(mirrored(operator), right, left, known)
         case And(operands):
             return all(may_hold(operand, known) for operand in operands)
         case Or(operands):

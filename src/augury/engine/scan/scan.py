@@ -23,7 +23,7 @@ class Scan(Protocol):
 
     @property
     def schema(self) -> EventSchema:
-        """What the columns mean."""
+        """The roles and types of the columns."""
 
     @property
     def rows(self) -> int:

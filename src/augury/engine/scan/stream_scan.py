@@ -86,5 +86,5 @@ class StreamScan(SinglePieceScan):
 
     @property
     def ordered(self) -> Arrivals:
-        """Never called: not all events are kept, and a program that needs all of them is given a table."""
+        """Raise: not all events are kept, and a program that needs all of them is given a table."""
         raise AssertionError("a stream is read for one query, not for a program")

@@ -9,7 +9,7 @@ import pyarrow.json as pj
 
 from augury.schema import INT_MAX
 
-MAX_BYTES = 2**31 - 2  # largest block that Arrow can read
+MAX_BLOCK_BYTES = 2**31 - 2  # in one block, the largest that Arrow can read
 SAMPLE_BYTES = 1 << 16  # bytes sampled to find columns of strings that look like times
 MAX_BRACKETS = 100  # brackets in a line, which limits its nesting: Arrow recurses without a limit
 
@@ -26,7 +26,7 @@ def native_table(data: bytes) -> pa.Table | None:
     >>> native_table(b'{"ts": 36893488147419103232}')
     """
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_BLOCK_BYTES:
         return None
     lines = _objects(data)
     if not lines:

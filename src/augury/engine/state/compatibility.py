@@ -11,7 +11,7 @@ from augury.ir.unbind import unbind_query
 
 
 def state_identity(job: Job, buckets: int) -> dict[str, str]:
-    """What must be the same to continue a saved state, by its name in messages; RETURN and the plan may change."""
+    """Facts that must be equal to continue a saved state, by name in messages; RETURN and the plan may change."""
     schema = job.schema
     return {
         "query": meaning(job.program),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from augury.engine.state.facts import Facts
 from augury.errors import HostError
 from augury.runtime.checks import MAX_COUNT, inconsistent, require
 from augury.runtime.state import RunState
+
+if TYPE_CHECKING:
+    from augury.engine.host import BucketStore
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +62,15 @@ class Head:
 def packed_header(family: str, version: int, meaning: Mapping[str, str]) -> bytes:
     """A head without events, which says which stream writes the checkpoint."""
     return compress(RunState(family, version, {}, {"meaning": dict(meaning)}).to_bytes())
+
+
+def claim(store: BucketStore, header: bytes, check: Callable[[bytes], object]) -> None:
+    """Write the `header` of a new checkpoint, or `check` that an older one may be continued."""
+    saved = store.head()
+    if saved is None:
+        store.write_header(header)
+    else:
+        check(saved)
 
 
 def unpacked(data: bytes, family: str, version: int, meaning: Mapping[str, str], other: HostError) -> RunState:

@@ -64,7 +64,7 @@ class _Sample:
     random: np.random.Generator
 
     def compare(self, e: Expr, places: Mapping[str, Integers]) -> npt.NDArray[np.bool_]:
-        """For each tuple of places whether the comparison `e` is true."""
+        """A mask of the tuples of places for which the comparison `e` is true."""
         return compare(e, self._read(places))
 
     def not_ruled_out(self, e: Expr, places: Mapping[str, Integers]) -> npt.NDArray[np.bool_] | None:

@@ -78,7 +78,7 @@ def _of_list(e: Expr) -> Expr:
 
 
 def compare(e: Expr, read: Read) -> npt.NDArray[np.bool_]:
-    """For each tuple whether a comparison that is `comparable` is true."""
+    """A mask of the tuples for which a comparison that is `comparable` is true."""
     assert isinstance(e, Compare)
     sides = [_computed(side, read) for side in (e.left, e.right)]
     if e.left.type.kind is not e.right.type.kind:

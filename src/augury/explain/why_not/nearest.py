@@ -180,7 +180,7 @@ def _unfinished(question: Question, given: Conditions) -> NearMiss:
 
 
 def _parts(branches: Sequence[Branch], missing: int) -> Iterator[tuple[Branch, Branch]]:
-    """Each branch with its parts that lack `missing` components; a component is only there with those before it."""
+    """The branches with their parts that lack `missing` components; a component comes with all those before it."""
     for branch in branches:
         size = len(branch.components) - missing
         for chosen in combinations(branch.components, size) if size >= 0 else ():

@@ -9,13 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from augury.budget import size_text, too_many_matches
+from augury.budget import too_many_matches
+from augury.budget.amounts import size_text
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
 from augury.engine.cut.by_start import PIECE_EVENTS, matched_by_start, runs_end_soon
 from augury.engine.cut.portions import (
     MAX_SHOWN_PORTION_MATCHES,
-    STEP_EVENTS,
+    MAX_UNCUT_STEP_EVENTS,
     CutByTime,
     NotInOrder,
     Portion,
@@ -180,13 +181,13 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
 
     None if steps would cost more than they save, or if more than the matches is asked for.
     """
-    if len(events) <= STEP_EVENTS // 2 or not _only_matches(options):
+    if len(events) <= MAX_UNCUT_STEP_EVENTS // 2 or not _only_matches(options):
         return None
     if not reports_at_the_end(query) or not one_pass_is_cheap(query):
         return None
     threads = threads_of(options)
-    # As many steps for each thread, and none of more than `STEP_EVENTS`.
-    shares = threads * -(-len(events) // (threads * STEP_EVENTS))
+    # As many steps for each thread, and none of more than `MAX_UNCUT_STEP_EVENTS`.
+    shares = threads * -(-len(events) // (threads * MAX_UNCUT_STEP_EVENTS))
     steps = in_steps(events, -(-len(events) // shares))
     parts, done = [], 0
     share = len(events) // threads

@@ -26,7 +26,7 @@ from augury.engine.sources.schemas import KnownColumns, Schema, known_columns
 from augury.engine.sources.stream_reader import StreamReader, stream_reader
 from augury.engine.stages import Stage, stages, step
 from augury.engine.times import lateness_ticks, moment_ticks
-from augury.engine.warnings import Consuming, consuming, tie_warnings, type_warnings, types_seen
+from augury.engine.warnings import Consuming, consuming, still_concurrent, tie_warnings, type_warnings, types_seen
 from augury.errors import AuguryWarning, HostError
 from augury.nouns import per_batch
 from augury.options import Lateness, MatchOptions, Options, read_options
@@ -57,8 +57,8 @@ class Setting:
 class Position(Progress):
     """The progress of a matcher; events are held back only with a lateness.
 
-    `consumed` are the events consumed last, in order, `late` counts those that came too late, `highest` is the latest
-    time seen, `types` are the names of types seen.
+    `consumed` are the events consumed last, in order, and of earlier batches at the same time one event of each key.
+    `late` counts those that came too late, `highest` is the latest time seen, `types` are the names of types seen.
     """
 
     consumed: Arrivals
@@ -66,11 +66,6 @@ class Position(Progress):
     late: int = 0
     highest: int = LONG_AGO
     finished: bool = False
-
-    @property
-    def last(self) -> Arrivals:
-        """The event consumed last, or none."""
-        return self.consumed.slice(max(0, len(self.consumed) - 1), len(self.consumed))
 
     def after(self, chain: tuple[Stage, ...], held: Arrivals, consumed: Arrivals, next_derived: int) -> Position:
         """The position after a step; `replace` would cost a small batch as much as its kernel does."""
@@ -274,13 +269,16 @@ class Matcher:
         """
         given = self._setting
         ready, held = (in_order(at.held, given.schema), given.nothing) if everything else due(at, given.schema)
-        notes = tie_warnings(given.consuming, ready, given.schema, at.last) if given.consuming else ()
+        notes = tie_warnings(given.consuming, ready, given.schema, at.consumed) if given.consuming else ()
         # Generated code changes its state in place: after a failure halfway the matcher cannot continue.
         self._interrupted = any(stage.query.kernel is not None for stage in at.stages)
         chain, found, next_derived = step(at.stages, ready, at.watermark, at.next_derived, given.options)
         if at.finished:
             notes += type_warnings(given.program, at.types)
-        self._position = at.after(chain, held, ready if len(ready) else at.consumed, next_derived)
+        consumed = ready if len(ready) else at.consumed
+        if given.consuming:
+            consumed = still_concurrent(given.consuming, ready, given.schema, at.consumed)
+        self._position = at.after(chain, held, consumed, next_derived)
         self._interrupted = False
         for text in notes:
             python_warnings.warn(text, AuguryWarning, stacklevel=callers)

@@ -120,7 +120,7 @@ class Rules:
         return results.result()
 
     def explain(self, schema: Schema, **options: Unpack[MatchOptions]) -> str:
-        """Which enabled rules are matched together, what their shapes have in common, and why others stand alone."""
+        """Describe which enabled rules are matched together, their shared shapes, and why others stand alone."""
         roles, chosen = read_options(options)
         chosen = chosen.watched()
         known = known_columns(schema, roles)

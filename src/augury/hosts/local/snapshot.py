@@ -16,6 +16,7 @@ from augury.engine.stages import FIRST_DERIVED, LAST_DERIVED
 from augury.engine.state.facts import Facts
 from augury.engine.state.saved_options import option_facts, restored_options
 from augury.engine.state.tables import exactly, get_arrivals, get_stages, put_arrivals, put_stages
+from augury.engine.warnings import one_of_each_key
 from augury.errors import HostError
 from augury.hosts.local.matcher import Position, Setting, beginning, setting
 from augury.runtime.checks import MAX_COUNT, inconsistent, require
@@ -54,8 +55,8 @@ MAX_TYPE_DEPTH = 32  # levels of nested lists in a type
 def save(given: Setting, at: Position, key: bytes | None = None) -> bytes:
     """The bytes of a snapshot: a mark, a digest (with a key, an HMAC), and a state with JSON facts."""
     tables: dict[str, pa.Table] = {"schema": given.arrow.empty_table()}
-    for name in ("held", "last"):
-        put_arrivals(tables, name, getattr(at, name))
+    put_arrivals(tables, "held", at.held)
+    put_arrivals(tables, "last", one_of_each_key(given.consuming, at.consumed, given.schema))
     put_stages(tables, at.stages)
     facts = {
         "source": [given.source.text, given.source.name],
@@ -104,7 +105,7 @@ def load_snapshot(
 def _position(tables: Mapping[str, pa.Table], facts: Facts, given: Setting) -> Position:
     chain = get_stages(tables, beginning(given).stages, exactly)
     held, last = (get_arrivals(tables, name, given.schema, exactly(given.arrow)) for name in ("held", "last"))
-    require(len(last) <= 1, "several events are the last one")
+    require(bool((last.time == last.time[:1]).all()), "the last events are not at one time")
     counters = facts.part("counters")
     for name, (kind, low, high) in COUNTERS.items():
         require(low <= counters.one(name, kind) <= high, f"`{name}` cannot be {counters.one(name, kind)}")

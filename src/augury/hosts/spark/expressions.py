@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from augury.engine.scan.needed import ComponentFilter
-from augury.engine.scan.translating import COMPARISONS, joined
+from augury.engine.scan.translating import COMPARISONS, component_tests, joined
 from augury.hosts.spark.releases import microseconds_since_epoch
 from augury.ir.predicate import (
     Aggregate,
@@ -39,17 +39,15 @@ def row_filter(relevant: tuple[ComponentFilter, ...], schema: EventSchema) -> Co
 
     Conditions without an exact translation are left out: the engine tests all of them again.
     """
-    choices: list[Column] = []
-    for one in relevant:
-        tests: list[Column] = []
-        if one.types and schema.type is not None and schema[schema.type].kind in (Kind.STRING, Kind.INT):
-            tests.append(column(schema.type).cast("string").isin(*one.types))
-        tests += [test for c in one.conjuncts if (test := expression(c.expr)) is not None]
-        if not tests:
+
+    def of_types(one: ComponentFilter) -> Column | None:
+        if schema.type is None or schema[schema.type].kind not in (Kind.STRING, Kind.INT):
             return None
-        choices.append(reduce(and_, tests))
+        return column(schema.type).cast("string").isin(*one.types)
+
+    choices = component_tests(relevant, of_types, expression)
     # Null is not true; without `coalesce`, an unknown alternative would hide one that holds.
-    return reduce(or_, (F.coalesce(c, F.lit(False)) for c in choices)) if choices else None
+    return None if choices is None else reduce(or_, (F.coalesce(c, F.lit(False)) for c in choices))
 
 
 def column(name: str) -> Column:

@@ -8,7 +8,7 @@ from augury.native.cells import FIRST_COUNTER
 
 
 def counters_of(cells: type[IntEnum]) -> tuple[str, ...]:
-    """What the cells of `nums` from `FIRST_COUNTER` on count, in their order.
+    """The counters in the cells of `nums` from `FIRST_COUNTER` on, by name.
 
     >>> from augury.native.cells import LinkCell
     >>> counters_of(LinkCell)

@@ -62,7 +62,7 @@ class KeyNumbers:
             self.counts[0] += len(places)
 
     def _grow(self, least: int) -> None:
-        """Room for at least `least` keys; the hash table is left empty."""
+        """Enlarge the table to at least `least` keys; it is left empty."""
         count = len(self.counts)
         while count < least:
             count *= 2
@@ -76,7 +76,7 @@ class KeyNumbers:
         return self.keys[: len(self), k]
 
     def take(self, support: Tier, kept: Integers) -> KeyNumbers:
-        """Only the keys of the numbers `kept`, numbered anew in that order."""
+        """Keep only the keys of the numbers `kept`, numbered anew in that order."""
         fewer = KeyNumbers(self.width)
         fewer._fill(support, self.keys[kept], self.counts[kept])
         return fewer

@@ -57,20 +57,20 @@ class ArrayPool(dict[str, Array]):
         return self._owned[owner]
 
     def room(self, owner: str) -> int:
-        """How many runs, nodes, ... there is room for."""
+        """The capacity: the number of runs, nodes, ... there is room for."""
         return self.sizes[owner]
 
     def reserve(self, owner: str, least: int) -> None:
-        """Room for at least `least` runs, nodes, ...; where there is not, for twice as many as before."""
+        """Ensure room for `least` runs, nodes, ...; where there is not, make it for twice as many as before."""
         if least > self.room(owner):
             self.resize(owner, max(2 * self.room(owner), least))
 
     def grow(self, owner: str, least: int) -> None:
-        """Room for at least `least` more, and for twice as many as before."""
+        """Enlarge the room by at least `least`, and to twice as many as before."""
         self.reserve(owner, self.room(owner) + max(1, least))
 
     def resize(self, owner: str, size: int) -> None:
-        """Room for so many, no fewer than before; the old arrays are there until the new ones are filled."""
+        """Enlarge the room to `size`, no less than before; the old arrays are kept until the new ones are filled."""
         if self.memory is not None:
             self.memory.hold(self.account, sum(array.nbytes for array in self.values()))
             claims: dict[str, int] = {}
@@ -84,7 +84,7 @@ class ArrayPool(dict[str, Array]):
         self.sizes[owner] = size
 
     def take(self, owner: str, kept: Array, size: int) -> None:
-        """Only the cells `kept` of each array of an owner, in that order, and room for `size`."""
+        """Keep only the cells `kept` of each array of an owner, in that order, with room for `size`."""
         for spec in self.of(owner):
             self[spec.name] = spec.grown(self[spec.name][..., kept] if spec.rows else self[spec.name][kept], size)
         self.sizes[owner] = size

@@ -1,4 +1,4 @@
-"""What encoding computes by compiled code, once there is some."""
+"""Parts of encoding that compiled code computes, once there is some."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from augury.runtime.computed import Floats, Standardised, StandardiseRows, stand
 
 
 def standardising(support: Tier) -> StandardiseRows:
-    """`standardise_rows`, to the last bit."""
+    """Compute `standardise_rows` by compiled code, equal to the last bit."""
 
     def by_support(rows: Floats) -> Standardised:
         if support.plain:

@@ -43,7 +43,7 @@ WARM_UP_EVENTS = 64
 
 
 class Remembered(Protocol):
-    """What reporting reads, and keeps, of the state of a kernel."""
+    """The part of the state of a kernel that reporting reads and updates."""
 
     encoding: Encoding
     events: EventStore
@@ -65,7 +65,7 @@ class Remembered(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What the codes of a match stand for: a variable and a branch each, and what each branch must be without.
+    """The meaning of the codes in matches: a variable and a branch each, and the negated parts of each branch.
 
     `negated` are as many as the components of those parts, in the order that generated code knows them by. `fixed` is
     the number of events of every match, where all bind one event to each code and in their order; else 0. `partial` are
@@ -84,7 +84,7 @@ class Bindings:
 
 @dataclass(frozen=True, slots=True)
 class OpenPart:
-    """When a negated part behind which nothing is bound is over: FOR so many ticks, or else when the window closes.
+    """The end of the search for a negated part with nothing bound behind it: after FOR, else when the window closes.
 
     A deadline of its event may be earlier.
     """
@@ -94,7 +94,7 @@ class OpenPart:
 
     @property
     def earlier(self) -> bool:
-        """Whether it may be over before the window closes, or be open for longer."""
+        """Whether the search for the part may end before the window closes, or go on for longer."""
         return self.silence is not None or bool(self.deadlines)
 
 
@@ -120,7 +120,7 @@ class Reporting:
         *,
         rows_only: bool = False,
     ) -> None:
-        """With `rows_only` matches may be reported as `RowMatches`."""
+        """Prepare reporting; with `rows_only` matches may be reported as `RowMatches`."""
         self.query, self.code, self.support, self.rows_only = query, code, support, rows_only
         self.few, self.few_alike = few, few_alike
         self.positive = tuple(v.name for v in query.variables if not v.negated)
@@ -183,7 +183,7 @@ class Reporting:
         return bool(live.events.view("rows")[-1] <= MAX_ROW)
 
     def selected(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
-        """Those of the matches that OUTPUT reports now; what it cannot decide about yet goes back to the others."""
+        """Select the matches that OUTPUT reports now; undecided ones go back to those that wait."""
         match self.query.output:
             case OutputMode.LATEST:
                 return self._latest(live, found)
@@ -197,7 +197,7 @@ class Reporting:
         return self.branch_of[found.codes[found.offsets[1:] - 1]]
 
     def _is_over(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
-        """Of which matches no event still to come can be one of a negated part."""
+        """A mask of the matches for which no event still to come can be one of a negated part."""
         over = self.window_closed(live, found, watermark)
         if watermark == FOREVER or not any(part.earlier for parts in self.open_parts for part in parts):
             return over
@@ -227,7 +227,7 @@ class Reporting:
         return events
 
     def window_closed(self, live: Remembered, found: Expanded, watermark: int) -> npt.NDArray[np.bool_]:
-        """Which matches no event still to come can share a window with."""
+        """A mask of the matches that share a window with no event still to come."""
         first = found.first
         match self.query.window:
             case _ if watermark == FOREVER:
@@ -260,7 +260,7 @@ class Reporting:
         return offsets, by_variable
 
     def _absent(self, live: Remembered, found: Expanded) -> npt.NDArray[np.uint8]:
-        """1 for each match beside which no negated part occurs."""
+        """A mask of the matches beside which no negated part occurs."""
         return self.without(live, self.branches(found), found, found)
 
     def without(self, live: Remembered, branches: Integers, found: Expanded, bound: Expanded) -> npt.NDArray[np.uint8]:
@@ -289,7 +289,7 @@ class Reporting:
         return candidates(self.code, self.negated, live.events, stream)
 
     def _distinct(self, found: Expanded) -> Expanded:
-        """Each match once, also if two branches that bind the same variables found it."""
+        """Drop duplicates of matches, which two branches that bind the same variables may find."""
         seen: dict[tuple[bytes, bytes, bool], int] = {}
         for m in range(len(found)):
             part = slice(int(found.offsets[m]), int(found.offsets[m + 1]))
@@ -326,7 +326,7 @@ class Reporting:
         return starts, words
 
     def non_overlapping(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
-        """What is left when overlapping matches are passed over; what ends at the watermark or waits stays pending."""
+        """Drop overlapping matches; matches that end at the watermark or that wait stay pending."""
         rank, time = live.events.view("rank"), live.events.view("time")
         partition = live.events.view("partition")
         strict_key = bool(self.query.partition_by)
@@ -349,7 +349,7 @@ class Reporting:
         return live.pending
 
     def _blocked(self, live: Remembered) -> dict[int, tuple[int, int]]:
-        """Per partition, the first match in the order of (end, start) that is not certain yet."""
+        """The first match of each partition, in the order of (end, start), that is not certain yet."""
         rank, partition = live.events.view("rank"), live.events.view("partition")
         blocked: dict[int, tuple[int, int]] = {}
         uncertain = self.uncertain(live)
@@ -370,14 +370,14 @@ class Reporting:
         return found.take(np.flatnonzero(~waits))
 
     def _latest(self, live: Remembered, found: Expanded) -> Expanded:
-        """For each event that completes matches, the latest of them."""
+        """The latest match of each event that completes matches."""
         best = np.full(live.events.length, -1, dtype=np.int64)
         lists = self._by_variable(found, np.arange(len(found)), np.arange(live.events.length))
         self.support("latest_matches", np.ascontiguousarray(found.last), *lists, best)
         return found.take(best[best >= 0])
 
     def _weighed(self, live: Remembered, found: Expanded) -> Weighed:
-        """What each match adds to the aggregates."""
+        """The contribution of each match to the aggregates."""
         weighed = Weighed.none(len(found) if self.totals else 0, self.totals)
         if self.totals:
             matches = np.arange(len(found)), found.offsets, found.events, found.codes

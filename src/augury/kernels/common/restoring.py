@@ -1,4 +1,4 @@
-"""What the kernels of every family restore alike: the events, the numbers of keys and strings, matches that wait.
+"""Restores the parts of a state that all families share: events, numbers of keys and strings, matches that wait.
 
 A kernel has no bounds checks, so that all of it is checked here first, once and by whole arrays.
 """

@@ -67,7 +67,7 @@ class Segment:
     # -- single matches -----------------------------------------------------------------------------------------------
 
     def totals(self, support: Tier) -> list[int]:
-        """`count`, exact however many they are."""
+        """The numbers of `count`, exact however large they are."""
         counts: list[int] = self.count(support).tolist()
         if self.span < 0 and min(counts, default=0) < 0:
             # Without a window, the ways back from a node are the same whichever final node they are counted for.
@@ -184,7 +184,7 @@ def weigh_ways(
     counts_for: tuple[npt.NDArray[np.uint8], ...],
     weights: tuple[npt.NDArray[Any], ...],
 ) -> tuple[Weighed, int]:
-    """What the matches that end at each of the nodes `finals` come to, and how many nodes were looked at."""
+    """The totals of the matches that end at each of the nodes `finals`, and the number of nodes visited."""
     n = len(buffer["node_event"]) + 1
     support.claim("sums over matches", 8 * n * (8 + 4 * len(totals.sums) + 2 * len(totals.keys)))
     scratch = (np.empty(n, dtype=np.int64) for _ in range(3))

@@ -79,7 +79,7 @@ class SelectingReporting(Reporting):
     # -- FIRST --------------------------------------------------------------------------------------------------------
 
     def _first(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
-        """For each event that starts matches the one that ends first, once no other can; only that one waits."""
+        """The match that ends first for each first event, once no other can end earlier; only that one waits."""
         rank, time = live.events.view("rank"), live.events.view("time")
         found = found.take(np.flatnonzero(~np.isin(found.first, live.selection.started)))
         if not len(found):
@@ -120,7 +120,7 @@ class SelectingReporting(Reporting):
         return found.take(np.flatnonzero(~open_))
 
     def _contained(self, small: Expanded, large: Expanded) -> npt.NDArray[np.bool_]:
-        """Which of some matches one of others contains, that binds more."""
+        """A mask of the matches `small` that one of `large` contains, which binds more events."""
         contained = np.zeros(len(small), dtype=np.uint8)
         if not len(small) or not len(large):
             return contained.astype(bool)
@@ -216,7 +216,7 @@ class SelectingReporting(Reporting):
     # -- EVERY and ONCE -----------------------------------------------------------------------------------------------
 
     def _spaced(self, live: Remembered, found: Expanded, watermark: int) -> Expanded:
-        """Of the matches that the mode lets through, in order of (end, start), those that are far enough apart.
+        """Select from the matches of the mode, in order of (end, start), those that are far enough apart.
 
         None is looked at before every earlier one is known; those that are not wait in `live.selection`.
         """
@@ -244,7 +244,7 @@ class SelectingReporting(Reporting):
         return live.events.view("partition")[found.first]
 
     def _passed_over(self, live: Remembered, found: Expanded) -> npt.NDArray[np.bool_]:
-        """Which matches start too early to be kept, whatever becomes of them."""
+        """A mask of the matches that start too early to be kept, whatever is decided about others."""
         first = live.events.view("rank")[found.first].tolist()
         ends = [live.ends.get(p, (-1, 0))[0] for p in self._partition(live, found).tolist()]
         return np.array([start <= end for start, end in zip(first, ends, strict=True)], dtype=bool)
@@ -288,7 +288,7 @@ def windows_of(query: BoundQuery) -> int:
 
 
 def _places(of: Integers, among: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """Where numbers stand among ascending ones, and which of them are there at all."""
+    """The positions of numbers among ascending ones, and a mask of those that are among them."""
     at = np.minimum(np.searchsorted(among, of), len(among) - 1)
     there: npt.NDArray[np.bool_] = among[at] == of
     return at, there

@@ -1,4 +1,4 @@
-"""What OUTPUT remembers of the matches that it has chosen so far, beside the ends of the last ones."""
+"""The memory of OUTPUT about the matches chosen so far, besides the ends of the last ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _no_events() -> Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What FIRST, EVERY and ONCE go by.
+    """The earlier choices that FIRST, EVERY and ONCE depend on.
 
     `started` are the events, ascending, that start a match which OUTPUT FIRST has reported. `chosen` are matches that
     wait for EVERY or ONCE alone, and `paced` is when the last match that these have kept ended, by partition.
@@ -40,7 +40,7 @@ class Selection:
         return replace(self, paced=paced)
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """Tables of what there is: a query whose OUTPUT remembers nothing has none."""
+        """Tables of the parts that are not empty: a query whose OUTPUT keeps no state has none."""
         tables = {"started": pa.table({"event": self.started})} if len(self.started) else {}
         if self.paced or len(self.chosen):
             tables |= {name.replace("pending", "chosen"): table for name, table in self.chosen.to_tables().items()}
@@ -60,7 +60,7 @@ def started_of(tables: Mapping[str, pa.Table], events: int) -> Integers:
 
 
 def paced_of(tables: Mapping[str, pa.Table], partitions: int) -> dict[int, int]:
-    """Per partition, when the last match that EVERY or ONCE has kept ended, as a state has saved it."""
+    """The time at which the last match kept by EVERY or ONCE ended, by partition, as a state has saved it."""
     if "paced" not in tables:
         return {}
     specs = ArraySpec("partition", low=0, refers_to="partitions"), ArraySpec("time")

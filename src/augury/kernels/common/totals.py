@@ -1,4 +1,4 @@
-"""Aggregates over all matches of an event: what is read of each event, and what the sums come to.
+"""Aggregates over all matches of an event: the values read of each event, and the sums as results.
 
 Every aggregate is made of sums and least values over the events that matches bind to its variable
 (`augury.native.weighing`): the number of values that are not null, their sum, the least of their keys.
@@ -98,7 +98,7 @@ class Totals:
     # -- of each event ------------------------------------------------------------------------------------------------
 
     def weights(self, events: EventStore, dictionary: StringDictionary) -> tuple[Floats, Integers]:
-        """What each event adds to each sum, and its keys."""
+        """The contribution of each event to each sum, and its keys."""
         n = events.length
         sums = np.zeros((len(self.sums), n, 2))
         for t, (_, column, valued) in enumerate(self.sums):
@@ -159,7 +159,7 @@ class Totals:
     # -- of all matches -----------------------------------------------------------------------------------------------
 
     def places(self, terms: Sequence[tuple[str, int, bool]], variables: Sequence[str]) -> npt.NDArray[np.uint8]:
-        """Which of the components that bind `variables` count for which of `terms`."""
+        """A mask, by term and component, of the components of `variables` that count for each of `terms`."""
         on = [[v == variable for v in variables] for variable, _, _ in terms]
         return np.array(on, dtype=np.uint8).reshape(len(terms), len(variables))
 

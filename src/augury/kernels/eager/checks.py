@@ -1,4 +1,4 @@
-"""What has to hold of the runs and the match buffer of a saved state before generated code walks through them.
+"""Checks of the runs and the match buffer of a saved state, before generated code walks through them.
 
 Generated code has no bounds checks and follows links until they end. Here every link leads to an earlier cell, every
 history is one that the automaton allows, and what runs remember of it agrees with it. All checks are on whole arrays.
@@ -153,7 +153,7 @@ def component_codes(codes: Integers, components: int) -> Integers:
 
 
 def transitions(plan: EagerNfaPlan) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which component an event may be bound to behind which, and which a run may begin with."""
+    """The components that may follow each component in a run, and those that a run may begin with."""
     first_codes = _first_codes(plan)
     follows, first = np.zeros((first_codes[-1],) * 2, dtype=bool), np.zeros(first_codes[-1], dtype=bool)
     for base, branch in zip(first_codes, plan.branches, strict=False):

@@ -158,14 +158,14 @@ class AutomatonKernel(StreamKernel[EagerState]):
             live.pool.grow(MATCHES, 2 * need)
 
     def reserve_runs(self, live: EagerState, need: int) -> None:
-        """Room for so many more runs, as long as that is within the budget."""
+        """Ensure room for this many more runs, within the budget."""
         if live.nums[RunCell.FREE] < 2 * need:
             if live.pool.room(RUNS) > self.options.max_partial_matches:
                 raise too_many_partial_matches(self.options.max_partial_matches, self.at_a_time, self.fewer_runs)
             live.grow_runs(2 * need)
 
     def _collect(self, live: EagerState, now: int | None = None) -> int:
-        """Throw away runs and nodes that nothing can come of; the first event that is left in a run."""
+        """Free runs and nodes that can complete no match; returns the first event that a run still holds."""
         window, limit = self.plan.query.window, LONG_AGO
         # In the middle of a batch the places counted so far are ahead of the runs. Under strict contiguity all runs are
         # in one list, which belongs to no partition; they end soon by themselves.
@@ -182,7 +182,7 @@ class AutomatonKernel(StreamKernel[EagerState]):
         return self.collect(live, limit, span_of(window) if by_partition else -1)
 
     def collect(self, live: EagerState, limit: int = LONG_AGO, span: int = -1) -> int:
-        """Throw away nodes that no run holds or that start before `limit`; the first event that is left in a run.
+        """Free nodes that no run holds or that start before `limit`; returns the first event that a run still holds.
 
         With a `span`, one of places, each partition has a limit of its own.
         """

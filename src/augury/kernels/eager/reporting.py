@@ -53,7 +53,7 @@ class EagerReporting(SharedReporting):
         self.options = options
 
     def starts(self, live: EagerState) -> Integers:
-        """What the window is measured in, by event."""
+        """The time or position that the window is measured in, by event."""
         return live.events.view("place" if isinstance(self.query.window, CountWindow) else "time")
 
     def expand(self, live: EagerState, before: int) -> Expanded:
@@ -122,7 +122,7 @@ class EagerReporting(SharedReporting):
         live.nums[RunCell.FOUND] = 0
 
     def tallied(self, live: EagerState) -> MatchSet:
-        """What was counted since the last time."""
+        """The counts since the last call."""
         tallies, live.tallies = live.tallies, []
         if not tallies:
             return self.nothing
@@ -138,7 +138,7 @@ class EagerReporting(SharedReporting):
 
 
 def _partial(plan: EagerNfaPlan | EventSetsPlan) -> tuple[bool, ...]:
-    """Which branches find partial matches; none where no timeouts are asked for."""
+    """Whether each branch finds partial matches; empty unless timeouts are asked for."""
     if isinstance(plan, EventSetsPlan) or not plan.query.output.has_timeouts:
         return ()
     return tuple(branch.partial for branch in plan.branches)

@@ -20,7 +20,7 @@ from augury.runtime.events import EventStore
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundCodes:
-    """What the codes of matches with groups stand for: components, and behind them the groups of each branch.
+    """The meaning of the codes in matches with groups: components, then the groups of each branch.
 
     `group` is by component the code of the group that a round of begins with it, or -1; a list that a round begins with
     is `iterated`, and begins one with its first element. `inside` is the code of the group that a component is in.

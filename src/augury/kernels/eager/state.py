@@ -94,7 +94,7 @@ class EagerState(StreamState):
             self.memory.hold("compressed matches", sum(segment.nbytes for segment in self.segments))
 
     def grow_runs(self, least: int) -> None:
-        """Room for at least `least` more runs."""
+        """Ensure room for at least `least` more runs."""
         old = self.pool.room(RUNS)
         self.pool.grow(RUNS, least)
         new, count = self.pool.room(RUNS), int(self.nums[RunCell.FREE])

@@ -1,4 +1,4 @@
-"""How lazy chains take events: store them, run the generated functions, make room, forget what is over."""
+"""Consumes events in lazy chains: store them, run the generated functions, make room, forget expired ones."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ChainRunner(StreamKernel[LazyState]):
         """The kernel of a variant."""
 
     def clock(self, live: LazyState) -> Integers:
-        """What the window is measured in."""
+        """The time or position that the window is measured in."""
         return live.events.view("place" if self.counts_events else "time")
 
     def build_up(self, live: LazyState, variant: ChainVariant, end: int) -> None:
@@ -346,7 +346,7 @@ class MatchesOfStep:
                 live.arrays.resize(owner, times * live.arrays.room(owner))
 
     def all(self, *, in_place: bool) -> Expanded:
-        """All of them; if there is one part alone it may be left `in_place`, in the arrays that it was written to."""
+        """All matches in one piece; a single part may be left `in_place`, in the arrays that it was written to."""
         if not self.parts and not self.live.nums.item(FOUND):
             return Expanded.none()
         last = self._written()
@@ -356,7 +356,7 @@ class MatchesOfStep:
         return last if in_place else last.copy()
 
     def _written(self) -> Expanded:
-        """Those that generated code has written since the arrays were empty, in these arrays."""
+        """The matches that generated code has written since the arrays were empty, still in these arrays."""
         live, fixed = self.live, self.live.source.fixed
         m, w = int(live.nums[ChainCell.MATCHES]), int(live.nums[ChainCell.EVENTS])
         self.count += m

@@ -66,6 +66,6 @@ def live_window(live: LazyState, clock: Integers, span: int) -> Pieces:
 
 
 def _by_variable(live: LazyState, counts: Integers, before: int, piece: int, last: int, window: float) -> Pieces:
-    """What was counted by buffer: their numbers change with the order, and those of negated parts do not matter."""
+    """Counts of buffers by variable, since numbers of buffers change with the order; negated parts are left out."""
     variables, buffers = zip(*live.source.buffer_of.items(), strict=True)
     return Pieces(variables, counts[:, buffers], before, piece, last, window)

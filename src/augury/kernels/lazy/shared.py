@@ -60,7 +60,7 @@ class Snapshot:
     def weigh(
         self, span: int, support: Tier, totals: Totals, variables: Sequence[str], weights: tuple[Floats, Integers]
     ) -> tuple[Weighed, int]:
-        """What the new matches come to by the event that completes them, and how many steps that took."""
+        """The totals of the new matches by the event that completes them, and the number of steps that took."""
         n, k = len(self.time), len(self.starts) - 1
         support.claim("sums over matches", 8 * n * (k + 1) * (2 + 2 * len(totals.sums) + len(totals.keys)))
         mask = self._mask()

@@ -74,7 +74,7 @@ class LossyReporting:
         return np.asarray(np.lexsort((*columns, rank[found.first], rank[found.last])))
 
     def _non_overlapping(self, live: LossyState, found: Scored, watermark: int) -> Scored:
-        """What is left when overlapping matches are passed over; what ends at the watermark or waits stays pending."""
+        """Drop overlapping matches; matches that end at the watermark or that wait stay pending."""
         rank, time = live.events.view("rank"), live.events.view("time")
         partition = live.events.view("partition") if self.plan.query.partition_by else np.zeros_like(rank)
         blocked: dict[int, tuple[int, int]] = {}

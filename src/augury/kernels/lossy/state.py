@@ -255,7 +255,7 @@ def _chain(
 
 
 def _greatest_after(slot: Integers, bound: Floats) -> Floats:
-    """For each entry the greatest bound of those after it in its slot, -1 if there are none.
+    """The greatest bound among the entries after each entry of a slot, -1 if there are none.
 
     Of the next one, then of two, of four: each round looks twice as far.
 

@@ -1,4 +1,4 @@
-"""Where the conditions of DEFINE are true: what is null counts as false, and neighbours of a row are not copied."""
+"""Evaluates the conditions of DEFINE to masks of rows: null counts as false, and neighbours are not copied."""
 
 from __future__ import annotations
 

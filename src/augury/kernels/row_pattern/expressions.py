@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from augury.ir.comparisons import mirrored
 from augury.ir.row_expression import (
     Aggregate,
     Classifier,
@@ -313,9 +314,8 @@ def _texts_compared(apply: Callable[[Any, Any], Any], left: Vector, right: Vecto
 
 def _with_decimal(function: str, left: Vector, right: Vector) -> npt.NDArray[np.bool_] | None:
     """An integer column against one decimal: the decimal lies between two integers."""
-    mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
     if left.kind is None and right.kind == "integer":
-        return _with_decimal(mirrored.get(function, function), right, left)
+        return _with_decimal(mirrored(function), right, left)
     if left.kind != "integer" or right.kind is not None or len(right) != 1 or not isinstance(right.values[0], Decimal):
         return None
     value: Decimal = right.values[0]

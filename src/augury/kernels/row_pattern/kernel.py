@@ -252,7 +252,7 @@ def _true_or_failed(vector: Vector) -> tuple[Flags, Flags]:
 
 
 def _probe(plan: RowPatternPlan, tables: _Tables, marked: Mapping[int, int]) -> tuple[int, int]:
-    """Which row of a match, counted from its first, has a condition that the fewest rows meet; and its bit, 0 if none.
+    """The offset of the row of a match whose condition the fewest rows meet, and the bit of it; bit 0 if there is none.
 
     Positions before it must not be able to fail, or a candidate that is an error would be passed over.
     """

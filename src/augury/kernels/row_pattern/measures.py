@@ -80,7 +80,7 @@ class MappedRows:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Where measures are asked for: at match `match[e]`, when its mapped rows up to number `end[e]` are seen.
+    """Points at which measures are evaluated: at match `match[e]`, once its mapped rows up to number `end[e]` are seen.
 
     `match` of None: once at every match.
     """

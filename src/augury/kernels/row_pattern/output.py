@@ -17,7 +17,7 @@ from augury.kernels.row_pattern.vectors import FAILED, NULL, Integers, arrow_arr
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
-    """What a clause writes: the sorted row and the match that each output row belongs to, and the measures.
+    """The output of a clause: the sorted row and the match that each output row belongs to, and the measures.
 
     `partitions` are those of the matches; `failed` is whether a measure could not be computed for an output row.
     """
@@ -50,7 +50,7 @@ def written_rows(kernel: RowPatternKernel, found: FoundMatches, rows: SortedRows
 
 
 def _points(mode: Rows, found: FoundMatches, mapped: MappedRows) -> tuple[Points, Integers]:
-    """Where measures are asked for, and the sorted row of each output row."""
+    """The points at which measures are evaluated, and the sorted row of each output row."""
     if mode is Rows.ONE_ROW:
         return Points(None, mapped.offset[1:]), found.start
     shown = np.flatnonzero(~mapped.excluded)

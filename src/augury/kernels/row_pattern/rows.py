@@ -18,7 +18,7 @@ from augury.kernels.row_pattern.windows import window_aggregate
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the search has come in each partition.
+    """The progress of the search in each partition.
 
     It goes on at row `candidate`; its next match has this `number`; the rows before `mapped` are known to be mapped or
     not. `first` is the first row that the partition ever had, or -1 if that is no longer among its rows.
@@ -31,7 +31,7 @@ class Progress:
 
     @staticmethod
     def none(starts: Integers) -> Progress:
-        """Nothing has been searched."""
+        """The progress before the first row."""
         low = starts[:-1].astype(np.int64)
         return Progress(low.copy(), np.ones(len(low), np.int64), np.zeros(len(low), np.int64), low)
 

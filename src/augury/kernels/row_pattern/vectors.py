@@ -56,7 +56,7 @@ class Vector:
         return np.ones(len(self), np.bool_) if self.codes is None else self.codes == KNOWN
 
     def sized(self, size: int) -> Vector:
-        """With a value for each of `size` rows."""
+        """Repeat a constant for each of `size` rows."""
         if len(self) == size:
             return self
         codes = None if self.codes is None else np.repeat(self.codes, size)

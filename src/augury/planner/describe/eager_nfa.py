@@ -9,7 +9,7 @@ from augury.ir.predicate import Conjunct
 from augury.ir.query import BoundQuery
 from augury.ir.terms import Strategy
 from augury.plan import Component, EagerNfaPlan, Loop, NfaBranch, NfaState, Phase, Round
-from augury.planner.describe.parts import AutomatonSource, computed_columns, dropping, event, tests
+from augury.planner.describe.parts import AutomatonSource, automata, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
 
@@ -27,16 +27,9 @@ def describe_eager_nfa(plan: EagerNfaPlan, kernel: AutomatonSource, _counters: o
         ],
         indent="",
     )
-    out: Description = [facts]
-    for k, branch in enumerate(plan.branches, start=1):
-        out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
-        out += _automaton(plan, branch)
-        out += dropping(plan, branch.absent)
-        # A part absent from further rounds is absent from the first one as well.
-        out += dropping(plan, tuple(p for loop in branch.loops for r in loop.rounds if r.initial for p in r.absent))
     cells = [("run_node", "its last node"), *kernel.cells]
-    out += ["", "a run holds", Table(cells)]
-    return [*out, *computed_columns(plan)]
+    branches = automata(plan.branches, lambda branch: _automaton(plan, branch))
+    return [facts, *branches, "", "a run holds", Table(cells), *computed_columns(plan)]
 
 
 def _partitioned(plan: EagerNfaPlan) -> str:
@@ -56,6 +49,9 @@ def _automaton(plan: EagerNfaPlan, branch: NfaBranch) -> Iterator[str | Table]:
         ending = branch.round_ending(j)
         if ending is not None:
             yield from _group(plan, branch, *ending)
+    yield from dropping(plan, branch.absent)
+    # A part absent from further rounds is absent from the first one as well.
+    yield from dropping(plan, tuple(p for loop in branch.loops for r in loop.rounds if r.initial for p in r.absent))
 
 
 def _state(plan: EagerNfaPlan, branch: NfaBranch, s: NfaState) -> Iterator[str | Table]:

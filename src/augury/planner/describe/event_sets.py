@@ -7,7 +7,7 @@ from typing import assert_never
 
 from augury.ir.terms import Strategy
 from augury.plan import Component, EventSetsPlan, SetBranch
-from augury.planner.describe.parts import AutomatonSource, computed_columns, dropping, event, tests
+from augury.planner.describe.parts import AutomatonSource, automata, computed_columns, dropping, event, tests
 from augury.planner.describe.table import Description, Table
 from augury.planner.describe.words import window_text
 
@@ -24,14 +24,9 @@ def describe_event_sets(plan: EventSetsPlan, kernel: AutomatonSource, _counters:
         ],
         indent="",
     )
-    out: Description = [facts]
-    for k, branch in enumerate(plan.branches, start=1):
-        out += ["", f"automaton {k} of {len(plan.branches)}" if len(plan.branches) > 1 else "automaton"]
-        out += _automaton(plan, branch)
-        out += dropping(plan, branch.absent)
+    branches = automata(plan.branches, lambda b: [*_automaton(plan, b), *dropping(plan, b.absent)])
     cells = [("run_state", "the set of variables that are bound"), ("run_node", "its last node"), *kernel.cells]
-    out += ["", "an instance holds", Table(cells)]
-    return out + computed_columns(plan)
+    return [facts, *branches, "", "an instance holds", Table(cells), *computed_columns(plan)]
 
 
 def _filter(plan: EventSetsPlan) -> str:

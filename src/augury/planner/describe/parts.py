@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from augury.ir.functions import BUILTINS
 from augury.ir.predicate import Call, Conjunct, Ref, walk
@@ -32,6 +32,17 @@ class AutomatonSource(Protocol):
 
     @property
     def cells(self) -> tuple[tuple[str, str], ...]: ...
+
+
+B = TypeVar("B")
+
+
+def automata(branches: Sequence[B], describe: Callable[[B], Iterable[str | Table]]) -> Description:
+    """The automaton of each branch, under a heading that numbers it if there are several."""
+    out: Description = []
+    for k, branch in enumerate(branches, start=1):
+        out += ["", f"automaton {k} of {len(branches)}" if len(branches) > 1 else "automaton", *describe(branch)]
+    return out
 
 
 def repeated(c: Component) -> str:

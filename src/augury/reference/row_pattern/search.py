@@ -35,7 +35,7 @@ class Dependence:
 
 
 def dependence(bound: BoundRowPattern) -> Dependence:
-    """What the conditions of a clause depend on."""
+    """The rows and labels that the conditions of a clause depend on."""
     first: dict[frozenset[str], int] = {}
     last: dict[frozenset[str], int] = {}
     labels: dict[tuple[frozenset[str] | None, bool], int] = {}

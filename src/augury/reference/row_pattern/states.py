@@ -50,7 +50,7 @@ class Assert:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing is left to match."""
+    """The final state: nothing is left to match."""
 
 
 State: TypeAlias = Take | Choose | Assert | Done

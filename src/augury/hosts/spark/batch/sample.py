@@ -30,7 +30,7 @@ class SampledFrame:
     """A sample of a finite frame and its totals, each computed on first use."""
 
     def __init__(self, frame: DataFrame, *, everything: bool = False) -> None:
-        """With `everything`, all columns are sampled at once, for several queries that each need some."""
+        """Prepare sampling; with `everything`, of all columns at once, for queries that need different ones."""
         self.frame, self.everything = frame, everything
         self._sample: pa.Table | None = None
         self._totals: Totals | None = None

@@ -113,7 +113,7 @@ class QuerySection(_WithOptions):
 
     @property
     def has_rules(self) -> bool:
-        """Whether it is a table of rules."""
+        """Whether the query is a table of rules."""
         return self.rules is not None or self.versions is not None
 
     @property

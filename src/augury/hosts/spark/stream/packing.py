@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from augury.engine.batches import STEP_EVENTS, joined
+from augury.engine.batches import TASK_STEP_EVENTS, joined
 from augury.engine.cut.by_time import CutEvery, copies
 from augury.engine.exchange.blobs import ARRIVAL, BLOB, blobs_by
 from augury.engine.sources.column_types import engine_table
@@ -45,7 +45,7 @@ class PackBucketsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         next_row = 0 if context is None else context.partitionId() << 33
-        for table in joined(batches, STEP_EVENTS):
+        for table in joined(batches, TASK_STEP_EVENTS):
             events = table.drop_columns([BUCKET])
             times = pa.table({self.schema.time: engine_table(events.select([self.schema.time]), None).column(0)})
             time = time_ticks(times, self.schema)

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from augury.engine.batches import STEP_EVENTS, joined
+from augury.engine.batches import TASK_STEP_EVENTS, joined
 from augury.engine.exchange.blobs import ARRIVAL, BLOB, to_blob
 from augury.engine.merging import ticks_of
 from augury.engine.rules.buckets import COST, COSTLIEST, RuleBuckets
@@ -109,7 +109,7 @@ class PackForAllTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         next_row = 0 if context is None else context.partitionId() << 33
-        for table in joined(batches, STEP_EVENTS):
+        for table in joined(batches, TASK_STEP_EVENTS):
             latest = milliseconds(int(ticks_of(table, self.schema).max()), self.schema)
             blob = to_blob(table.append_column(ARRIVAL, pa.array(np.arange(next_row, next_row + len(table)))))
             next_row += len(table)
