@@ -125,7 +125,7 @@ def test_a_plan_says_what_its_rules_need() -> None:
     events = distinct_times(Random(2), 60)
     plan = planned([*rules_of(PAIR, "pair"), {"id": "broken", "query": "PATTERN SEQ("}], events)
     assert plan.arrow.names == ["ts", "type", "x"]
-    assert plan.types == {"A", "B", "C"}
+    assert plan.types == frozenset("ABC")
     assert [row[:3] for row in plan.told] == [("broken", "error", "A101")]
     assert not plan.arrival_matters
     anything = planned([*rules_of(PAIR, "pair"), *rules_of("PATTERN SEQ(a, b) WHERE a.x > {n}", "any")], events)

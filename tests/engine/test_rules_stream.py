@@ -226,7 +226,7 @@ def test_texts_of_rules_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPa
     for k in range(1, 20):
         stream.update(Rules.read([{"id": "r", "query": f"PATTERN SEQ(A a, B b) WITHIN {k} seconds"}]))
         assert len(stream.running) == 1
-    assert len(stream._live._shapes._parsed) <= 4
+    assert len(stream._live._plans.shapes._parsed) <= 4
 
 
 def test_rules_that_are_too_many_together_give_way_until_the_others_fit() -> None:
@@ -246,7 +246,7 @@ def test_rules_that_are_too_many_together_give_way_until_the_others_fit() -> Non
 def remembered(stream: augury.RuleStream) -> Counter[str]:
     """How much a stream of rules holds, of everything that it holds."""
     live = stream._live
-    shapes, events = live._shapes, live.events
+    shapes, events = live._plans.shapes, live.events
     held = Counter(
         running=len(live.running),
         alone=len(live._alone),

@@ -62,8 +62,10 @@ def match_rules(
     `rules` are a frame of Spark, which is read now, or anything that `augury.Rules.read` takes. A broken rule is left
     out and reported in `diagnostics`.
 
-    In a finite frame, rules of one shape are matched together, split by rule; the others are matched one by one. A rule
-    that exceeds a budget makes the job fail, as a single query would.
+    A finite frame is read and shuffled once for all rules: split by a key that they share, or by time, or where no way
+    fits all of them, by each. `partitions` and `chunks` hold as for `match`. Rules of one shape are matched together. A
+    rule that exceeds a budget makes the job fail, as a single query would, with its name. To choose plans and cuts,
+    this call reads a sample of the events and the distribution of their times.
 
     A stream needs a watermark, as for `match`, and `versions`, a folder beside its checkpoint that holds all versions
     of the rules. `rules` are published there now if they differ from the last version; leave them out if another
@@ -77,7 +79,7 @@ def match_rules(
     if events.isStreaming:
         return _over_stream(events, rules, versions, keep, key, options)
     if key is not None:
-        raise _no_key("the frame is finite, and split by rule and by what each rule has as its key")
+        raise _no_key("the frame is finite, and split by what the keys of its rules have in common")
     return _over_frame(events, rules, options)
 
 
