@@ -121,6 +121,16 @@ def test_rules_that_cannot_be_cut_in_one_way_are_several_parts() -> None:
     assert cut_and_matched(plan, events, 2, (20, 40)) == in_one_pass(rows, events)
 
 
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_a_long_window_does_not_lengthen_the_chunks_of_the_others() -> None:
+    rows = [*rules_of(PAIR, "short"), *rules_of(PAIR.replace("9 seconds", "1 hour"), "long")]
+    events = distinct_times(Random(2), 60)
+    plan = planned(rows, events)
+    short, long = parts_of(plan)
+    assert (short.halo, long.halo) == (9, 3600)
+    assert cut_and_matched(plan, events, 1, (20, 40)) == in_one_pass(rows, events)
+
+
 def test_a_plan_says_what_its_rules_need() -> None:
     events = distinct_times(Random(2), 60)
     plan = planned([*rules_of(PAIR, "pair"), {"id": "broken", "query": "PATTERN SEQ("}], events)

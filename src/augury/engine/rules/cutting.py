@@ -42,11 +42,16 @@ class RulePart:
         return [one.rule.id for group in self.groups for one in group.rules] + [one.rule.id for one in self.alone]
 
 
+MAX_WINDOW_RATIO = 16
+"""A window that is as many times as long as most others would have each chunk of time read that much more."""
+
+
 def parts_of(planned: PlannedRules) -> tuple[RulePart, ...]:
     """The rules in as few parts as possible, since each part needs a copy of the events.
 
-    All rules are one part if their keys have a column in common, or if all can be cut by time. Else those that can are
-    cut by time, the others by the columns that most of them have in their keys, and the rest is not cut.
+    All rules are one part if their keys have a column in common, or if all can be cut by time and no window is far
+    longer than the others. Else those that can are cut by time, the others by the columns that most of them have in
+    their keys, and the rest is not cut.
     """
     rules, keys = planned.all, {}
     for one in rules:
@@ -58,7 +63,7 @@ def parts_of(planned: PlannedRules) -> tuple[RulePart, ...]:
     if common:
         return (RulePart.of(rules, common),)
     by_time = [one for one in rules if why_not_by_time(one.program) is None]
-    parts = [RulePart.of(by_time)] if by_time else []
+    parts = [RulePart.of(some) for some in _by_window(by_time)]
     rest = [one for one in rules if why_not_by_time(one.program) is not None]
     while rest:
         columns = Counter(name for one in rest for name in keys[one])
@@ -68,3 +73,14 @@ def parts_of(planned: PlannedRules) -> tuple[RulePart, ...]:
         parts.append(RulePart.of([one for one in rest if column in keys[one]], [column]))
         rest = [one for one in rest if column not in keys[one]]
     return tuple(parts)
+
+
+def _by_window(rules: Sequence[Planned]) -> list[list[Planned]]:
+    """Rules that can be cut by time, those with far longer windows than half of the rules have apart."""
+    if not rules:
+        return []
+    halos = sorted(halo_of(one.program) for one in rules)
+    longest = MAX_WINDOW_RATIO * max(1, halos[(len(halos) - 1) // 2])
+    short = [one for one in rules if halo_of(one.program) <= longest]
+    long = [one for one in rules if halo_of(one.program) > longest]
+    return [short, long] if long else [short]
