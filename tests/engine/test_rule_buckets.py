@@ -222,3 +222,20 @@ def test_versions_are_published_once_and_stay_as_they_are(tmp_path: Any) -> None
     with pytest.raises(HostError) as error:
         read_version(folder, 4)
     assert error.value.code == "A688"
+
+
+def test_buckets_of_a_process_read_and_plan_rules_once() -> None:
+    rng, host = Random(6), RuleHost(3)
+    rows = [{"id": f"r{n}", "query": f"PATTERN SEQ(A a, B b) WHERE a.x > {n} WITHIN 3 seconds"} for n in range(9)]
+    events = drawn_events(rng, 20).cast(COLUMNS)
+    planned = []
+    for k in range(4):
+        # Every bucket is loaded from its store.
+        bucket_cache._cached.clear()
+        later = events.set_column(0, "ts", pc.add(events["ts"], 20 * k))
+        host.feed(later, None if k else RuleVersion(1, rules_text(read_rules(rows))), rng)
+        plans = host.stream._plans(host.stream.options)
+        planned.append((plans.shapes.bound, [query for _, query in plans._planned.values()]))
+    assert planned[0] == planned[-1]
+    assert [len(queries) for _, queries in planned] == [1] * 4
+    assert planned[-1][0] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import augury
 from augury import Rules
+from augury.engine import compiling
 from augury.engine.rules import grouping
 from augury.engine.rules.table import Rule
 from augury.jit.compile import _loaded
@@ -220,13 +222,32 @@ def test_concurrent_events_that_came_one_by_one_may_do_so_again(output: str) -> 
     assert [match for match in found if match[3] == wanted[0][3]] == wanted * (1 if output else 4)
 
 
+def test_kernels_that_get_many_events_are_compiled_whatever_they_took_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "MIN_EVENTS_TO_COMPILE", 30)
+    monkeypatch.setattr(compiling, "MIN_EVENTS_TO_LOAD", 20)
+    text = "PATTERN SEQ(A a, B b) WHERE a.x > {n} WITHIN 7 seconds RETURN a.x AS x, b.x AS y"
+    rows, events = [{"id": f"r{n}", "query": text.format(n=n)} for n in range(5)], drawn_events(Random(4), 90)
+    events = events.sort_by("ts")
+    stream = Rules.read(rows).stream(COLUMNS, cache_dir=tmp_path)
+    found = listed(stream.feed(events.slice(0, 2)))
+    (group,) = stream._live.groups
+    assert group.options.jit is None
+    found += listed(stream.feed(events.slice(2)))
+    assert group.options.jit
+    assert list(tmp_path.glob("*/kernel_*.bin"))
+    found += listed(stream.finish())
+    assert sorted(found, key=str) == sorted(found_alone(rows, events), key=str)
+
+
 def test_texts_of_rules_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouping, "MAX_TEXTS", 4)
     stream = Rules.read([]).stream(COLUMNS, jit=False)
     for k in range(1, 20):
         stream.update(Rules.read([{"id": "r", "query": f"PATTERN SEQ(A a, B b) WITHIN {k} seconds"}]))
         assert len(stream.running) == 1
-    assert len(stream._live._shapes._parsed) <= 4
+    assert len(stream._live._plans.shapes._parsed) <= 4
 
 
 def test_rules_that_are_too_many_together_give_way_until_the_others_fit() -> None:
@@ -246,7 +267,7 @@ def test_rules_that_are_too_many_together_give_way_until_the_others_fit() -> Non
 def remembered(stream: augury.RuleStream) -> Counter[str]:
     """How much a stream of rules holds, of everything that it holds."""
     live = stream._live
-    shapes, events = live._shapes, live.events
+    shapes, events = live._plans.shapes, live.events
     held = Counter(
         running=len(live.running),
         alone=len(live._alone),

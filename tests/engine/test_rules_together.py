@@ -83,7 +83,7 @@ def test_how_many_are_matched_at_a_time_makes_no_difference(max_pairs: int) -> N
     groups, _ = grouped(Rules.read(rows), known.schema, options)
     shared, counted = SharedEvents(known.scan.ordered, known.schema), 0
     for rules in groups:
-        group = FiniteGroup(rules, shared, options, lambda _query, _events: options, max_pairs)
+        group = FiniteGroup(rules, shared, options, lambda _query, _events, given: given, max_pairs)
         for part in group.matches():
             assert len(part.rules) == 1 or part.touched.sum() <= max_pairs
             counted += len(part.found)
@@ -180,7 +180,7 @@ def test_what_is_open_goes_over_to_the_next_events() -> None:
     rules = max(groups, key=len)
     ordered = known.scan.ordered
     shared = SharedEvents(ordered, known.schema)
-    group = FiniteGroup(rules, shared, options.watched(), lambda _query, _events: options).group
+    group = FiniteGroup(rules, shared, options.watched(), lambda _query, _events, given: given).group
     index = RuleIndex(group.tests, group.values(), shared.columns)
     at_once = index.candidates(shared.columns, OpenKeys.none())
     assert at_once is not None

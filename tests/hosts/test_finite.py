@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import augury
-from augury.hosts.local import finite
-from augury.hosts.local.finite import MIN_EVENTS_TO_COMPILE, MIN_EVENTS_TO_LOAD, worth_compiling
+from augury.engine import compiling
+from augury.engine.compiling import MIN_EVENTS_TO_COMPILE, MIN_EVENTS_TO_LOAD, worth_compiling
 from augury.jit import compile as jit
 from augury.jit.store import clear
 from augury.options import make_options
@@ -40,8 +40,8 @@ PROGRAM = f"{QUERY} RETURN a.x AS x INTO Pair; PATTERN SEQ(Pair p) WHERE p.x > 5
 def test_many_events_are_not_matched_as_plain_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    monkeypatch.setattr(finite, "MIN_EVENTS_TO_COMPILE", 2)
-    monkeypatch.setattr(finite, "MIN_EVENTS_TO_LOAD", 1)
+    monkeypatch.setattr(compiling, "MIN_EVENTS_TO_COMPILE", 2)
+    monkeypatch.setattr(compiling, "MIN_EVENTS_TO_LOAD", 1)
     assert len(augury.match(EVENTS, query, cache_dir=tmp_path)) == 1
     assert list(tmp_path.glob("*/kernel_*.bin"))
     assert len(augury.match(EVENTS, query, plan="reference")) == 1

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import augury.spark
-from augury import HostError
+from augury import AuguryWarning, HostError
 from augury.engine.rules.versions import published
-from tests.engine.rule_streams import SHAPES, drawn_events, drawn_rules, found_alone
+from augury.hosts.spark.releases import collected
+from tests.engine.rule_streams import ALONE, SHAPES, drawn_events, drawn_rules, found_alone
 from tests.spark.rule_streams import drawn_file, history_asks_for, rules_over_files, run_all, written
 from tests.spark.rules_under_fire import under_fire
 from tests.spark.streaming import write_files
@@ -46,6 +48,97 @@ def test_rules_of_a_frame_find_what_the_reference_finds_for_each(spark: SparkSes
     assert {row.rule.split()[0] for row in told} == {"0", "6", "alone"}
     assert {(row.rule, *row.labels) for row in told} == {(m[0], m[0][0]) for m in wanted}
     assert [(row.rule, row.code) for row in found.diagnostics.collect()] == [("broken", "A101")]
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_rules_of_many_shapes_find_what_they_find_in_this_process(spark: SparkSession) -> None:
+    rng = Random(7)
+    drawn = [(k, row) for k, shape in enumerate([*SHAPES, *ALONE]) for row in drawn_rules(rng, shape, 4)]
+    rows: list[dict[str, Any]] = [{**row, "id": f"{k} {row['id']}", "labels": [str(k)]} for k, row in drawn]
+    rows += [{"id": "unknown", "query": "PATTERN A a WHERE a.unknown > 1"}, {"id": "broken", "query": "PATTERN SEQ("}]
+    rows += [{"id": n, "query": f"PATTERN SEQ(A a, B b) WHERE a.k > {n} WITHIN 2 seconds"} for n in (1, 2)]
+    events = in_instants(rng, 120)
+    table, told = matched(spark, events, rows, chunks=3)
+    here = augury.Rules.read(rows).match(events, jit=False)
+    assert table == sorted(here.table.to_pylist(), key=str)
+    assert len({row["rule"].split()[0] for row in table}) > 15
+    assert told == [row for row in here.diagnostics.to_pylist() if row["level"] == "error"]
+    assert [row["rule"] for row in told] == ["unknown", "broken", "1", "2"]
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_rules_with_a_common_key_are_split_by_it(spark: SparkSession) -> None:
+    rng = Random(8)
+    shapes = [*(shape for shape in SHAPES if "[k]" in shape), "PATTERN SEQ({A} a, {B} b) WHERE [k] AND a.x > {n}"]
+    rows = [{**row, "id": f"{k} {row['id']}"} for k, shape in enumerate(shapes) for row in drawn_rules(rng, shape, 3)]
+    events = in_instants(rng, 120)
+    table, _ = matched(spark, events, rows, partitions=3)
+    assert table == sorted(augury.Rules.read(rows).match(events, jit=False).table.to_pylist(), key=str)
+    assert table
+
+
+@pytest.mark.filterwarnings("ignore:no event of type")
+def test_rules_that_cannot_be_split_are_matched_by_one_task_with_a_warning(spark: SparkSession) -> None:
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > {n} AND b.x = 3 RETURN a.x AS x"
+    rows = [{"id": f"endless {n}", "query": pair.format(n=n)} for n in range(7)]
+    rows += [{"id": f"within {n}", "query": f"{pair.format(n=n).split(' RETURN')[0]} WITHIN 9 s"} for n in range(7)]
+    events = in_instants(Random(9), 120)
+    with pytest.warns(AuguryWarning, match="one task matches all events for `endless 0`, .*`endless 4`, ...$"):
+        table, _ = matched(spark, events, rows, chunks=2)
+    assert table == sorted(augury.Rules.read(rows).match(events, jit=False).table.to_pylist(), key=str)
+    assert {row["rule"].split()[0] for row in table} == {"endless", "within"}
+
+
+@pytest.mark.filterwarnings("ignore::augury.AuguryWarning")
+def test_more_rules_and_shapes_take_no_more_jobs_and_shuffles(spark: SparkSession) -> None:
+    rng = Random(10)
+    frame = as_frame(spark, in_instants(rng, 60))
+    few = drawn_rules(rng, SHAPES[0], 2)
+    drawn = [(k, row) for k, shape in enumerate([*SHAPES[:6], *ALONE]) for row in drawn_rules(rng, shape, 5)]
+    many = [{**row, "id": f"{k} {row['id']}"} for k, row in drawn]
+    taken = []
+    for rows in (few, many):
+        group = f"{len(rows)} rules"
+        spark.sparkContext.setJobGroup(group, group)
+        found = augury.spark.match_rules(frame, rows, jit=False, chunks=2)
+        plan = str(found.table._jdf.queryExecution().executedPlan().toString())
+        found.table.collect()
+        jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
+        taken.append((jobs, plan.count("Exchange")))
+    assert taken[0] == taken[1]
+    assert taken[0][1] == 1
+
+
+def test_a_budget_is_that_of_a_rule_and_its_error_names_the_rule(spark: SparkSession) -> None:
+    events = in_instants(Random(11), 60)
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > {n} WITHIN 9 seconds"
+    rows = [{"id": f"rule {n}", "query": pair.format(n=n)} for n in range(6)]
+    wanted = augury.Rules.read(rows).match(events, jit=False).table.to_pylist()
+    most = max(Counter(row["rule"] for row in wanted).values())
+    assert len(wanted) > most + 1
+    table, _ = matched(spark, events, rows, max_matches=most + 1)
+    assert table == sorted(wanted, key=str)
+    with pytest.raises(Exception, match=r"A567.*rule `rule 0`: max_matches=3 is reached"):
+        matched(spark, events, rows, max_matches=3)
+
+
+def in_instants(rng: Random, count: int) -> pa.Table:
+    """Events at instants of which no two are the same, without NaN, which Spark's rows would not keep apart."""
+    times = [1_700_000_000_000_000 + 500_000 * k for k in range(count)]
+    events = drawn_events(rng, count).set_column(0, "ts", pa.array(times, pa.timestamp("us", "UTC")))
+    return events.set_column(3, "y", pa.array([rng.choice([None, rng.uniform(0, 9)]) for _ in times]))
+
+
+def as_frame(spark: SparkSession, events: pa.Table) -> DataFrame:
+    rows = [tuple(row.values()) for row in events.to_pylist()]
+    return spark.createDataFrame(rows, "ts timestamp, type string, x long, y double, k string")
+
+
+def matched(spark: SparkSession, events: pa.Table, rows: Any, **options: Any) -> tuple[list[Any], list[Any]]:
+    """The rows of `table` in order, and those of `diagnostics`."""
+    found = augury.spark.match_rules(as_frame(spark, events), rows, jit=False, **options)
+    table = collected(found.table).to_pylist()
+    return sorted(table, key=str), collected(found.diagnostics).to_pylist()
 
 
 def test_no_rules_find_nothing(spark: SparkSession) -> None:

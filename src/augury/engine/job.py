@@ -108,7 +108,8 @@ def job_of(
     names = needed_columns(program)
     arrow = pa.schema([field for field in events if field.name in names])
     kept = replace(whole, columns=tuple(c for c in whole.columns if c.name in names))
-    program = _productive(compile_program(source, kept, options, measure=_measure(stream, arrow, kept), live=live))
+    measured = None if stream is None else measured_on(stream, arrow, kept)
+    program = _productive(compile_program(source, kept, options, measure=measured, live=live))
     chain = stages(program, arrow, replace(options, jit=False))
     result = host.result_types(_columns(chain[-1], options))
     # Tasks do not report progress, and the function may not be picklable.
@@ -116,14 +117,12 @@ def job_of(
     return Job(source, arrow, kept, options, program, result, _name(source, arrow, kept, options))
 
 
-def _measure(stream: FiniteStream | None, arrow: pa.Schema, schema: EventSchema) -> Measure | None:
-    if stream is None:
-        return None
+def measured_on(stream: FiniteStream, arrow: pa.Schema, schema: EventSchema) -> Measure:
+    """The function by which the planner measures a sample of a finite stream, with the columns `arrow`."""
 
     @cache
     def events() -> Arrivals:
-        table = conform(stream.sample(arrow.names), arrow)
-        return in_order(arrive(table, schema, 0), schema)
+        return sampled_events(stream, arrow, schema)
 
     def measured(query: BoundQuery) -> StreamStatistics:
         # Totals come first: they say how far apart the events of the sample should be.
@@ -131,6 +130,12 @@ def _measure(stream: FiniteStream | None, arrow: pa.Schema, schema: EventSchema)
         return scaled(measure(events(), query), len(events()), totals)
 
     return measured
+
+
+def sampled_events(stream: FiniteStream, arrow: pa.Schema, schema: EventSchema) -> Arrivals:
+    """A sample of the events, in order, with the columns `arrow`."""
+    table = conform(stream.sample(arrow.names), arrow)
+    return in_order(arrive(table, schema, 0), schema)
 
 
 def _productive(program: CompiledProgram) -> CompiledProgram:

@@ -61,14 +61,15 @@ class PackTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = min(MAX_PACKED_EVENTS, max(PACKED_EVENTS, EVENTS_PER_BLOB * self.partitions))
         for table in joined(batches, rows, MAX_PACKED_BYTES):
-            yield self._packed(table)
+            yield self.packed(table)
 
     @property
     def partitions(self) -> int:
         """How many partitions there are."""
         return self.shares * (1 if self.cut is None else len(self.cut))
 
-    def _packed(self, events: pa.Table) -> pa.RecordBatch:
+    def packed(self, events: pa.Table) -> pa.RecordBatch:
+        """The blobs of these events."""
         encoded = with_codes(events, self.coded)
         share = key_shares(encoded, self.key, self.shares)
         events = where_small(events, encoded, self.coded, len(events) // (self.partitions * MIN_EVENTS_PER_CODE))
@@ -88,6 +89,27 @@ class PackTask:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PackEachTask:
+    """Events -> blobs, once for each of several ways to cut them, whose partitions are numbered one after the other."""
+
+    tasks: tuple[PackTask, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in joined(batches, PACKED_EVENTS, MAX_PACKED_BYTES):
+            first = 0
+            for task in self.tasks:
+                packed = task.packed(table)
+                partition = pa.array(packed[PARTITION].to_numpy() + np.int32(first), pa.int32())
+                yield pa.record_batch([partition, packed[BLOB]], schema=PACKED)
+                first += task.partitions
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return sum(task.partitions for task in self.tasks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MatchTask:
     """The blobs of one partition -> its matches."""
 
@@ -97,13 +119,13 @@ class MatchTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryFile(dir=self.host.scratch_folder()) as file:
-            partition, pieces = _pieces(batches, self.group.schema, file)
+            partition, pieces = received(batches, self.group.schema, file)
             chunk = None if self.cut is None else self.cut.chunk(partition % len(self.cut))
             for table in matches_of(self.group, pieces, chunk):
                 yield from table.to_batches(max_chunksize=RESULT_ROWS)
 
 
-def _pieces(
+def received(
     batches: Iterable[pa.RecordBatch], schema: EventSchema, file: BinaryIO
 ) -> tuple[int, list[tuple[pa.Table, Integers]]]:
     """The partition, and its blobs as tables with their times; blobs beyond the limit are memory-mapped from `file`."""

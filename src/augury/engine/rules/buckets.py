@@ -21,6 +21,7 @@ from augury.engine.results.columns import with_types
 from augury.engine.rules.live import KeyShare, LiveRules
 from augury.engine.rules.results import DIAGNOSTICS, RuleMatches, cost_fields, match_schema
 from augury.engine.rules.saved import RuleBucket, header_bytes, load_bucket, read_head, save_bucket
+from augury.engine.rules.stream import StreamPlans
 from augury.engine.rules.versions import RuleVersion
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.state import bucket_cache
@@ -36,6 +37,11 @@ COSTLIEST = "__augury_costliest"
 """The column with the costliest rules of a bucket, as JSON, in one row of a micro-batch; users do not see it."""
 
 MAX_COSTLIEST = 50  # rules a bucket reports per micro-batch: the driver keeps this progress in memory
+
+
+MAX_PLANNED_STREAMS = 8  # streams of rules whose plans a worker process keeps for its buckets
+
+_plans: dict[str, StreamPlans] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +142,16 @@ class RuleBuckets:
         options = replace(self.options, max_memory=max(1, memory // self.slots))
         # No lateness here: the watermark of the host decides when events are due.
         share = KeyShare(self.key, number, self.buckets) if self.key else None
-        return LiveRules(KnownColumns(self.arrow, self.schema), options, 0, self.keep, share)
+        return LiveRules(KnownColumns(self.arrow, self.schema), options, 0, self.keep, share, self._plans(options))
+
+    def _plans(self, options: Options) -> StreamPlans:
+        """The plans that the buckets of this process share."""
+        known = _plans.get(self._name)
+        if known is None:
+            if len(_plans) >= MAX_PLANNED_STREAMS:
+                del _plans[next(iter(_plans))]
+            known = _plans[self._name] = StreamPlans(self.schema, options)
+        return known
 
     def _rows(self, number: int, found: Sequence[RuleMatches], costs: pa.Table) -> pa.Table:
         """Matches, diagnostics and costs of rules, as rows of the result.

@@ -14,12 +14,14 @@ import pyarrow as pa
 
 from augury.compiler import CompiledQuery, compile_bound
 from augury.engine.arrivals import Arrivals
+from augury.engine.host import Totals
 from augury.engine.rules.candidates import RuleValues, Tests, tests_of
 from augury.engine.rules.event_columns import EventColumns
 from augury.engine.rules.shapes import Shape, ShapedRule, role
 from augury.engine.scan.needed import decisive_columns
 from augury.engine.sources.column_types import engine_table
 from augury.engine.statistics.measure import measure
+from augury.engine.statistics.sampling import scaled
 from augury.ir import syntax
 from augury.ir.query import BoundQuery
 from augury.options import Options
@@ -157,9 +159,13 @@ def compile_group(
     options: Options,
     sample: EventBatch | None,
     *,
+    whole: Totals | None = None,
     live: bool = False,
 ) -> CompiledQuery:
-    """The plan of a group, for a stream like the `sample`, or for a `live` one that has not been seen."""
+    """The plan of a group, for a stream like the `sample`, or for a `live` one that has not been seen.
+
+    `whole` is the size of the group's stream, if the sample is only a part of it.
+    """
     measured = None
     if sample is not None and len(sample):
         table = sample.table.slice(0, MEASURED_EVENTS)
@@ -167,7 +173,7 @@ def compile_group(
         events = Arrivals(table, rows, rows, time)
 
         def measured(query: BoundQuery) -> StreamStatistics:
-            return measure(events, query)
+            return scaled(measure(events, query), len(events), whole)
 
     bound = replace(group.shape.query, source=source)
     return compile_bound(source, written, bound, replace(options, parameters={}), measure=measured, live=live)

@@ -14,13 +14,12 @@ from augury.compiler import CompiledQuery
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.cut.by_key import shared_key
 from augury.engine.results.matches import Matches
-from augury.engine.rules.grouping import RuleShapes
 from augury.engine.rules.kept import Portion, RuleEvents, StartPosition
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults, cost_table
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.shapes import Shape
 from augury.engine.rules.standalone import CompiledRule, StandaloneRule
-from augury.engine.rules.stream import FailedRules, LiveRule, Step, StreamGroup, goes_together
+from augury.engine.rules.stream import FailedRules, LiveRule, Step, StreamGroup, StreamPlans, goes_together
 from augury.engine.rules.table import Rule
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.warnings import types_seen
@@ -90,7 +89,8 @@ class LiveRules:
     with `backfill` also those of the last `keep` ticks, and the matches there are reported with the next step.
 
     With a `share`, only events of that share of a key come in, and rules without this key are refused. An error that a
-    rule has on any events is reported by one of the shares.
+    rule has on any events is reported by one of the shares. `plans` are those of other rules over events of
+    these columns, with the same options.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class LiveRules:
         lateness: int | None,
         keep: int = 0,
         share: KeyShare | None = None,
+        plans: StreamPlans | None = None,
     ) -> None:
         self.share = share
         self.events = RuleEvents(columns, lateness, keep)
@@ -107,7 +108,7 @@ class LiveRules:
         self.edition = 0
         """Counts the changes: goes up whenever a rule is added, changed or removed."""
         self._columns, self._options = columns, options
-        self._shapes = RuleShapes(columns.schema, options)
+        self._plans = StreamPlans(columns.schema, options) if plans is None else plans
         self._running: dict[str, RunningRule] = {}
         self._alone: dict[str, StandaloneRule] = {}
         self._broken: dict[str, Rule] = {}
@@ -254,11 +255,11 @@ class LiveRules:
 
     def _begun(self, rule: Rule, since: StartPosition) -> RunningRule:
         """A running rule before its first event."""
-        shaped = self._shapes.shape(rule)
+        shaped = self._plans.shapes.shape(rule)
         if shaped is not None and goes_together(shaped):
             group = self._newest.get(shaped.shaped.shape)
             if group is None or group.full:
-                group = StreamGroup(shaped, self._options)
+                group = StreamGroup(shaped, self._plans)
                 if self.share is not None:
                     self.share.require(group.template.key)
                 self._newest[shaped.shaped.shape] = group

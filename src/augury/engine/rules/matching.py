@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from augury.compiler import CompiledQuery, load
 from augury.engine.arrivals import order_ranks
 from augury.engine.rules.candidates import OpenKeys, RuleIndex
+from augury.engine.rules.event_columns import Mask
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
 from augury.engine.rules.grouping import source_of
 from augury.engine.rules.rule_text import GroupedRule
@@ -39,6 +41,13 @@ class GroupMatches:
     touched: Integers
     tied: Integers
 
+    def where(self, mask: Mask) -> GroupMatches:
+        """The matches for which `mask` holds."""
+        if mask.all():
+            return self
+        kept = np.flatnonzero(mask)
+        return replace(self, found=self.found.take(kept), rule=self.rule[kept])
+
     def warnings(self, rule: GroupedRule, tied: int, seen: frozenset[str]) -> tuple[str, ...]:
         """The warnings for a rule with `tied` concurrent events; `seen` are the types of all events."""
         query = self.query.bound
@@ -47,7 +56,7 @@ class GroupMatches:
         return (*told, *(type_warning(name, seen) for name in rule.shaped.types if name not in seen))
 
 
-Prepare = Callable[[CompiledQuery, int], Options]
+Prepare: TypeAlias = Callable[[CompiledQuery, int, Options], Options]
 """Gives the options for a kernel of this query over this number of events."""
 
 
@@ -61,13 +70,15 @@ class FiniteGroup:
         options: Options,
         prepare: Prepare,
         max_pairs: int = MAX_PAIRS,
+        query: CompiledQuery | None = None,
     ) -> None:
+        """The `query` is planned already, or else when the events are matched, for these."""
         self.rules, self.shared, self.options, self.prepare = tuple(rules), shared, options, prepare
         self.max_pairs = max_pairs
         self.group = Group.of([rule.shaped for rule in rules])
         self.failed: list[GroupedRule] = []
         """Rules that failed even by themselves: running them alone reports the error."""
-        self._query: CompiledQuery | None = None
+        self._query = query
 
     def matches(self) -> Iterator[GroupMatches]:
         """The matches of all rules, a range of the rules at a time."""
@@ -106,7 +117,7 @@ class FiniteGroup:
             written = self.rules[0]
             query = compile_group(self.group, source_of(written.rule), written.written, self.options, batch)
             self._query = query
-        kernel = load(query, self.prepare(query, len(batch)))
+        kernel = load(query, self.prepare(query, len(batch), self.options))
         _, found = kernel.step(kernel.start(), batch, FOREVER)
         return query, enumerated(found)
 

@@ -138,7 +138,7 @@ class RuleResults:
             if counts[k]:
                 cost.last_match = matches["end"][int(ends[k]) - 1].as_py()
         if matches.num_rows:
-            self._parts.append(self._rows(rules, rule, matches))
+            self._parts.append(match_rows(rules, rule, matches, self.time))
             self._places.append(np.array([self.order[one.id] for one in rules], dtype=np.int64)[rule])
 
     def warn(self, rule: Rule, texts: Sequence[str]) -> None:
@@ -176,24 +176,6 @@ class RuleResults:
         if len(self._parts) < 2:
             return table
         return table.take(pa.array(np.argsort(np.concatenate(self._places), kind="stable")))
-
-    def _rows(self, rules: Sequence[Rule], rule: Integers, matches: pa.Table) -> pa.Table:
-        """The matches of some rules, in the result columns of all rules."""
-        own = matches.drop_columns([name for name in ("start", "end") if name in matches.column_names])
-        places = pa.array(rule)
-        labels = pa.array([list(one.labels) for one in rules], pa.list_(pa.string()))
-        nothing = pa.nulls(matches.num_rows, self.time)
-        return pa.table(
-            {
-                "rule": pa.array([one.id for one in rules], pa.string()).take(places),
-                "labels": labels.take(places),
-                # OUTPUT COUNT says when matches end, not when they start.
-                "start": matches["start"] if "start" in matches.column_names else nothing,
-                "end": matches["end"],
-                "match": pa.array(json_rows(own), pa.string()),
-            },
-            schema=match_schema(self.time),
-        )
 
 
 def _escaped(text: str) -> str:
@@ -239,3 +221,25 @@ def match_schema(time: pa.DataType) -> pa.Schema:
     """The columns of the matches of rules; `time` is the type of the time column."""
     columns = {"rule": pa.string(), "labels": pa.list_(pa.string()), "start": time, "end": time}
     return pa.schema([*columns.items(), ("match", pa.string())])
+
+
+def match_rows(rules: Sequence[Rule], rule: Integers, matches: pa.Table, time: pa.DataType) -> pa.Table:
+    """The matches of some rules, with the columns of `match_schema`.
+
+    `rule` is for each match the place of its rule among `rules`; `time` is the type of the time column.
+    """
+    own = matches.drop_columns([name for name in ("start", "end") if name in matches.column_names])
+    places = pa.array(rule)
+    labels = pa.array([list(one.labels) for one in rules], pa.list_(pa.string()))
+    nothing = pa.nulls(matches.num_rows, time)
+    return pa.table(
+        {
+            "rule": pa.array([one.id for one in rules], pa.string()).take(places),
+            "labels": labels.take(places),
+            # OUTPUT COUNT says when matches end, not when they start.
+            "start": matches["start"] if "start" in matches.column_names else nothing,
+            "end": matches["end"],
+            "match": pa.array(json_rows(own), pa.string()),
+        },
+        schema=match_schema(time),
+    )

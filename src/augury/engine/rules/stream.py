@@ -9,13 +9,15 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from augury.compiler import CompiledQuery, load
+from augury.engine.compiling import compiled_if_worth
 from augury.engine.replaying import ReplayedStep, replayed
 from augury.engine.rules.candidates import OpenKeys, RuleIndex, RuleValues
 from augury.engine.rules.group import MAX_RULES, Group, SharedEvents, by_rule, compile_group, stream_of
-from augury.engine.rules.grouping import source_of
+from augury.engine.rules.grouping import RuleShapes, source_of
 from augury.engine.rules.kept import Portion, StartPosition
 from augury.engine.rules.reach import reach_of
 from augury.engine.rules.rule_text import GroupedRule
+from augury.engine.rules.shapes import Shape
 from augury.errors import AuguryError
 from augury.ir.query import TimeWindow
 from augury.kernels.ahead import compile_ahead
@@ -25,8 +27,11 @@ from augury.runtime.batch import Integers
 from augury.runtime.matches import MatchSet
 from augury.runtime.shared import enumerated
 from augury.runtime.state import Kernel, RunState
+from augury.schema import EventSchema
 
 T = TypeVar("T")
+
+MAX_PLANNED_SHAPES = 1_000  # shapes whose plans are cached, so that years of edits do not fill the memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +95,30 @@ class ActiveRules:
         return there, at[there]
 
 
+class StreamPlans:
+    """Reads rules and plans their shapes for streams of one kind, each text and each shape once.
+
+    Nothing in it depends on events, so the buckets of a process share it.
+    """
+
+    def __init__(self, schema: EventSchema, options: Options) -> None:
+        self.shapes = RuleShapes(schema, options)
+        self.options = options
+        self._planned: dict[Shape, tuple[Group, CompiledQuery]] = {}
+
+    def planned(self, first: GroupedRule) -> tuple[Group, CompiledQuery]:
+        """The group of a rule's shape, with this rule or an earlier one in it, and its query."""
+        shape = first.shaped.shape
+        if shape not in self._planned:
+            if len(self._planned) >= MAX_PLANNED_SHAPES:
+                del self._planned[next(iter(self._planned))]
+            template, options = Group.of([first.shaped]), self.options.watched()
+            source = source_of(first.rule)
+            query = compile_group(template, source, first.written, options, None, live=True)
+            self._planned[shape] = template, query
+        return self._planned[shape]
+
+
 class StreamGroup:
     """The rules of one shape over a stream.
 
@@ -97,13 +126,9 @@ class StreamGroup:
     halfway through a step, the others go on with a new kernel that is fed these events again.
     """
 
-    def __init__(self, first: GroupedRule, options: Options) -> None:
-        options = options.watched()
-        self.options = replace(options, live=True)
-        self.template = Group.of([first.shaped])
-        self.query: CompiledQuery = compile_group(
-            self.template, source_of(first.rule), first.written, options, None, live=True
-        )
+    def __init__(self, first: GroupedRule, plans: StreamPlans) -> None:
+        self.options = replace(plans.options.watched(), live=True)
+        self.template, self.query = plans.planned(first)
         self.reports_late = any(variable.negated for variable in self.query.bound.variables)
         self.reach = reach_of(self.query.rewritten)
         """How many ticks before the watermark an event can still make a difference."""
@@ -111,7 +136,7 @@ class StreamGroup:
         self._active: ActiveRules | None = None
         self._next = 0
         self._going = self._begun()
-        if options.jit and isinstance(self._going.kernel, StreamKernel):
+        if self.options.jit and isinstance(self._going.kernel, StreamKernel):
             # Compiled now, so that no batch has to wait for it.
             compile_ahead(self._going.kernel)
 
@@ -236,6 +261,18 @@ class StreamGroup:
 
         return replayed(before.events.time, watermark, consume)
 
+    def _compile_if_worth(self, kernel: Kernel, events: int) -> None:
+        """Compile or load the kernel, and every later one of the group, once a step has many events.
+
+        Left to itself each kernel would run as plain Python for a while, in every bucket and whenever one is loaded.
+        """
+        if self.options.jit is None and isinstance(kernel, StreamKernel):
+            self.options = compiled_if_worth(self.query, events, self.options)
+            if self.options.jit:
+                for code in (*kernel.codes, kernel.support):
+                    # Each function is compiled when it is called first: a step may not need all of them.
+                    code.compile(())
+
     def _stepped(
         self, going: RunningKernel, active: ActiveRules, shared: SharedEvents, watermark: int
     ) -> tuple[RunningKernel, Step]:
@@ -258,6 +295,7 @@ class StreamGroup:
         state, found = going.state, MatchSet.of(variables, ())
         if len(event) or self.reports_late:
             batch = stream_of(active.group, active.values, active.numbers, shared, event, rule)
+            self._compile_if_worth(going.kernel, len(batch))
             state, reported = going.kernel.step(state, batch, watermark)
             found = enumerated(reported)
         found, number = by_rule(found)

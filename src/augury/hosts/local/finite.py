@@ -13,6 +13,7 @@ from augury.budget import too_many_matches
 from augury.budget.amounts import size_text
 from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals
+from augury.engine.compiling import compiled_if_worth, worth_compiling
 from augury.engine.cut.by_start import PIECE_EVENTS, matched_by_start, runs_end_soon
 from augury.engine.cut.portions import (
     MAX_SHOWN_PORTION_MATCHES,
@@ -62,14 +63,8 @@ PROGRESS_EVENTS = 5_000
 MAX_PROGRESS_REPORTS = 200
 """Reports of progress per call: a kernel takes a slice of the events between two of them, which has a cost."""
 
-MIN_EVENTS_TO_COMPILE = 20_000
-"""Events from which on a kernel is compiled first: as plain Python it would take about as long."""
-
 MIN_ROWS_READ_IN_PIECES = 1 << 20
 """Rows from which on files are matched while they are read."""
-
-MIN_EVENTS_TO_LOAD = 1_000
-"""Events from which on a kernel that was compiled before is loaded."""
 
 COPIES_TO_SORT = 3
 """Copies of the events in memory while they are sorted."""
@@ -108,8 +103,7 @@ def _of_one(
     with options.clock.stage(CallStage.READING):
         events = scan.events(query.rewritten)
     options.clock.count(CallStage.READING, scan.rows)
-    if options.jit is None and worth_compiling(query, len(events), options):
-        options = replace(options, jit=True)
+    options = compiled_if_worth(query, len(events), options)
     alone = CompiledProgram((query,))
     notes = (
         *tie_warnings(consuming(alone, scan.schema), events, scan.schema),
@@ -355,13 +349,6 @@ def ready(query: CompiledQuery, options: Options) -> bool:
     return options.jit is True or (
         options.jit is None and query.kernel is not None and compiled_before(query.kernel.source, options.cache_dir)
     )
-
-
-def worth_compiling(query: CompiledQuery, events: int, options: Options) -> bool:
-    """Whether a kernel should be compiled, or loaded, before it runs, given the number of events."""
-    if query.kernel is None or events < MIN_EVENTS_TO_LOAD:
-        return False
-    return events >= MIN_EVENTS_TO_COMPILE or compiled_before(query.kernel.source, options.cache_dir)
 
 
 def _of_stages(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Unpack
 
@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from augury import arguments
 from augury.budget import within
-from augury.compiler import CompiledProgram, CompiledQuery, Measure, compile_program
+from augury.compiler import CompiledProgram, Measure, compile_program
+from augury.engine.compiling import compiled_if_worth
 from augury.engine.results.matches import Matches
 from augury.engine.rules.group import SharedEvents
 from augury.engine.rules.grouping import grouped, options_of, source_of
 from augury.engine.rules.live import LiveRules, shape_name
-from augury.engine.rules.matching import FiniteGroup, Prepare
+from augury.engine.rules.matching import FiniteGroup
+from augury.engine.rules.planned import measured_once
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
 from augury.engine.rules.rule_text import GroupedRule
 from augury.engine.rules.table import Rule, RuleSource, read_rules
@@ -29,11 +31,9 @@ from augury.engine.sources.stream_reader import stream_reader
 from augury.engine.times import lateness_ticks
 from augury.errors import AuguryError, HostError
 from augury.explain.rules import explain_rules
-from augury.hosts.local.finite import matches_in, worth_compiling
+from augury.hosts.local.finite import matches_in
 from augury.hosts.local.query import compiled
-from augury.ir.query import BoundQuery
 from augury.options import Lateness, MatchOptions, Options, read_options
-from augury.plan import StreamStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,8 @@ class Rules:
             for group in groups:
                 assert shared is not None
                 alone += _match_together(group, shared, known, chosen, results)
-            measured = _measured_once(known)
+            measure = known.measure()
+            measured = None if measure is None else measured_once(measure)
             for rule in sorted(alone, key=lambda rule: results.order[rule.id]):
                 _match_alone(rule, known, chosen, measured, results)
         return results.result()
@@ -216,7 +217,7 @@ def _match_together(
 ) -> list[Rule]:
     """Match rules of one shape together; returns the rules that failed, which are to be run alone."""
     assert known.scan is not None
-    group, types = FiniteGroup(rules, shared, options, _prepared(options)), known.scan.types()
+    group, types = FiniteGroup(rules, shared, options, compiled_if_worth), known.scan.types()
     began = perf_counter()
     for part in group.matches():
         own = [one.rule for one in part.rules]
@@ -229,17 +230,6 @@ def _match_together(
             results.warn(one.rule, part.warnings(one, tied, types))
         began = perf_counter()
     return [rule.rule for rule in group.failed]
-
-
-def _prepared(options: Options) -> Prepare:
-    """Gives the options for a kernel: compiled at once if it has many events."""
-
-    def prepared(query: CompiledQuery, events: int) -> Options:
-        return (
-            replace(options, jit=True) if options.jit is None and worth_compiling(query, events, options) else options
-        )
-
-    return prepared
 
 
 def _match_alone(
@@ -262,21 +252,3 @@ def _note(rule: Rule, matches: Matches, seconds: float, events: int, results: Ru
     table = matches.to_arrow()
     results.found([rule], np.zeros(table.num_rows, dtype=np.int64), table, seconds, np.array([events]))
     results.warn(rule, matches.warnings)
-
-
-def _measured_once(known: KnownColumns) -> Measure | None:
-    """Measures the rates of events for the first rule of each text only, so that all rules of a text have one plan.
-
-    Selectivities are left out: they depend on the values in conditions, which differ from rule to rule.
-    """
-    measure, found = known.measure(), dict[tuple[object, ...], StreamStatistics]()
-    if measure is None:
-        return None
-
-    def measured(query: BoundQuery) -> StreamStatistics:
-        text = query.source.text, query.variables, query.into
-        if text not in found:
-            found[text] = replace(measure(query), selectivities={}, bounded={})
-        return found[text]
-
-    return measured

@@ -12,7 +12,8 @@ from typing import Unpack
 from pyspark.sql import DataFrame, SparkSession
 
 from augury.arguments import mapping, optional_text, unusable
-from augury.engine.exchange.kernels import compiled_kernels
+from augury.compiler import CompiledProgram
+from augury.engine.exchange.kernels import CompiledFile, compiled_kernels
 from augury.engine.group import QUERY, groups, one_group
 from augury.engine.job import Job
 from augury.engine.sources.query_text import query_source
@@ -123,9 +124,14 @@ def job_for(sampled: SampledFrame, query: str | os.PathLike[str], roles: Roles, 
         live=events.isStreaming,
     )
     job = replace(job, slots=slots_of(events.sparkSession))
-    if options.jit is False or _shares_disk(events.sparkSession):
-        return job
-    return replace(job, kernels=compiled_kernels(job.program, options.cache_dir))
+    return replace(job, kernels=kernels_to_send(events.sparkSession, job.program, options))
+
+
+def kernels_to_send(spark: SparkSession, program: CompiledProgram, options: Options) -> tuple[CompiledFile, ...]:
+    """The compiled kernels of a program for workers that do not find them in the cache of the driver."""
+    if options.jit is False or _shares_disk(spark):
+        return ()
+    return compiled_kernels(program, options.cache_dir)
 
 
 def slots_of(spark: SparkSession) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
@@ -13,6 +14,7 @@ from augury.engine.cut.by_time import CutAt, cut_at_quantiles
 from augury.engine.exchange.blobs import ARRIVAL
 from augury.engine.exchange.shuffle import PACKED, PARTITION, MatchTask, PackTask
 from augury.engine.group import Group
+from augury.engine.scan.needed import ComponentFilter
 from augury.engine.statistics.sampling import Heaviest, heaviest
 from augury.errors import AuguryWarning
 from augury.hosts.spark.batch.sample import SampledFrame
@@ -21,6 +23,7 @@ from augury.hosts.spark.jobs import SparkHost
 from augury.hosts.spark.releases import partitioned_by_id
 from augury.hosts.spark.renaming import map_in_arrow
 from augury.hosts.spark.schemas import spark_schema
+from augury.schema import EventSchema
 
 MAX_CUTS = 255
 """Quantiles of the event times requested from Spark, and so the most places where a stream is cut."""
@@ -47,7 +50,7 @@ def match_batch(sampled: SampledFrame, group: Group, *, partitions: int | None, 
         return match_split(events, group, None, partitions)
     if not group.key or chunks is not None:
         return match_split(events, group, _chunks(events, group, chunks, partitions), partitions)
-    heavy = _dominating(sampled, group, partitions or shuffle_partitions(sampled.frame))
+    heavy = dominating(sampled, group.key, partitions or shuffle_partitions(sampled.frame))
     pieces = None if heavy is None else _chunks(events, group, None, partitions)
     if heavy is not None and pieces is not None:
         named = ", ".join(f"{name}={value!r}" for name, value in zip(group.key, heavy.key, strict=True))
@@ -60,16 +63,16 @@ def match_batch(sampled: SampledFrame, group: Group, *, partitions: int | None, 
     return match_split(events, group, pieces, None if pieces is not None else partitions)
 
 
-def _dominating(sampled: SampledFrame, group: Group, partitions: int) -> Heaviest | None:
+def dominating(sampled: SampledFrame, key: Sequence[str], partitions: int) -> Heaviest | None:
     """The key with so many of the events that its task would finish long after all others, if there is one."""
     if partitions == 1:
         return None
     too_much = min(MIN_HEAVY_SHARE, max(MAX_LIGHT_SHARE, 2 / partitions))
-    seen = heaviest(sampled.sample(group.key))
+    seen = heaviest(sampled.sample(key))
     if seen is None or seen.share <= too_much:
         return None
     # The first events of a partition may share a key by chance, so all events are counted before a key is split.
-    same = [column(name) == F.lit(value) for name, value in zip(group.key, seen.key, strict=True)]
+    same = [column(name) == F.lit(value) for name, value in zip(key, seen.key, strict=True)]
     counted = sampled.frame.select(F.count(F.lit(1)), F.count_if(reduce(and_, same))).first()
     assert counted is not None
     share = counted[1] / max(1, counted[0])
@@ -100,22 +103,39 @@ def shuffle_partitions(frame: DataFrame) -> int:
 
 def prepared(frame: DataFrame, group: Group) -> DataFrame:
     """The columns and rows that can affect matches, numbered in order of arrival where that matters."""
-    columns = [column(name) for name in group.arrow.names]
-    if group.arrival_matters:
+    return selected(frame, group.arrow.names, group.relevant, group.schema, numbered=group.arrival_matters)
+
+
+def selected(
+    frame: DataFrame,
+    names: Sequence[str],
+    relevant: tuple[ComponentFilter, ...] | None,
+    schema: EventSchema,
+    *,
+    numbered: bool,
+) -> DataFrame:
+    """These columns of the rows that are `relevant`, `numbered` in order of arrival if that matters."""
+    columns = [column(name) for name in names]
+    if numbered:
         columns.append(F.monotonically_increasing_id().alias(ARRIVAL))
-    relevant = group.relevant
-    test = None if relevant is None else row_filter(relevant, group.schema)
+    test = None if relevant is None else row_filter(relevant, schema)
     events = frame if test is None else frame.where(test)
     return events.select(*columns)
 
 
 def _chunks(events: DataFrame, group: Group, wanted: int | None, partitions: int | None) -> CutAt | None:
-    """Times to cut the stream at; None if cutting does not pay."""
+    return time_cut(events, group.schema, group.halo, wanted, partitions)
+
+
+def time_cut(
+    events: DataFrame, schema: EventSchema, halo: int, wanted: int | None, partitions: int | None
+) -> CutAt | None:
+    """Times to cut the stream at, into `wanted` chunks if that is given; None if cutting does not pay."""
     if wanted == 1:
         return None
     number = MAX_CUTS if wanted is None else wanted - 1
     shares = [(k + 1) / (number + 1) for k in range(number)]
-    time = ticks(group.schema, group.schema.time)
+    time = ticks(schema, schema.time)
     row = events.select(F.percentile_approx(time, shares, 10_000).alias("q"), F.count(F.lit(1)).alias("n")).first()
     assert row is not None
     if not row["n"] or row["q"] is None:
@@ -125,5 +145,5 @@ def _chunks(events: DataFrame, group: Group, wanted: int | None, partitions: int
         most = partitions or shuffle_partitions(events)
         count = min(most, row["n"] // MIN_CHUNK_EVENTS)
         bounds = [bounds[k * (number + 1) // count - 1] for k in range(1, count)]
-    cut = cut_at_quantiles(bounds, group.halo)
+    cut = cut_at_quantiles(bounds, halo)
     return cut if len(cut) > 1 else None
