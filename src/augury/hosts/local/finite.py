@@ -108,7 +108,7 @@ def _of_one(
         events = scan.events(query.rewritten)
     options.clock.count(CallStage.READING, scan.rows)
     if options.jit is None and worth_compiling(query, len(events), options):
-        options = replace(options, jit=True)
+        options = options.compiled()
     alone = CompiledProgram((query,))
     notes = (
         *tie_warnings(consuming(alone, scan.schema), events, scan.schema),
@@ -260,8 +260,7 @@ class MatchesWhileRead:
         keep: bool,
     ) -> None:
         self.query, self.scan, self.cut, self.progress, self.keep = query, scan, cut, progress, keep
-        jit = True if options.jit is None and query.kernel is not None else options.jit
-        self.options = replace(options, jit=jit, rows_only=keep)
+        self.options = replace(options if query.kernel is None else options.compiled(), rows_only=keep)
         self.warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[MatchSet | RowMatches]:
@@ -371,7 +370,7 @@ def _of_stages(
         events = scan.ordered
     options.clock.count(CallStage.READING, len(events))
     if options.jit is None and any(worth_compiling(query, len(events), options) for query in program.queries):
-        options = replace(options, jit=True)
+        options = options.compiled()
     staged = stages(program, scan.arrow, options)
     notes = (
         *tie_warnings(consuming(program, scan.schema), events, scan.schema),
