@@ -128,10 +128,10 @@ def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool
     return "numba" in sys.modules and root is not None and holds(root, _file_prefix(source.fingerprint))
 
 
-def entry_is_cached(source: KernelSource, entry: str, cache_dir: Path | None = None) -> bool:
+def entry_is_cached(fingerprint: str, entry: str, cache_dir: Path | None) -> bool:
     """Whether an entry was compiled before, here or elsewhere, so that to load it is all that a call waits for."""
     root = default_cache_dir() if cache_dir is None else cache_dir
-    begins = f"{_file_prefix(source.fingerprint)}{entry}."
+    begins = f"{_file_prefix(fingerprint)}{entry}."
     return any(file.startswith(begins) for _, file in _provided) or (root is not None and holds(root, begins))
 
 

@@ -62,6 +62,9 @@ Result = TypeVar("Result")
 _stood_in: Counter[tuple[str, str, Path | None]] = Counter()
 """Matches that NumPy has taken in place of a function in this process, by fingerprint, entry and cache folder."""
 
+_on_disk: dict[tuple[str, str, Path | None], bool] = {}
+"""Whether such a function was in the cache when this process first asked, which takes half a millisecond."""
+
 _UNWATCHED_CELLS = np.zeros(STOP + 1, dtype=np.int64)
 """The cells of a kernel without a budget: nothing stops it."""
 
@@ -146,7 +149,9 @@ class Tier:
         if not self._options.stand_ins or self.plain or is_compiled(self._entries[entry]):
             return False
         place = self._source.fingerprint, entry, self._options.cache_dir
-        if _stood_in[place] > MAX_STOOD_IN_MATCHES or entry_is_cached(self._source, entry, self._options.cache_dir):
+        if place not in _on_disk:
+            _on_disk[place] = entry_is_cached(*place)
+        if _on_disk[place] or _stood_in[place] > MAX_STOOD_IN_MATCHES:
             return False
         _stood_in[place] += matches
         return True
