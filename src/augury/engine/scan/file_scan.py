@@ -308,7 +308,9 @@ class ParquetScan:
     @cached_property
     def table(self) -> pa.Table:
         """All events with all columns, in arrival order."""
-        tables = [self.files.read(group, self.arrow.names) for group in self.files.row_groups]
+        groups = list(self.files.row_groups)
+        workers = Workers(self.threads if len(groups) > 1 else 1)
+        tables = list(workers.map(lambda group: self.files.read(group, self.arrow.names), groups))
         return pa.concat_tables(tables) if tables else self.arrow.empty_table()
 
     @cached_property
