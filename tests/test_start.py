@@ -88,7 +88,7 @@ def test_arrow_still_finds_pandas_afterwards() -> None:
     )
 
 
-def test_pandas_is_not_loaded_to_match_a_file_and_show_a_match(tmp_path: Path) -> None:
+def test_neither_pandas_nor_other_readers_are_loaded_to_match_a_file_and_show_a_match(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({name: [event[name] for event in EVENTS] for name in ("ts", "type")}), tmp_path / "e.parquet"
     )
@@ -97,4 +97,4 @@ def test_pandas_is_not_loaded_to_match_a_file_and_show_a_match(tmp_path: Path) -
         f"import augury; assert augury.match({str(tmp_path / 'e.parquet')!r}, {query!r})[0].rows == dict(a=0, b=1)"
     )
     assert "pyarrow" in found
-    assert "pandas" not in found
+    assert not {"pandas", "pyarrow.csv", "pyarrow.json", "numpy.random", "numpy.polynomial"} & found

@@ -198,7 +198,8 @@ class Options:
 
     `budget` watches `max_memory` and `timeout` while the query runs, `clock` collects the times of its stages. A `live`
     stream goes on with the plan that it has while a better one is compiled. With `rows_only` kernels may leave the
-    times of matches to be looked up (`RowMatches`).
+    times of matches to be looked up (`RowMatches`). Where `jit` was decided for the caller, `stand_ins` lets NumPy do
+    what the library would have to be compiled for, as long as matches are few.
     """
 
     plan: FamilyName | None = option(None, _plan)
@@ -223,6 +224,7 @@ class Options:
     clock: Clock = field(default=UNTIMED, compare=False, repr=False)
     live: bool = field(default=False, compare=False, repr=False)
     rows_only: bool = field(default=False, compare=False, repr=False)
+    stand_ins: bool = field(default=False, compare=False, repr=False)
 
     def with_budget(self) -> Options:
         """Add a budget to these options, unless they have one."""
@@ -235,6 +237,10 @@ class Options:
         """
         memory = default_memory() if self.max_memory is None else self.max_memory
         return replace(self, budget=Budget(max(1, memory // slots), self.timeout))
+
+    def compiled(self) -> Options:
+        """These options with kernels compiled from the start, for a caller who left that open."""
+        return self if self.jit is not None else replace(self, jit=True, stand_ins=True)
 
     def timed(self) -> tuple[Options, Stopwatch]:
         """Add a stopwatch to these options; returns both."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augury.jit.tier import Tier
-from augury.kernels.common.packing import Rows, packed
+from augury.kernels.common.packing import Rows, order_plainly, packed, write_plainly
 from augury.native.support import support_source
 from augury.options import Options
 from augury.runtime.batch import Integers
@@ -54,6 +54,10 @@ def test_matches_are_ordered_by_end_start_and_events(
     def key(match: list[int]) -> tuple[int, int, list[int]]:
         return rank[max(match)], rank[min(match)], [match[c] for c in columns.tolist()]
 
+    plainly = room_for(np.array(matches))
+    order = order_plainly(np.array(matches), columns, np.array(rank), sequential=sequential)
+    write_plainly(order, columns, np.array(matches), times, stream_rows, *plainly)
+    assert all((a == b).all() for a, b in zip(plainly, written, strict=True))
     in_order = sorted(matches, key=key)
     at_once = room_for(np.array(matches))
     rest = columns, np.array(in_order), np.array(rank), times, stream_rows
@@ -88,3 +92,5 @@ def test_what_does_not_fit_in_a_number_or_is_rare_is_left_to_others(support: Tie
     # Seven events, anywhere in some four thousand: 12 bits each, and the end.
     wide = np.random.default_rng(1).integers(0, 1 << 12, (1000, 7))
     assert packed(support, wide, np.arange(7), rank, sequential=False) is None
+    order = order_plainly(wide, np.arange(7), rank, sequential=False)
+    assert order.tolist() == sorted(range(1000), key=lambda m: (wide[m].max(), wide[m].min(), wide[m].tolist()))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import accumulate
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from augury.runtime.matches import FoundMatch, MatchSet
-from augury.runtime.row_matches import ROW, RowColumn, RowMatches
+from augury.runtime.row_matches import ROW, SEARCHED_STRETCH, RowColumn, RowMatches
 
 Drawn = tuple[RowMatches, MatchSet]
 
@@ -68,6 +69,15 @@ def test_parts_of_them_are_parts_of_the_whole(drawn: Drawn, data: st.DataObject)
 def test_those_that_end_before_a_time_are_counted(drawn: Drawn, time: int) -> None:
     by_row, whole = drawn
     assert by_row.ends_before(time) == whole.ends_before(time) == sum(match.end < time for match in whole)
+
+
+@pytest.mark.parametrize("n", [1, SEARCHED_STRETCH, SEARCHED_STRETCH + 1, 3 * SEARCHED_STRETCH + 7])
+def test_among_many_those_that_end_before_a_time_are_counted(n: int) -> None:
+    last = np.sort(np.random.default_rng(n).integers(n, 2 * n, n)).astype(ROW)
+    columns = RowColumn(last), RowColumn(np.zeros(n, ROW))
+    by_row = RowMatches(("a", "b"), n, columns, np.arange(2 * n), 10 * np.arange(2 * n))
+    for time in (-1, 0, 10 * n, 10 * n + 1, 13 * n, *(10 * last[:: max(1, n // 9)]).tolist(), 20 * n - 10, 20 * n):
+        assert by_row.ends_before(time) == int((10 * last < time).sum())
 
 
 def test_they_take_less_memory() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from augury.compiler import CompiledQuery
 from augury.jit.compile import compiled_before
 from augury.options import Options
@@ -24,4 +22,4 @@ def worth_compiling(query: CompiledQuery, events: int, options: Options) -> bool
 
 def compiled_if_worth(query: CompiledQuery, events: int, options: Options) -> Options:
     """The options for a kernel over this number of events: it is compiled at once if there are many."""
-    return replace(options, jit=True) if options.jit is None and worth_compiling(query, events, options) else options
+    return options.compiled() if options.jit is None and worth_compiling(query, events, options) else options

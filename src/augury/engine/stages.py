@@ -13,6 +13,7 @@ from augury.compiler import CompiledProgram, CompiledQuery, counted, load
 from augury.engine.arrivals import Arrivals, EventLog, in_order, order_ranks, release
 from augury.engine.kept import KeptEvents
 from augury.engine.results.columns import last_events, return_columns, returned_type
+from augury.engine.scan.narrow import of_types, pushdown_of
 from augury.engine.sources.column_types import EngineColumns, conform, engine_columns, engine_type, is_text
 from augury.errors import HostError
 from augury.ir.query import TimeWindow
@@ -107,6 +108,9 @@ def _step(
             ready, held = incoming, stage.held
         else:
             ready, held = release(stage.held + incoming, bound)
+        if bound == FOREVER:
+            ready = _of_its_types(ready, stage.query)
+        if stage.lag != 0:
             ready = in_order(ready, schema)
         with options.clock.stage(CallStage.MATCHING, len(ready)):
             state, matches = stage.kernel.step(stage.state, ready.batch(schema, stage.columns), bound)
@@ -117,6 +121,15 @@ def _step(
             events = replace(events, table=conform(events.table, derived.table.schema, fill=True)) + derived
         moved.append(_moved(stage, state, held, _prune(log, stage, state, held, bound)))
     return tuple(moved), tuple(found), next_derived
+
+
+def _of_its_types(events: Arrivals, query: CompiledQuery) -> Arrivals:
+    """The events of the types that can matter to a query: at the end of a stream these are all that it is given."""
+    type, types = query.bound.schema.type, pushdown_of(query.rewritten, events.table.column_names).types
+    if type is None or types is None:
+        return events
+    mask = of_types(events.table[type], types)
+    return events if mask is None else events.where(mask)
 
 
 def _moved(stage: Stage, state: RunState, held: Arrivals, log: KeptEvents) -> Stage:
@@ -186,6 +199,9 @@ def _derive(stage: Stage, found: MatchSet, log: Arrivals, first_row: int, option
     """Derive one event per match: INTO's type, the order key of the last event, the items of RETURN, the rest null."""
     query = stage.query.bound
     assert query.schema.type is not None
+    # Only events that matches bind are ranked: there are mostly few of them.
+    bound = [found.completed_by[found.completed_by >= 0], *(rows.flatten().to_numpy() for rows in found.rows)]
+    log = log.take(np.sort(log.positions(np.unique(np.concatenate(bound)))))
     last = log.take(last_events(found, log, order_ranks(log, query.schema)))
     arrow = _with_derived(stage.query, stage.arrow)
     columns = {name: last.table[name] for name in query.schema.order_by}

@@ -22,8 +22,11 @@ from augury.runtime.shared import enumerated
 from augury.runtime.state import FOREVER, Kernel, RunState
 from augury.timing import CallStage
 
-QUEUED_ITEMS_PER_THREAD = 1
-"""Items per thread that are running or queued, one more in all: no thread runs out of work, and few are in memory."""
+QUEUED_ITEMS_PER_THREAD = 2
+"""Items per thread that are running or queued, one more in all, so that few are in memory.
+
+Results are taken in their order. With one item, threads were idle while the first of three took longer than the others.
+"""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

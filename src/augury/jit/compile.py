@@ -12,6 +12,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from augury.jit.entries import entry_compiler
+from augury.jit.garbage import no_collections
 from augury.jit.store import checked, clear, default_cache_dir, holds, read, remove, write
 from augury.runtime.arrays import ArrayType, GroupType, ParameterType
 from augury.runtime.kernel_source import KernelSource, prelude
@@ -94,7 +96,10 @@ def load(
         return known
     with _loading:
         if key not in _loaded:
-            _loaded[key] = MappingProxyType(_compiled(source, root, functions) if jit else _plain(source, functions))
+            with no_collections() if jit else nullcontext():
+                _loaded[key] = MappingProxyType(
+                    _compiled(source, root, functions) if jit else _plain(source, functions)
+                )
         return _loaded[key]
 
 
@@ -121,6 +126,13 @@ def compiled_before(source: KernelSource, cache_dir: Path | None = None) -> bool
         return any(dispatcher.signatures for dispatcher in dispatchers)
     # Reading a kernel takes milliseconds, importing Numba first as long as many a query.
     return "numba" in sys.modules and root is not None and holds(root, _file_prefix(source.fingerprint))
+
+
+def entry_is_cached(fingerprint: str, entry: str, cache_dir: Path | None) -> bool:
+    """Whether an entry was compiled before, here or elsewhere, so that to load it is all that a call waits for."""
+    root = default_cache_dir() if cache_dir is None else cache_dir
+    begins = f"{_file_prefix(fingerprint)}{entry}."
+    return any(file.startswith(begins) for _, file in _provided) or (root is not None and holds(root, begins))
 
 
 def compile_entry(entry: Function, parameters: Sequence[ParameterType]) -> None:
@@ -420,7 +432,8 @@ class KernelCache:
         if content is None:
             return None
         try:
-            return CompileResult._rebuild(target_context, *pickle.loads(content))
+            with no_collections():
+                return CompileResult._rebuild(target_context, *pickle.loads(content))
         except Exception as e:
             # Unharmed, yet not what this Numba can use: which exception that gives is Numba's affair.
             _LOG.warning("the cached kernel %s does not load and is compiled anew: %r", file, e)

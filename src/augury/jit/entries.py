@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from augury.jit.garbage import no_collections
+
 
 class _Unoptimised:
     """A code library that takes modules whose functions LLVM is not to optimise."""
@@ -36,5 +38,9 @@ def entry_compiler() -> type[Any]:
                 target.create_cpython_wrapper(_Unoptimised(library), *about, **options)
 
             super().__init__(typing_context, target.subtarget(create_cpython_wrapper=create_cpython_wrapper), *more)
+
+        def compile_extra(self, function: Any) -> Any:
+            with no_collections():
+                return super().compile_extra(function)
 
     return EntryCompiler

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
 from operator import itemgetter
+from pathlib import Path
 from time import perf_counter, thread_time
 from typing import Any, TypeVar
 
@@ -21,6 +23,7 @@ from augury.jit.compile import (
     compile_entry,
     compiled_forms,
     compiles,
+    entry_is_cached,
     is_compiled,
     load,
     loaded_before,
@@ -50,7 +53,17 @@ def reporting_calls(name: str, function: Callable[..., Any]) -> Callable[..., An
 MAX_PLAIN_SECONDS = 0.3
 """Seconds that a kernel may run as plain Python before it is compiled, which takes about a second."""
 
+MAX_STOOD_IN_MATCHES = 1 << 18
+"""Matches that NumPy takes in place of a function of the library, which it does in some ten milliseconds, before the
+function is compiled, which takes ten times as long."""
+
 Result = TypeVar("Result")
+
+_stood_in: Counter[tuple[str, str, Path | None]] = Counter()
+"""Matches that NumPy has taken in place of a function in this process, by fingerprint, entry and cache folder."""
+
+_on_disk: dict[tuple[str, str, Path | None], bool] = {}
+"""Whether such a function was in the cache when this process first asked, which takes half a millisecond."""
 
 _UNWATCHED_CELLS = np.zeros(STOP + 1, dtype=np.int64)
 """The cells of a kernel without a budget: nothing stops it."""
@@ -127,6 +140,21 @@ class Tier:
             return self.timed_call(self._entries[entry], *arguments)
         self._direct[entry] = self._entries[entry]
         return self._entries[entry](*arguments)
+
+    def stands_in(self, entry: str, matches: int) -> bool:
+        """Whether NumPy is to take `matches` in place of an entry that would have to be compiled for them.
+
+        It does until it has taken `MAX_STOOD_IN_MATCHES`, unless the caller has asked for compiled code.
+        """
+        if not self._options.stand_ins or self.plain or is_compiled(self._entries[entry]):
+            return False
+        place = self._source.fingerprint, entry, self._options.cache_dir
+        if place not in _on_disk:
+            _on_disk[place] = entry_is_cached(*place)
+        if _on_disk[place] or _stood_in[place] > MAX_STOOD_IN_MATCHES:
+            return False
+        _stood_in[place] += matches
+        return True
 
     def _first_call(self, entry: str, *arguments: Any) -> Any:
         """Call an entry that has to be compiled or loaded first."""

@@ -15,7 +15,6 @@ from augury.plan.lossy import LossyEdge, LossyPlan
 from augury.planner.bids import Bid
 from augury.planner.components import UnsupportedQuery, compiled_conjuncts
 from augury.planner.hints import Hints
-from augury.planner.scores import most_probable, tabulate
 from augury.planner.supports import RESULTS, Supports
 from augury.schema import UNITS, Kind
 
@@ -100,6 +99,9 @@ def _edges(
     query: BoundQuery, steps: Sequence[Step], missable: Collection[str], model: LossModel, threshold: float
 ) -> tuple[tuple[LossyEdge, ...], tuple[LossyEdge, ...]]:
     """The edges that can be part of a match, and those whose score stays below the threshold."""
+    # Not at the top: it imports the polynomials of NumPy and inverts a matrix, which no other plan needs.
+    from augury.planner.scores import most_probable, tabulate
+
     assert isinstance(query.window, TimeWindow)
     tick = UNITS[query.schema.time_unit] / 1e9
     places = [-1, *(k for k, s in enumerate(steps) if not s.negated), len(steps)]

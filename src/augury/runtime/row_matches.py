@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ ROW = np.dtype(np.int32)
 MAX_ROW = int(np.iinfo(ROW).max)
 
 Rows = npt.NDArray[np.int32]
+
+SEARCHED_STRETCH = 1 << 9  # matches that are compared at once when the end of a portion is looked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +77,12 @@ class RowColumn:
         return self.rows.nbytes + (0 if self.offsets is None else self.offsets.nbytes)
 
 
+def _last_rows(columns: Sequence[RowColumn], part: slice) -> Rows:
+    """The rows of the last events of some matches, which bind one event to each variable."""
+    first, *others = (column.rows[part] for column in columns)
+    return reduce(np.maximum, others, first)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RowMatches:
     """Matches in the order they are reported, of which only the rows of their events are written.
@@ -123,7 +132,14 @@ class RowMatches:
         later = int(np.searchsorted(self.event_time, time))
         if later == len(self.event_rows):
             return self.matches
-        return bisect_left(range(self.matches), self.event_rows.item(later), key=self._last_row)
+        row = self.event_rows.item(later)
+        if all(column.offsets is None for column in self.columns):
+            # Matches far apart say which stretch to look at: two searches take less than a dozen steps in Python.
+            apart = _last_rows(self.columns, slice(0, self.matches, SEARCHED_STRETCH))
+            stop = min(self.matches, int(apart.searchsorted(row)) * SEARCHED_STRETCH)
+            first = max(0, (stop - 1) // SEARCHED_STRETCH * SEARCHED_STRETCH)
+            return first + int(_last_rows(self.columns, slice(first, stop)).searchsorted(row))
+        return bisect_left(range(self.matches), row, key=self._last_row)
 
     def _last_row(self, k: int) -> int:
         """The row of the last event of match `k`."""

@@ -110,6 +110,24 @@ class ParquetFiles:
             raise unreadable(f"`{path}`", e) from e
         return table.select(list(columns)).replace_schema_metadata(None)
 
+    def read_first(self, group: NumberedRows, columns: Sequence[str], rows: int, *, use_threads: bool) -> pa.Table:
+        """Some columns of the first `rows` of a row group, or of all of it unless that is much more."""
+        if rows > group.rows // 2:
+            return self.read(group, columns, use_threads=use_threads)
+        path = self.paths[group.file]
+        try:
+            self._check_unchanged(group.file)
+            with pq.ParquetFile(path, metadata=self.footers[group.file]) as file:
+                # A batch is decoded when it is asked for.
+                batches = file.iter_batches(rows, [group.number], list(columns), use_threads=use_threads)
+                table = pa.Table.from_batches([next(batches)])
+                validated(table)
+                if table.num_rows != rows:
+                    raise pa.ArrowInvalid(f"the first {rows} rows of a row group are {table.num_rows}")
+        except (OSError, pa.ArrowException) as e:
+            raise unreadable(f"`{path}`", e) from e
+        return table.select(list(columns)).replace_schema_metadata(None)
+
     def _check_unchanged(self, file: int) -> None:
         if _identity(self.paths[file]) != self.seen[file]:
             raise HostError(
@@ -291,7 +309,9 @@ class ParquetScan:
     @cached_property
     def table(self) -> pa.Table:
         """All events with all columns, in arrival order."""
-        tables = [self.files.read(group, self.arrow.names) for group in self.files.row_groups]
+        groups = list(self.files.row_groups)
+        workers = Workers(self.threads if len(groups) > 1 else 1)
+        tables = list(workers.map(lambda group: self.files.read(group, self.arrow.names), groups))
         return pa.concat_tables(tables) if tables else self.arrow.empty_table()
 
     @cached_property
@@ -325,8 +345,9 @@ class ParquetLog:
         for group in self.files.row_groups:
             low, high = np.searchsorted(wanted, [group.first_row, group.first_row + group.rows])
             if low < high:
-                table = self.files.read(group, columns, use_threads=self.threads > 1)
-                tables.append(table.take(to_arrow(wanted[low:high] - group.first_row)))
+                places = wanted[low:high] - group.first_row
+                table = self.files.read_first(group, columns, int(places[-1]) + 1, use_threads=self.threads > 1)
+                tables.append(table.take(to_arrow(places)))
         if not tables:
             return pa.schema([self.arrow.field(name) for name in columns]).empty_table()
         return pa.concat_tables(tables).take(to_arrow(place.reshape(-1)))

@@ -106,7 +106,7 @@ def narrowed(table: pa.Table, schema: EventSchema, pushdown: Pushdown, first_row
     narrow = table.select(list(pushdown.columns))
     rows: Integers | None = None
     if pushdown.types is not None and schema.type is not None:
-        narrow, rows = _kept(narrow, rows, _of_types(table[schema.type], pushdown.types))
+        narrow, rows = _kept(narrow, rows, of_types(table[schema.type], pushdown.types))
     if pushdown.test is not None:
         narrow, rows = _kept(narrow, rows, passing(narrow, schema, pushdown.test))
     if rows is None:
@@ -147,7 +147,7 @@ def _kept(
     return picked(table, mask, places), places if rows is None else rows[places]
 
 
-def _of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_] | None:
+def of_types(column: pa.ChunkedArray, types: Collection[str]) -> npt.NDArray[np.bool_] | None:
     """A mask of the events of these types; None for a type column that has to be converted first."""
     if pa.types.is_dictionary(column.type) and is_text(column.type):
         return are_of_types(column, types)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from augury.engine.arrivals import Arrivals, EventLog
 from augury.engine.host import Totals
-from augury.engine.threads import Workers
 from augury.ir.query import BoundQuery
 from augury.schema import EventSchema
+
+if TYPE_CHECKING:
+    # Threads match portions, and stages of programs narrow what they match as scans do.
+    from augury.engine.threads import Workers
 
 
 class Scan(Protocol):

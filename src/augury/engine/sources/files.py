@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet
 
 from augury.engine.sources.json_lines import native_table
@@ -95,18 +94,21 @@ def read_csv(data: bytes, name: str) -> pa.Table:
     """
     if not data.strip():
         return pa.table({})
+    # Not at the top: most files are Parquet.
+    from pyarrow import csv
+
     # The types of a column are inferred from one block, so that the whole file has to be one.
-    read = pa.csv.ReadOptions(block_size=min(len(data) + 1, 2**31 - 1))
-    convert = pa.csv.ConvertOptions(null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
-    parse = pa.csv.ParseOptions(newlines_in_values=True)
+    read = csv.ReadOptions(block_size=min(len(data) + 1, 2**31 - 1))
+    convert = csv.ConvertOptions(null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
+    parse = csv.ParseOptions(newlines_in_values=True)
     try:
-        table = pa.csv.read_csv(pa.BufferReader(data), read, parse, convert)
+        table = csv.read_csv(pa.BufferReader(data), read, parse, convert)
     except pa.ArrowInvalid as e:
         raise unreadable(f"`{name}`", f"it is not a table of comma-separated values: {e}") from e
     for field in table.schema:
         if pa.types.is_float64(field.type) and (pc.max(pc.abs(table[field.name])).as_py() or 0) >= 2.0**63:
-            convert = pa.csv.ConvertOptions(include_columns=[field.name], column_types={field.name: pa.string()})
-            texts = pa.csv.read_csv(pa.BufferReader(data), read, parse, convert)[field.name].to_pylist()
+            convert = csv.ConvertOptions(include_columns=[field.name], column_types={field.name: pa.string()})
+            texts = csv.read_csv(pa.BufferReader(data), read, parse, convert)[field.name].to_pylist()
             _reject_huge(field.name, texts)
     for i, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):

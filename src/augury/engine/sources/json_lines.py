@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from augury.schema import INT_MAX
 
@@ -52,6 +51,9 @@ def native_table(data: bytes) -> pa.Table | None:
 
 def _read(data: bytes, texts: dict[str, pa.DataType], order: list[str]) -> pa.Table:
     """Read a table; `texts` are types of columns that Arrow must not infer, the columns in `order` come first."""
+    # Not at the top: most files are Parquet.
+    import pyarrow.json as pj
+
     table = pj.read_json(
         pa.BufferReader(data),
         # One block and one thread: Arrow may crash over columns whose type is another one in a later block.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,7 +53,7 @@ class _Sample:
     """A sample of events, by position in the stream, and by variable those of its types.
 
     `clock` are the times, or the positions for a count window, and `reach` is the window; `earlier` holds (u, v) iff u
-    precedes v.
+    precedes v. `random` is called for random numbers when some are needed: not every query loads them.
     """
 
     events: Arrivals
@@ -61,7 +62,7 @@ class _Sample:
     reach: int | None
     fitting: dict[str, Integers]
     earlier: frozenset[tuple[str, str]]
-    random: np.random.Generator
+    random: Callable[[], np.random.Generator]
 
     def compare(self, e: Expr, places: Mapping[str, Integers]) -> npt.NDArray[np.bool_]:
         """A mask of the tuples of places for which the comparison `e` is true."""
@@ -92,7 +93,7 @@ class _Sample:
             low = np.maximum(low, np.searchsorted(clock, at, "right"))
         if (variable, of) in self.earlier:
             high = np.minimum(high, np.searchsorted(clock, at, "left"))
-        picks = low + (self.random.random(len(anchors)) * (high - low)).astype(np.int64)
+        picks = low + (self.random().random(len(anchors)) * (high - low)).astype(np.int64)
         return np.where(high > low, pool[np.minimum(picks, len(pool) - 1)], -1)
 
 
@@ -153,7 +154,7 @@ def _sample(events: Arrivals, query: BoundQuery) -> _Sample:
         case None:
             pass
     fitting = _fitting(events, looked, query)
-    return _Sample(events, looked, clock, reach, fitting, _earlier(query), np.random.default_rng(SEED))
+    return _Sample(events, looked, clock, reach, fitting, _earlier(query), cache(lambda: np.random.default_rng(SEED)))
 
 
 def _fitting(events: Arrivals, looked: Integers, query: BoundQuery) -> dict[str, Integers]:

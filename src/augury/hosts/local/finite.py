@@ -255,8 +255,7 @@ class MatchesWhileRead:
         keep: bool,
     ) -> None:
         self.query, self.scan, self.cut, self.progress, self.keep = query, scan, cut, progress, keep
-        jit = True if options.jit is None and query.kernel is not None else options.jit
-        self.options = replace(options, jit=jit, rows_only=keep)
+        self.options = replace(options if query.kernel is None else options.compiled(), rows_only=keep)
         self.warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[MatchSet | RowMatches]:
@@ -359,7 +358,7 @@ def _of_stages(
         events = scan.ordered
     options.clock.count(CallStage.READING, len(events))
     if options.jit is None and any(worth_compiling(query, len(events), options) for query in program.queries):
-        options = replace(options, jit=True)
+        options = options.compiled()
     staged = stages(program, scan.arrow, options)
     notes = (
         *tie_warnings(consuming(program, scan.schema), events, scan.schema),

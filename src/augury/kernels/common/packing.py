@@ -50,6 +50,54 @@ class PackedMatches:
         support("write_packed", keys, *parts, time[self.low :], rows[self.low :], events, start, end)
 
 
+def _dense(rank: Integers) -> tuple[Integers, Integers]:
+    """Ranks that begin with 0 and have no gaps, and the first event of each."""
+    fresh = np.diff(rank) > 0
+    return np.append(0, np.cumsum(fresh)), np.append(0, np.flatnonzero(fresh) + 1)
+
+
+def order_plainly(matches: Rows, columns: Integers, rank: Integers, *, sequential: bool) -> Integers:
+    """The order of matches by the same numbers, without a compiler; by one of their parts after the other if these
+    would be too wide.
+
+    >>> order_plainly(np.array([[1, 2], [0, 2], [0, 1]]), np.arange(2), np.arange(3), sequential=True).tolist()
+    [2, 1, 0]
+    """
+    low, high = int(matches.min()), int(matches.max()) + 1
+    ranks, firsts = _dense(rank[low:high])
+    matches = matches - low
+    first, last = (matches[:, 0], matches[:, -1]) if sequential else (matches.min(axis=1), matches.max(axis=1))
+    begin, end = ranks[first], ranks[last]
+    length, base = end - begin, firsts[begin]
+    parts = [end, length.max() - length, *(matches[:, v] - base for v in columns)]
+    widths = [int(part.max()).bit_length() for part in parts]
+    if sum(widths) > KEY_BITS:
+        return np.lexsort(parts[::-1])
+    keys = parts[0]
+    for part, width in zip(parts[1:], widths[1:], strict=True):
+        keys = (keys << width) | part
+    if (keys[1:] > keys[:-1]).all():
+        return np.arange(len(keys))
+    return np.argsort(keys, kind="stable")
+
+
+def write_plainly(
+    order: Integers,
+    columns: Integers,
+    matches: Rows,
+    time: Integers,
+    rows: Integers,
+    out: Rows,
+    start: Integers,
+    end: Integers,
+) -> None:
+    """Write matches as `augury.native.ordering.write_rows` does, without a compiler."""
+    ordered = matches[order]
+    out[:] = rows[ordered.T[columns]]
+    if len(start):
+        start[:], end[:] = time[ordered.min(axis=1)], time[ordered.max(axis=1)]
+
+
 def packed(
     support: Tier, matches: Rows, columns: Integers, rank: Integers, *, sequential: bool
 ) -> PackedMatches | None:
@@ -61,9 +109,7 @@ def packed(
     low, high = int(matches.min()), int(matches.max()) + 1
     if high - low > MAX_EVENTS_PER_MATCH * len(matches):
         return None
-    fresh = np.diff(rank[low:high]) > 0
-    ranks = np.append(0, np.cumsum(fresh))
-    firsts = np.append(0, np.flatnonzero(fresh) + 1)
+    ranks, firsts = _dense(rank[low:high])
     most = np.empty(matches.shape[1] + 1, dtype=np.int64)
     support("measure_rows", matches, columns, low, ranks, firsts, sequential, most)
     widths = [number.bit_length() for number in most.tolist()]

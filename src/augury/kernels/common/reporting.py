@@ -25,7 +25,7 @@ from augury.kernels.common.arranging import (
 )
 from augury.kernels.common.candidates import candidates
 from augury.kernels.common.expanded import Expanded
-from augury.kernels.common.packing import packed
+from augury.kernels.common.packing import order_plainly, packed, write_plainly
 from augury.kernels.common.selection import Selection
 from augury.kernels.common.totals import Totals, Weighed
 from augury.native.groups import Weights
@@ -456,14 +456,20 @@ class Reporting:
     ) -> None:
         """Write matches of one event a variable in their order: rows by variable, starts and ends."""
         matches = found.events.reshape(-1, self.fixed)
-        if self.support("write_ordered_rows", self.columns, matches, rank, time, rows, *out):
-            return
-        if len(found) > self.few:
-            numbers = packed(self.support, matches, self.columns, rank, sequential=self.in_sequence)
-            if numbers is not None:
-                numbers.write(self.support, time, rows, *out)
+        many = len(found) > self.few
+        if not self.support.stands_in("write_ordered_rows", len(found)):
+            if self.support("write_ordered_rows", self.columns, matches, rank, time, rows, *out):
                 return
-        self.support("write_rows", self._order(found, rank), self.columns, matches, time, rows, *out)
+            if not self.support.stands_in("write_packed" if many else "write_rows", len(found)):
+                in_time = self.in_sequence
+                numbers = packed(self.support, matches, self.columns, rank, sequential=in_time) if many else None
+                if numbers is not None:
+                    numbers.write(self.support, time, rows, *out)
+                else:
+                    self.support("write_rows", self._order(found, rank), self.columns, matches, time, rows, *out)
+                return
+        order = order_plainly(matches, self.columns, rank, sequential=self.in_sequence)
+        write_plainly(order, self.columns, matches, time, rows, *out)
 
     def _lists_in_order(
         self, found: Expanded, rank: Integers, time: Integers, rows: Integers, *, dated: bool = True
