@@ -13,6 +13,7 @@ import pytest
 
 from augury import HostError
 from augury.engine.cut.by_key import key_shares
+from augury.engine.rules import buckets
 from augury.engine.rules.buckets import RuleBuckets, rule_rows
 from augury.engine.rules.table import read_rules
 from augury.engine.rules.versions import RuleVersion, last_version, publish, read_version, rules_text
@@ -229,6 +230,8 @@ def test_buckets_of_a_process_read_and_plan_rules_once() -> None:
     rows = [{"id": f"r{n}", "query": f"PATTERN SEQ(A a, B b) WHERE a.x > {n} WITHIN 3 seconds"} for n in range(9)]
     events = drawn_events(rng, 20).cast(COLUMNS)
     planned = []
+    # Streams of other tests may have the same columns and options.
+    buckets._plans.clear()
     for k in range(4):
         # Every bucket is loaded from its store.
         bucket_cache._cached.clear()

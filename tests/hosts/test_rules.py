@@ -109,7 +109,7 @@ def test_what_is_no_rule_is_told(source: Any, code: str, why: str) -> None:
 
 
 def test_a_table_of_rules_is_made_by_read() -> None:
-    with pytest.raises(HostError, match="`Rules` takes a tuple of `Rule`, not a list") as error:
+    with pytest.raises(HostError, match="rules are a tuple of `Rule` here, not a list") as error:
         Rules(ROWS)  # type: ignore[arg-type]
     assert "augury.Rules.read" in str(error.value)
 

@@ -54,7 +54,7 @@ class Rules:
         if not isinstance(given, tuple) or not all(isinstance(rule, Rule) for rule in given):
             raise HostError(
                 "A695",
-                f"`Rules` takes a tuple of `Rule`, not {arguments.shown(given)}",
+                f"rules are a tuple of `Rule` here, not {arguments.shown(given)}",
                 "read a frame, dicts or a path with `augury.Rules.read`",
             )
 
