@@ -56,8 +56,13 @@ class Workers:
         self.threads = threads
         self._pool = _pool(threads) if threads > 1 and not _this_thread.works else None
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """The results of `work` for each item, in their order; items are pulled as threads become free."""
+    def map(
+        self, work: Callable[[Item], Result], items: Iterable[Item], queued: int = QUEUED_ITEMS_PER_THREAD
+    ) -> Iterator[Result]:
+        """The results of `work` for each item, in their order; items are pulled as threads become free.
+
+        So many items per thread are running or `queued`, and one more in all.
+        """
         if self._pool is None:
             yield from map(work, items)
             return
@@ -65,7 +70,7 @@ class Workers:
         try:
             for item in items:
                 waiting.append(self._pool.submit(work, item))
-                if len(waiting) > QUEUED_ITEMS_PER_THREAD * self.threads:
+                if len(waiting) > queued * self.threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
