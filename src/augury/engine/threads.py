@@ -52,17 +52,16 @@ class Workers:
     [16, 9, 4, 1, 0]
     """
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, threads: int, queued: int = QUEUED_ITEMS_PER_THREAD) -> None:
+        self.threads, self.queued = threads, queued
         self._pool = _pool(threads) if threads > 1 and not _this_thread.works else None
 
-    def map(
-        self, work: Callable[[Item], Result], items: Iterable[Item], queued: int = QUEUED_ITEMS_PER_THREAD
-    ) -> Iterator[Result]:
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item], queued: int | None = None) -> Iterator[Result]:
         """The results of `work` for each item, in their order; items are pulled as threads become free.
 
-        So many items per thread are running or `queued`, and one more in all.
+        So many items per thread are running or `queued`, by default those of the workers, and one more in all.
         """
+        queued = self.queued if queued is None else queued
         if self._pool is None:
             yield from map(work, items)
             return

@@ -35,7 +35,7 @@ from augury.engine.results.matches import Matches
 from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import StageResult, stages, step
-from augury.engine.threads import Workers, matched, matched_in_steps, threads_of
+from augury.engine.threads import QUEUED_ITEMS_PER_THREAD, Workers, matched, matched_in_steps, threads_of
 from augury.engine.warnings import (
     TieCount,
     consuming,
@@ -261,7 +261,8 @@ class MatchesWhileRead:
     def __iter__(self) -> Iterator[MatchSet | RowMatches]:
         query, scan, options, cut = self.query, self.scan, self.options, self.cut
         alone = CompiledProgram((query,))
-        workers = Workers(threads_of(options))
+        # Matches that are written as they are found have all columns: fewer of them wait.
+        workers = Workers(threads_of(options), QUEUED_ITEMS_PER_THREAD if self.keep else 1)
         pieces = scan.pieces(query.rewritten, workers, encode=cut is None)
         assert pieces is not None
         unseen = names_types(alone)
