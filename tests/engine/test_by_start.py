@@ -134,7 +134,7 @@ def test_the_call_gives_the_same_matches_on_any_number_of_threads(monkeypatch: p
 class LastFirst(Workers):
     """Workers that happen to be so slow that later pieces are matched before earlier ones."""
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item], queued: int | None = None) -> Iterator[Result]:
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         taken = [*items]
         yield from reversed([work(item) for item in reversed(taken)])
 

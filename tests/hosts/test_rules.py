@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import augury
-from augury import HostError, Rules
+from augury import HostError, Rule, Rules
 
 PAIR = "PATTERN SEQ(A a, B b) WHERE a.x > least WITHIN 10 seconds RETURN a.x AS x"
 SHOWN = "PATTERN SEQ(A a, B b) WHERE a.x > least WITHIN 3 seconds"
@@ -112,6 +112,40 @@ def test_a_table_of_rules_is_made_by_read() -> None:
     with pytest.raises(HostError, match="rules are a tuple of `Rule` here, not a list") as error:
         Rules(ROWS)  # type: ignore[arg-type]
     assert "augury.Rules.read" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "fields, why",
+    [
+        ({"id": 5}, "its id is 5"),
+        ({"id": ""}, "its id is ''"),
+        ({"query": None}, "its query is None"),
+        ({"parameters": [1]}, "its parameters are a list"),
+        ({"labels": "xy"}, "its labels are 'xy', not a tuple of strings"),
+        ({"enabled": 1}, "`enabled` is 1"),
+        ({"more": 1}, "`more` is 1"),
+    ],
+)
+def test_a_rule_made_by_hand_is_checked(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(HostError) as error:
+        Rule(**{"id": "a", "query": PAIR, **fields})
+    assert (error.value.code, error.value.message) == ("A697", f"`Rule(...)` is not a rule: {why}")
+
+
+def test_rules_made_by_hand_are_those_that_are_read() -> None:
+    wanted = Rules.read(ROWS)
+    assert Rules(wanted.rules) == Rules.read(wanted) == wanted
+    with pytest.raises(HostError, match="the id 'over 3' is there twice"):
+        Rules((*wanted.rules, wanted.rules[0]))
+
+
+def test_only_rules_are_put_into_a_stream() -> None:
+    stream = Rules.read(ROWS).stream(COLUMNS)
+    with pytest.raises(HostError, match="the argument of `put` is not a rule: it is a dict"):
+        stream.put(ROWS[0])  # type: ignore[arg-type]
+    with pytest.raises(HostError, match="rules are a table `Rules` here, not a list"):
+        stream.update(ROWS)  # type: ignore[arg-type]
+    assert [rule.id for rule in stream.running] == ["over 3", "over 5", "triple"]
 
 
 def test_files_that_hold_no_rules_are_told(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ QUEUED_ITEMS_PER_THREAD = 2
 Results are taken in their order. With one item, threads were idle while the first of three took longer than the others.
 """
 
+QUEUED_LARGE_ITEMS_PER_THREAD = 1
+"""The same where items take much memory: pieces of contiguous events, matches with all columns of their events."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -45,7 +48,8 @@ def threads_of(options: Options) -> int:
 class Workers:
     """The threads of a call: pieces are read and matched by the same ones, so that no more run than there are cores.
 
-    A worker that maps in turn does it on its own.
+    So many items per thread are running or `queued`, and one more in all. A worker that maps in turn does so on its
+    own.
 
     >>> workers = Workers(2)
     >>> list(workers.map(lambda x: x * x, workers.map(abs, range(-4, 1))))
@@ -56,12 +60,8 @@ class Workers:
         self.threads, self.queued = threads, queued
         self._pool = _pool(threads) if threads > 1 and not _this_thread.works else None
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item], queued: int | None = None) -> Iterator[Result]:
-        """The results of `work` for each item, in their order; items are pulled as threads become free.
-
-        So many items per thread are running or `queued`, by default those of the workers, and one more in all.
-        """
-        queued = self.queued if queued is None else queued
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The results of `work` for each item, in their order; items are pulled as threads become free."""
         if self._pool is None:
             yield from map(work, items)
             return
@@ -69,7 +69,7 @@ class Workers:
         try:
             for item in items:
                 waiting.append(self._pool.submit(work, item))
-                if len(waiting) > queued * self.threads:
+                if len(waiting) > self.queued * self.threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -30,9 +30,6 @@ from augury.timing import CallStage
 PIECE_EVENTS = 1 << 17
 """Events in a piece, about: short pieces would be followed for as long as they are."""
 
-QUEUED_PIECES_PER_THREAD = 1
-"""Pieces per thread that are running or queued, one more in all: they are long, and more take a tenth more memory."""
-
 FIRST_FOLLOWED_EVENTS = 256
 """Events of the next piece after which a kernel looks whether the runs of its own have ended."""
 
@@ -133,9 +130,7 @@ def matched_by_start(
             kernels.put((kernel, state))
 
     later, runs, followed = nothing, None, False
-    for piece in clock.threaded(
-        workers.map(on_its_own, _pieces(steps, piece_events, nothing), QUEUED_PIECES_PER_THREAD)
-    ):
+    for piece in clock.threaded(workers.map(on_its_own, _pieces(steps, piece_events, nothing))):
         if runs is None:
             for step, found in zip(piece.steps, piece.found, strict=True):
                 ended, later = _split(later, step)

@@ -20,6 +20,9 @@ from augury.errors import HostError
 RuleSource: TypeAlias = "str | os.PathLike[str] | pa.Table | Iterable[Mapping[str, Any]] | Any"
 """A frame, an iterable of dicts, or a path to Parquet, JSON lines, TOML or a folder of TOML files."""
 
+FLAGS = {"enabled": True, "backfill": False}
+"""Columns that are true or false, and what a rule without a value has."""
+
 OWN_COLUMNS = ("id", "query", "parameters", "enabled", "labels", "backfill")
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 
@@ -38,6 +41,18 @@ class Rule:
     backfill: bool = False
     """Whether it also sees past events of a stream, as far as they are kept for such rules."""
 
+    def __post_init__(self) -> None:
+        why = _fault(self.id, self.query, {"enabled": self.enabled, "backfill": self.backfill})
+        parameters, labels, more = (getattr(self, name) for name in ("parameters", "labels", "more"))
+        if why is None and not isinstance(parameters, Mapping):
+            why = f"its parameters are {arguments.shown(parameters)}"
+        if why is None and not (isinstance(labels, tuple) and all(isinstance(label, str) for label in labels)):
+            why = f"its labels are {arguments.shown(labels)}, not a tuple of strings"
+        if why is None and not isinstance(more, Mapping):
+            why = f"`more` is {arguments.shown(more)}"
+        if why is not None:
+            raise not_a_rule("`Rule(...)`", why)
+
     def finds_as(self, other: Rule) -> bool:
         """Whether this rule finds the same matches as another one, whatever the labels of both are."""
         return self.query == other.query and self.parameters == other.parameters
@@ -51,9 +66,9 @@ def read_rules(source: RuleSource) -> tuple[Rule, ...]:
     """Read the rules of a table; a row that is not a rule, or an id that occurs twice, is an error."""
     rules: dict[str, Rule] = {}
     for number, row in enumerate(_rows(source), 1):
-        rule = _rule(row, number)
+        rule = row if isinstance(row, Rule) else _rule(row, f"row {number}")
         if rule.id in rules:
-            raise _not_a_rule(number, f"the id {arguments.shown(rule.id)} is there twice")
+            raise not_a_rule(f"row {number}", f"the id {arguments.shown(rule.id)} is there twice")
         rules[rule.id] = rule
     return tuple(rules.values())
 
@@ -102,7 +117,7 @@ def _file_rows(path: Path) -> list[Any]:
             try:
                 rows.append(json.loads(line))
             except json.JSONDecodeError as e:
-                raise _not_a_rule(number, f"it is not JSON: {e}") from e
+                raise not_a_rule(f"row {number}", f"it is not JSON: {e}") from e
     return rows
 
 
@@ -116,57 +131,62 @@ def _toml_rows(path: Path) -> list[Mapping[str, Any]]:
     return many if isinstance(many, list) else [{"id": path.stem, **content}]
 
 
-def _rule(row: Any, number: int) -> Rule:
+def _rule(row: Any, name: str) -> Rule:
+    """The rule of a row, which messages call by `name`."""
     if not isinstance(row, Mapping):
-        raise _not_a_rule(number, f"it is {arguments.shown(row)}")
-    id, query, enabled = row.get("id"), row.get("query"), row.get("enabled")
-    if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
-        raise _not_a_rule(number, f"its id is {arguments.shown(id)}")
+        raise not_a_rule(name, f"it is {arguments.shown(row)}")
+    id: Any = row.get("id")
+    query: Any = row.get("query")
+    if isinstance(id, int) and not isinstance(id, bool):
+        id = str(id)
+    flags = {flag: default if row.get(flag) is None else row[flag] for flag, default in FLAGS.items()}
+    why = _fault(id, query, flags)
+    if why is not None:
+        raise not_a_rule(name, why)
+    more = {column: value for column, value in row.items() if column not in OWN_COLUMNS}
+    parameters, labels = _parameters(row.get("parameters"), name), _labels(row.get("labels"), name)
+    return Rule(id, query, parameters, labels=labels, more=more, **flags)
+
+
+def _fault(id: object, query: object, flags: Mapping[str, object]) -> str | None:
+    """The first thing that is wrong with these fields of a rule; None if nothing is."""
+    if not isinstance(id, str) or not id:
+        return f"its id is {arguments.shown(id)}"
     if not isinstance(query, str):
-        raise _not_a_rule(number, f"its query is {arguments.shown(query)}")
-    for name in ("enabled", "backfill"):
-        if not isinstance(row.get(name), bool | None):
-            raise _not_a_rule(number, f"`{name}` is {arguments.shown(row[name])}")
-    more = {name: value for name, value in row.items() if name not in OWN_COLUMNS}
-    return Rule(
-        str(id),
-        query,
-        _parameters(row.get("parameters"), number),
-        enabled is not False,
-        _labels(row.get("labels"), number),
-        more,
-        row.get("backfill") is True,
-    )
+        return f"its query is {arguments.shown(query)}"
+    wrong = [f"`{flag}` is {arguments.shown(value)}" for flag, value in flags.items() if not isinstance(value, bool)]
+    return wrong[0] if wrong else None
 
 
-def _parameters(given: Any, number: int) -> dict[str, Any]:
+def _parameters(given: Any, name: str) -> dict[str, Any]:
     """The values of parameters, given as a struct, a map or JSON; a null in a struct means that it is not given."""
     if isinstance(given, str):
         try:
             given = json.loads(given)
         except json.JSONDecodeError as e:
-            raise _not_a_rule(number, f"its parameters are not JSON: {e}") from e
+            raise not_a_rule(name, f"its parameters are not JSON: {e}") from e
     if given is None:
         return {}
     if isinstance(given, list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in given):
         given = dict(given)
     if not isinstance(given, Mapping):
-        raise _not_a_rule(number, f"its parameters are {arguments.shown(given)}")
-    return {str(name): value for name, value in given.items() if value is not None}
+        raise not_a_rule(name, f"its parameters are {arguments.shown(given)}")
+    return {str(parameter): value for parameter, value in given.items() if value is not None}
 
 
-def _labels(given: Any, number: int) -> tuple[str, ...]:
+def _labels(given: Any, name: str) -> tuple[str, ...]:
     if given is None:
         return ()
     labels = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(label, str) for label in labels):
-        raise _not_a_rule(number, f"its labels are {arguments.shown(given)}")
+        raise not_a_rule(name, f"its labels are {arguments.shown(given)}")
     return labels
 
 
-def _not_a_rule(number: int, why: str) -> HostError:
+def not_a_rule(name: str, why: str) -> HostError:
+    """The error of something, called by `name`, that is no rule."""
     return HostError(
         "A697",
-        f"row {number} is not a rule: {why}",
+        f"{name} is not a rule: {why}",
         "a rule has an `id` of its own and a `query`, and perhaps `parameters`, `enabled` and `labels`",
     )

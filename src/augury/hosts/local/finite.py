@@ -35,7 +35,14 @@ from augury.engine.results.matches import Matches
 from augury.engine.scan.scan import Scan
 from augury.engine.sources.schemas import KnownColumns
 from augury.engine.stages import StageResult, stages, step
-from augury.engine.threads import QUEUED_ITEMS_PER_THREAD, Workers, matched, matched_in_steps, threads_of
+from augury.engine.threads import (
+    QUEUED_ITEMS_PER_THREAD,
+    QUEUED_LARGE_ITEMS_PER_THREAD,
+    Workers,
+    matched,
+    matched_in_steps,
+    threads_of,
+)
 from augury.engine.warnings import (
     TieCount,
     consuming,
@@ -185,7 +192,8 @@ def _in_steps(query: CompiledQuery, events: Arrivals, options: Options, progress
     steps = in_steps(events, -(-len(events) // shares))
     parts, done = [], 0
     share = len(events) // threads
-    found_in = _contiguous(query, steps, options, Workers(threads), share, in_order=ascends(events.rows))
+    workers = Workers(threads, QUEUED_LARGE_ITEMS_PER_THREAD)
+    found_in = _contiguous(query, steps, options, workers, share, in_order=ascends(events.rows))
     for seen, found in _within_limits(found_in, options):
         parts.append(found)
         done += seen
@@ -261,8 +269,8 @@ class MatchesWhileRead:
     def __iter__(self) -> Iterator[MatchSet | RowMatches]:
         query, scan, options, cut = self.query, self.scan, self.options, self.cut
         alone = CompiledProgram((query,))
-        # Matches that are written as they are found have all columns: fewer of them wait.
-        workers = Workers(threads_of(options), QUEUED_ITEMS_PER_THREAD if self.keep else 1)
+        queued = QUEUED_ITEMS_PER_THREAD if self.keep and cut is not None else QUEUED_LARGE_ITEMS_PER_THREAD
+        workers = Workers(threads_of(options), queued)
         pieces = scan.pieces(query.rewritten, workers, encode=cut is None)
         assert pieces is not None
         unseen = names_types(alone)

@@ -23,7 +23,7 @@ from augury.engine.rules.matching import FiniteGroup
 from augury.engine.rules.planned import measured_once
 from augury.engine.rules.results import RuleCost, RuleMatches, RuleResults
 from augury.engine.rules.rule_text import GroupedRule
-from augury.engine.rules.table import Rule, RuleSource, read_rules
+from augury.engine.rules.table import Rule, RuleSource, not_a_rule, read_rules
 from augury.engine.rules.versions import publish
 from augury.engine.sources.events import Events
 from augury.engine.sources.schemas import KnownColumns, Schema, known_columns, known_events
@@ -52,11 +52,9 @@ class Rules:
     def __post_init__(self) -> None:
         given: object = self.rules
         if not isinstance(given, tuple) or not all(isinstance(rule, Rule) for rule in given):
-            raise HostError(
-                "A695",
-                f"rules are a tuple of `Rule` here, not {arguments.shown(given)}",
-                "read a frame, dicts or a path with `augury.Rules.read`",
-            )
+            raise _not_rules("tuple of `Rule`", given)
+        # An id that occurs twice is an error.
+        read_rules(given)
 
     @classmethod
     def read(cls, source: RuleSource) -> Rules:
@@ -186,6 +184,8 @@ class RuleStream:
         query or parameters have changed starts again, unless only RETURN has changed; changes of labels or other
         columns do not affect its state.
         """
+        if not isinstance(rules, Rules):
+            raise _not_rules("table `Rules`", rules)
         self._live.change(rules.enabled)
 
     def put(self, rule: Rule) -> None:
@@ -193,6 +193,8 @@ class RuleStream:
 
         The same rules hold as for `update`, of which this takes a fraction of the time among thousands of rules.
         """
+        if not isinstance(rule, Rule):
+            raise not_a_rule("the argument of `put`", f"it is {arguments.shown(rule)}")
         self._live.put(rule)
 
     def feed(self, events: Events) -> RuleMatches:
@@ -210,6 +212,14 @@ class RuleStream:
     def _refuse_finished(self) -> None:
         if self._finished:
             raise HostError("A699", "this stream of rules has been finished", "call `Rules.stream` for another one")
+
+
+def _not_rules(wanted: str, given: object) -> HostError:
+    return HostError(
+        "A695",
+        f"rules are a {wanted} here, not {arguments.shown(given)}",
+        "read a frame, dicts or a path with `augury.Rules.read`",
+    )
 
 
 def _match_together(
